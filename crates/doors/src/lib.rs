@@ -1,0 +1,3 @@
+//! The front doors: what comes in is checked and becomes a command, what goes out becomes JSON. Nothing is decided here.
+
+pub mod wire;

@@ -1,0 +1,49 @@
+//! The public JSON shapes, and nowhere else: the server and its clients share them. What a client sends refuses fields
+//! it does not know; what the server answers may grow fields. Times are RFC 3339 in UTC, durations are `*_ms` integers,
+//! inputs and outputs are raw JSON text that is never parsed here.
+//!
+//! Names and ids are the kernel's own types, so a value that came through here cannot be wrong any more. Nothing in
+//! here knows HTTP beyond the status that belongs to a [`Problem`].
+
+mod bulk;
+mod explain;
+mod instant;
+mod problem;
+mod queue;
+mod record;
+mod scalars;
+mod server;
+mod task;
+mod work;
+
+pub use bulk::*;
+pub use explain::*;
+pub use instant::*;
+pub use problem::*;
+pub use queue::*;
+pub use record::*;
+pub use scalars::*;
+pub use server::*;
+pub use task::*;
+pub use work::*;
+
+use kernel::names::Actor;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The body of a request that says nothing but who sends it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+/// Who a command comes from when the caller does not say.
+pub fn signed_by(by: Option<Actor>) -> Actor {
+    by.unwrap_or_else(|| Actor::parse("api").expect("`api` is a legal name"))
+}
+
+#[cfg(test)]
+mod tests;

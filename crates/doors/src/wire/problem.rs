@@ -1,0 +1,100 @@
+//! Problems: every answer that is a "no" has this one shape, a stable code, a sentence, and what to do next.
+
+use kernel::names::BadName;
+use kernel::rejection::Rejection;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::ToSchema;
+
+/// The body of every answer that is not a success.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ErrorBody {
+    pub error: Problem,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// Stable: programs may match on it.
+    #[schema(value_type = String, example = "wrong_state")]
+    pub code: Cow<'static, str>,
+    /// A sentence for people; its wording may change.
+    pub message: String,
+    /// What to do about it.
+    pub fix: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Every code with the HTTP status it is answered with.
+pub const CODES: [(&str, u16); 24] = [
+    ("invalid", 400),
+    ("unauthorized", 401),
+    ("not_found", 404),
+    ("task_not_found", 404),
+    ("bulk_not_found", 404),
+    ("queue_not_found", 404),
+    ("method_not_allowed", 405),
+    ("wrong_state", 409),
+    ("lease_lost", 409),
+    ("blocked", 409),
+    ("blocker_not_found", 409),
+    ("bulk_closed", 409),
+    ("boosts_taken", 409),
+    ("too_large", 413),
+    ("unsupported_media_type", 415),
+    ("limited", 429),
+    ("overrides_taken", 429),
+    ("backlog_full", 429),
+    ("bulks_taken", 429),
+    ("internal", 500),
+    ("unavailable", 503),
+    ("stopping", 503),
+    ("unknown_outcome", 503),
+    ("superseded", 409),
+];
+
+impl Problem {
+    /// `code` is one of [`CODES`]; 429 and 503 may be tried again, the others may not.
+    pub fn new(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Problem {
+        let mut problem =
+            Problem { code: code.into(), message: message.into(), fix: fix.into(), retryable: false, retry_after_ms: None };
+        problem.retryable = matches!(problem.http_status(), 429 | 503);
+        problem
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Problem {
+        Problem::new("invalid", message, "correct the request and send it again")
+    }
+
+    pub fn retry_after_ms(mut self, ms: u64) -> Problem {
+        self.retry_after_ms = Some(ms);
+        self
+    }
+
+    pub fn http_status(&self) -> u16 {
+        CODES.iter().find(|(code, _)| *code == self.code).map_or(500, |(_, status)| *status)
+    }
+}
+
+impl From<&Rejection> for Problem {
+    fn from(rejection: &Rejection) -> Problem {
+        Problem::new(rejection.code(), rejection.to_string(), rejection.fix())
+    }
+}
+
+impl From<BadName> for Problem {
+    fn from(bad: BadName) -> Problem {
+        Problem::invalid(bad.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(error: serde_json::Error) -> Problem {
+        Problem::invalid(match error.classify() {
+            serde_json::error::Category::Data => format!("the JSON does not fit: {error}"),
+            _ => format!("this is not JSON: {error}"),
+        })
+    }
+}

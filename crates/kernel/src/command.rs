@@ -1,0 +1,98 @@
+//! Commands: what can be asked of the kernel. Each is decided in one file under `decide/`. Time and chance come in as
+//! arguments; the strings in here were checked at the door.
+
+use crate::bulk::BulkWork;
+use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
+use crate::names::*;
+use crate::priority::Priority;
+use crate::queue::{BoostOn, QueueConfig};
+use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
+use crate::task::Status;
+use crate::time::Time;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    pub spec: TaskSpec,
+    /// Added to now when `spec.scheduled_for` is not given.
+    pub delay_ms: u64,
+    pub input: Payload,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done { output: Payload },
+    Failed { failure: Failure, retryable: bool, retry_after_ms: Option<u64> },
+    /// Handed back unburnt.
+    Released,
+}
+
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// All of them or none.
+    Add { tasks: Vec<NewTask> },
+    Cancel { task: TaskId, by: Actor, reason: String },
+    /// Into its queue (again), attempts starting over.
+    Retry { task: TaskId, by: Actor },
+    /// Out of its queue: idle.
+    Reset { task: TaskId, by: Actor },
+    /// Run now, past the limits. `worker` is one that waits for this type, if there is one.
+    Start { task: TaskId, force: bool, worker: Option<WorkerName>, by: Actor },
+    Delete { task: TaskId, by: Actor },
+    Reprioritize { tasks: Vec<TaskId>, priority: Priority, by: Actor },
+
+    Lease { worker: WorkerName, types: Arc<[TypeName]>, queues: Arc<[QueueName]>, want: usize },
+    Finish { task: TaskId, fence: Fence, outcome: Outcome, jitter: u32 },
+    /// The answer that granted this lease never arrived.
+    Release { task: TaskId, fence: Fence, cause: ReleaseCause },
+    /// The worker fell silent for longer than its heartbeat.
+    Lapse { task: TaskId, fence: Fence, jitter: u32 },
+
+    ConfigureQueue { queue: QueueName, config: Arc<QueueConfig>, by: Actor },
+    PauseQueue { queue: QueueName, until: Option<Time>, reason: String, by: Actor },
+    ResumeQueue { queue: QueueName, by: Actor },
+    BoostQueue { queue: QueueName, on: BoostOn, boost: Priority, by: Actor },
+    StartBulk { work: BulkWork, by: Actor, reason: String },
+    CancelBulk { bulk: BulkId, by: Actor },
+    RedriveTasks { queue: QueueName, tasks: Vec<TaskId>, by: Actor },
+
+    /// What the time has brought: budgets spent, pauses over, permits to forget.
+    Due,
+    /// The next chunk of a bulk that is due.
+    Proceed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    pub task: TaskId,
+    /// The key was used before, within its window: this is the task it made then.
+    pub duplicate: bool,
+}
+
+/// A lease as the worker gets it; the input is read from its record at delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub task: TaskId,
+    pub fence: Fence,
+    pub queue: QueueName,
+    pub kind: TypeName,
+    pub attempt: u16,
+    pub heartbeat_ms: u32,
+    pub budget_ms: u64,
+    pub input: RecordSeq,
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Added(Vec<Added>),
+    /// The task's status after the command.
+    Task { task: TaskId, status: Status },
+    /// The outcome counted, or had counted before.
+    Finished { duplicate: bool },
+    Leased(Vec<Grant>),
+    Bulk(BulkId),
+    /// How many items were changed and how many were left as they were.
+    Items { changed: usize, skipped: usize },
+    Done,
+}

@@ -1,0 +1,62 @@
+//! Add tasks: all of them or none. A task whose idempotency key was used within the window is the one it made then.
+
+use crate::command::{Added, NewTask, Reply};
+use crate::ids::TaskId;
+use crate::record::{Record, TaskSpec};
+use crate::rejection::Rejection;
+use crate::state::State;
+use crate::step::Step;
+use crate::task::Status;
+use crate::time::Time;
+use rustc_hash::FxHashMap;
+
+pub(super) fn decide(step: &mut Step<'_>, tasks: &[NewTask]) -> Result<Reply, Rejection> {
+    check(step.state(), tasks, step.now())?;
+    let added = tasks.iter().map(|new| add(step, new)).collect();
+    Ok(Reply::Added(added))
+}
+
+fn check(state: &State, tasks: &[NewTask], now: Time) -> Result<(), Rejection> {
+    let mut entering: FxHashMap<_, usize> = FxHashMap::default();
+    for new in tasks {
+        if duplicate_of(state, &new.spec, now).is_some() {
+            continue;
+        }
+        if let Some(blocker) = new.spec.blocked_by.iter().find(|blocker| state.task(**blocker).is_none()) {
+            return Err(Rejection::BlockerNotFound { blocker: *blocker });
+        }
+        if !new.spec.idle
+            && let Some(max) = state.queue(&new.spec.queue).and_then(|queue| queue.config().backlog_max)
+        {
+            let entering = entering.entry(&new.spec.queue).or_default();
+            *entering += 1;
+            if state.backlog(&new.spec.queue) + *entering > max as usize {
+                return Err(Rejection::BacklogFull { queue: new.spec.queue.clone(), max });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn duplicate_of(state: &State, spec: &TaskSpec, now: Time) -> Option<TaskId> {
+    let key = spec.idempotency_key.as_ref()?;
+    let task = state.by_idempotency_key(&spec.queue, key)?;
+    let made_at = state.task(task)?.card().created_at();
+    let window_ms = state.config(&spec.queue).idempotency_window_ms;
+    (now < made_at.plus_ms(window_ms)).then_some(task)
+}
+
+fn add(step: &mut Step<'_>, new: &NewTask) -> Added {
+    let now = step.now();
+    if let Some(task) = duplicate_of(step.state(), &new.spec, now) {
+        return Added { task, duplicate: true };
+    }
+    let mut spec = new.spec.clone();
+    spec.blocked_by.retain(|blocker| step.state().task(*blocker).is_some_and(|task| task.status() != Status::Done));
+    if spec.scheduled_for.is_none() && new.delay_ms > 0 {
+        spec.scheduled_for = Some(now.plus_ms(new.delay_ms));
+    }
+    let task = step.new_task();
+    step.record_task_with(task, Record::TaskAdded { spec: Box::new(spec) }, Some(new.input.clone()));
+    Added { task, duplicate: false }
+}

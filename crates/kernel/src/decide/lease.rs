@@ -1,0 +1,86 @@
+//! Lease tasks to a worker: the next by order among those that may run, one after another, each taking all its slots
+//! and permits together.
+
+use crate::command::{Grant, Reply};
+use crate::ids::{Fence, TaskId};
+use crate::names::{QueueName, TypeName, WorkerName};
+use crate::record::{KeyRef, Record};
+use crate::rejection::Rejection;
+use crate::step::Step;
+use crate::task::Task;
+
+/// Permit rows kept before those that say nothing any more are dropped, two for each new one.
+const PERMITS_KEPT: usize = 1_000;
+
+pub(super) fn decide(
+    step: &mut Step<'_>,
+    worker: &WorkerName,
+    types: &[TypeName],
+    queues: &[QueueName],
+    want: usize,
+) -> Result<Reply, Rejection> {
+    let mut grants = Vec::new();
+    while grants.len() < want {
+        let Some(task) = step.state().pick(types, queues) else { break };
+        grants.push(grant(step, task, worker));
+    }
+    Ok(Reply::Leased(grants))
+}
+
+/// Leases this very task, which the caller found free to run.
+pub(super) fn grant(step: &mut Step<'_>, task: TaskId, worker: &WorkerName) -> Grant {
+    let run_now = match step.state().task(task) {
+        Some(Task::Queued(queued)) => queued.is_run_now(),
+        _ => true,
+    };
+    lease(step, task, worker, run_now)
+}
+
+pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_now: bool) -> Grant {
+    let now = step.now();
+    let card = step.state().task(task).expect("a picked task is live").card();
+    let route = card.route().clone();
+    let config = step.state().config(route.queue());
+    let expedited = matches!(step.state().task(task), Some(Task::Queued(queued)) if queued.is_expedited());
+    let grant = Grant {
+        task,
+        fence: Fence(crate::ids::RecordSeq::NONE),
+        queue: route.queue().clone(),
+        kind: route.kind().clone(),
+        attempt: card.attempt() + 1,
+        heartbeat_ms: config.heartbeat_ms,
+        budget_ms: card.budget_ms().unwrap_or(config.budget_ms),
+        input: card.input(),
+        idempotency_key: card.idempotency_key().cloned(),
+    };
+    if !run_now && !expedited {
+        for (key, arrival) in step.state().lanes.permits_of(&route, now) {
+            step.record_key(&key, Record::PermitTaken { arrival });
+            forget_permits(step);
+        }
+    }
+    let record = Record::TaskLeased {
+        worker: worker.clone(),
+        attempt: grant.attempt,
+        heartbeat_ms: grant.heartbeat_ms,
+        budget_until: now.plus_ms(grant.budget_ms),
+        run_now,
+    };
+    let fence = Fence(step.record_task(task, record));
+    Grant { fence, ..grant }
+}
+
+/// An arrival in the past says nothing: a key that was never used has the same. Dropping a few with each new one
+/// bounds them without a timer.
+fn forget_permits(step: &mut Step<'_>) {
+    let state = step.state();
+    if state.permits.len() <= PERMITS_KEPT {
+        return;
+    }
+    let stale = |arrival: crate::time::Time| arrival <= step.now();
+    let gone: Vec<KeyRef> =
+        state.permits.values().take(64).filter(|permits| stale(permits.arrival)).take(2).map(|p| p.key.clone()).collect();
+    for key in gone {
+        step.record_key(&key, Record::PermitsForgotten {});
+    }
+}

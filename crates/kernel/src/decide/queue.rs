@@ -1,0 +1,65 @@
+//! What is said about a queue: its configuration, pause, resume and boosts.
+
+use crate::command::Reply;
+use crate::limits::QUEUE_BOOSTS_MAX;
+use crate::names::{Actor, QueueName};
+use crate::priority::Priority;
+use crate::queue::{BoostOn, QueueConfig};
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::step::Step;
+use crate::time::Time;
+use std::sync::Arc;
+
+pub(super) fn configure(
+    step: &mut Step<'_>,
+    queue: &QueueName,
+    config: &Arc<QueueConfig>,
+    by: &Actor,
+) -> Result<Reply, Rejection> {
+    config.check().map_err(|why| Rejection::Invalid { why })?;
+    if step.state().queue(queue).is_none_or(|now| now.config() != config) {
+        step.record_queue(queue, Record::QueueConfigured { config: config.clone(), by: by.clone() });
+    }
+    Ok(Reply::Done)
+}
+
+pub(super) fn pause(
+    step: &mut Step<'_>,
+    queue: &QueueName,
+    until: Option<Time>,
+    reason: &str,
+    by: &Actor,
+) -> Result<Reply, Rejection> {
+    if until.is_some_and(|until| until <= step.now()) {
+        return Err(Rejection::Invalid { why: "`until` lies in the past".into() });
+    }
+    step.record_queue(queue, Record::QueuePaused { until, reason: reason.to_owned(), by: by.clone() });
+    Ok(Reply::Done)
+}
+
+/// Resuming what is not paused changes nothing and is no mistake.
+pub(super) fn resume(step: &mut Step<'_>, queue: &QueueName, by: &Actor) -> Result<Reply, Rejection> {
+    if step.state().queue(queue).is_some_and(|queue| queue.pause().is_some()) {
+        step.record_queue(queue, Record::QueueResumed { by: by.clone(), expired: false });
+    }
+    Ok(Reply::Done)
+}
+
+pub(super) fn boost(
+    step: &mut Step<'_>,
+    queue: &QueueName,
+    on: &BoostOn,
+    boost: Priority,
+    by: &Actor,
+) -> Result<Reply, Rejection> {
+    let boosts = step.state().queue(queue).map(|queue| queue.boosts());
+    let known = boosts.is_some_and(|boosts| boosts.contains_key(on));
+    if !known && boosts.is_some_and(|boosts| boosts.len() >= QUEUE_BOOSTS_MAX) {
+        return Err(Rejection::BoostsTaken { queue: queue.clone(), max: QUEUE_BOOSTS_MAX });
+    }
+    if known || boost != Priority::NORMAL {
+        step.record_queue(queue, Record::QueueBoosted { on: on.clone(), boost, by: by.clone() });
+    }
+    Ok(Reply::Done)
+}

@@ -1,0 +1,33 @@
+//! Give tasks another priority in place, by their ids. A queue or a key is boosted instead; a filter makes a bulk.
+
+use crate::command::Reply;
+use crate::ids::TaskId;
+use crate::names::Actor;
+use crate::priority::Priority;
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::step::Step;
+use crate::task::Task;
+
+pub(super) fn decide(step: &mut Step<'_>, tasks: &[TaskId], priority: Priority, by: &Actor) -> Result<Reply, Rejection> {
+    if let Some(task) = tasks.iter().find(|task| step.state().task(**task).is_none()) {
+        return Err(Rejection::TaskNotFound { task: *task });
+    }
+    let mut changed = 0;
+    for task in tasks {
+        changed += usize::from(one(step, *task, priority, by));
+    }
+    Ok(Reply::Items { changed, skipped: tasks.len() - changed })
+}
+
+/// Only what still waits has a place in an order.
+pub(super) fn one(step: &mut Step<'_>, task: TaskId, priority: Priority, by: &Actor) -> bool {
+    let waiting = match step.state().task(task) {
+        Some(found @ (Task::Idle(_) | Task::Queued(_))) => found.card().priority() != priority,
+        _ => false,
+    };
+    if waiting {
+        step.record_task(task, Record::TaskReprioritized { priority, by: by.clone() });
+    }
+    waiting
+}

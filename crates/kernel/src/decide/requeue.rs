@@ -1,0 +1,64 @@
+//! Into the queue again (retry, redrive) and out of it (reset).
+
+use crate::command::Reply;
+use crate::ids::{BulkId, TaskId};
+use crate::names::{Actor, QueueName};
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::step::Step;
+use crate::task::{Status, Task};
+
+pub(super) fn retry(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
+    let found = super::find(step.state(), task)?;
+    match found {
+        Task::Idle(_) | Task::Failed(_) | Task::Cancelled(_) => {
+            let queue = found.card().route().queue();
+            let max = step.state().config(queue).backlog_max;
+            if let Some(max) = max.filter(|max| step.state().backlog(queue) >= *max as usize) {
+                return Err(Rejection::BacklogFull { queue: queue.clone(), max });
+            }
+            queue_again(step, task, by, None);
+            Ok(Reply::Task { task, status: Status::Queued })
+        }
+        other => {
+            let allowed = "idle, failed or cancelled";
+            Err(Rejection::WrongState { task, status: other.status(), verb: "retry", allowed })
+        }
+    }
+}
+
+/// Dead letters by their ids; what is not a dead letter of this queue is skipped and counted.
+pub(super) fn redrive(step: &mut Step<'_>, queue: &QueueName, tasks: &[TaskId], by: &Actor) -> Result<Reply, Rejection> {
+    if let Some(task) = tasks.iter().find(|task| step.state().task(**task).is_none()) {
+        return Err(Rejection::TaskNotFound { task: *task });
+    }
+    let mut changed = 0;
+    for task in tasks {
+        let dead = matches!(step.state().task(*task), Some(found @ Task::Failed(_)) if found.card().route().queue() == queue);
+        if dead {
+            queue_again(step, *task, by, None);
+            changed += 1;
+        }
+    }
+    Ok(Reply::Items { changed, skipped: tasks.len() - changed })
+}
+
+/// Attempts start over; a schedule that an idle task was given still holds.
+pub(super) fn queue_again(step: &mut Step<'_>, task: TaskId, by: &Actor, bulk: Option<BulkId>) {
+    let scheduled = step.state().task(task).and_then(|task| task.card().scheduled_for());
+    let ready_at = scheduled.map_or(step.now(), |scheduled| scheduled.max(step.now()));
+    step.record_task(task, Record::TaskQueued { ready_at, run_now: false, by: by.clone(), bulk });
+}
+
+pub(super) fn reset(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
+    match super::find(step.state(), task)? {
+        Task::Queued(_) | Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {
+            step.record_task(task, Record::TaskReset { by: by.clone() });
+        }
+        Task::Idle(_) => {}
+        other @ Task::Running(_) => {
+            return Err(Rejection::WrongState { task, status: other.status(), verb: "reset", allowed: "not running" });
+        }
+    }
+    Ok(Reply::Task { task, status: Status::Idle })
+}

@@ -1,0 +1,278 @@
+//! Why a task is not running: every cause that holds at this instant, with its exact end where the design knows it.
+//! Deterministic: the same state, facts and time give the same words.
+
+use crate::ids::TaskId;
+use crate::lanes::Obstacle;
+use crate::lease::Ending;
+use crate::names::{KeyName, KeyValue};
+use crate::state::{Place, State};
+use crate::task::{Queued, Status, Task};
+use crate::time::Time;
+
+/// What only the engine knows, because it is not durable.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// When a worker last asked for this type (in this queue).
+    pub asked_at: Option<Time>,
+    /// When this engine began to listen.
+    pub up_since: Time,
+    /// It is shutting down and leases nothing.
+    pub stopping: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    pub code: &'static str,
+    pub sentence: String,
+    pub since: Option<Time>,
+    /// When it ends by itself, where that is known exactly.
+    pub eta: Option<Time>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    pub task: TaskId,
+    pub status: Status,
+    pub sentence: String,
+    pub blocked_on: Vec<Cause>,
+    pub since: Option<Time>,
+    pub eta: Option<Time>,
+    /// Why there is no `eta`.
+    pub eta_reason: Option<String>,
+    pub next_actions: Vec<String>,
+}
+
+/// More tasks ahead than this are not counted one by one.
+const AHEAD_MAX: usize = 1_000;
+
+pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanation {
+    let id = task.card().id();
+    let mut told = Teller { causes: Vec::new(), actions: Vec::new(), now };
+    let since = match task {
+        Task::Idle(_) => {
+            told.cause("idle", format!("{id} is in no queue"), None, None);
+            told.act(format!("signaller task retry {id}"));
+            told.act(format!("signaller task start {id}"));
+            told.blockers(state, task);
+            None
+        }
+        Task::Queued(queued) => {
+            told.queued(state, task, queued, facts);
+            Some(queued.since())
+        }
+        Task::Running(running) => {
+            let lease = running.lease();
+            let waits = "and its slots stay taken until the worker confirms or falls silent";
+            match lease.ending() {
+                None => {}
+                Some(Ending::Cancel { by, reason }) => {
+                    let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+                    told.cause("cancel_requested", format!("{by} asked worker {} to stop{why}, {waits}", lease.worker()), None, None);
+                }
+                Some(Ending::TimedOut) => {
+                    let sentence = format!("it ran longer than its time budget on worker {}, {waits}", lease.worker());
+                    told.cause("timed_out", sentence, Some(lease.budget_until()), None);
+                }
+            }
+            Some(lease.since())
+        }
+        Task::Done(_) => {
+            told.act(format!("signaller task reset {id}"));
+            task.finished_at()
+        }
+        Task::Failed(_) => {
+            if let Some(failure) = task.card().failure() {
+                told.cause("failed", format!("its last attempt ended with {}: {}", failure.code, failure.message), None, None);
+            }
+            told.act(format!("signaller task retry {id}"));
+            task.finished_at()
+        }
+        Task::Cancelled(_) => {
+            if let Some((cause, by, reason)) = task.cancelled_why() {
+                let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                told.cause("cancelled", format!("it was {} by {by}{why}", cause.as_str()), None, None);
+            }
+            told.act(format!("signaller task retry {id}"));
+            task.finished_at()
+        }
+    };
+    let status = task.status();
+    let waiting = status == Status::Queued;
+    let unknown = told.causes.iter().find(|cause| cause.eta.is_none());
+    let eta = if waiting && unknown.is_none() { told.causes.iter().filter_map(|cause| cause.eta).max() } else { None };
+    let eta_reason = unknown.filter(|_| waiting).map(|cause| format!("nobody can say when this ends: {}", cause.sentence));
+    let sentence = sentence(task, &told.causes, now);
+    Explanation { task: id, status, sentence, blocked_on: told.causes, since, eta, eta_reason, next_actions: told.actions }
+}
+
+fn sentence(task: &Task, causes: &[Cause], now: Time) -> String {
+    let id = task.card().id();
+    let first = causes.first().map(|cause| cause.sentence.as_str());
+    let more = match causes.len() {
+        0 | 1 => String::new(),
+        2 => " (and one more cause)".into(),
+        n => format!(" (and {} more causes)", n - 1),
+    };
+    match task {
+        Task::Idle(_) => format!("{id} is idle: it runs when it is queued or started."),
+        Task::Queued(_) => format!("{id} waits: {}{more}.", first.unwrap_or("it is next")),
+        Task::Running(running) => {
+            let lease = running.lease();
+            let since = span(now.ms_since(lease.since()));
+            match first {
+                None => format!("{id} is running on worker {} since {since}.", lease.worker()),
+                Some(first) => format!("{id} is being stopped: {first}."),
+            }
+        }
+        Task::Done(_) => format!("{id} is done."),
+        Task::Failed(_) => format!("{id} failed: {}.", first.unwrap_or("no reason was recorded")),
+        Task::Cancelled(_) => format!("{id} is cancelled: {}.", first.unwrap_or("no reason was recorded")),
+    }
+}
+
+struct Teller {
+    causes: Vec<Cause>,
+    actions: Vec<String>,
+    now: Time,
+}
+
+impl Teller {
+    fn cause(&mut self, code: &'static str, sentence: String, since: Option<Time>, eta: Option<Time>) {
+        self.causes.push(Cause { code, sentence, since, eta });
+    }
+
+    fn act(&mut self, action: String) {
+        self.actions.push(action);
+    }
+
+    fn in_(&self, at: Time) -> String {
+        span(at.ms_since(self.now))
+    }
+
+    fn blockers(&mut self, state: &State, task: &Task) {
+        for blocker in task.card().blocked_by() {
+            let (fate, action) = match state.task(*blocker).map(Task::status) {
+                Some(status @ (Status::Idle | Status::Queued | Status::Running)) => {
+                    (format!("which is {status}"), format!("signaller task explain {blocker}"))
+                }
+                // Only a done blocker lets go, so one that is not live failed or was cancelled.
+                _ => ("which ended without success".into(), format!("signaller task retry {blocker}")),
+            };
+            self.cause("blocked_by", format!("it is blocked by {blocker}, {fate}"), None, None);
+            self.act(action);
+        }
+    }
+
+    fn queued(&mut self, state: &State, task: &Task, queued: &Queued, facts: &Facts) {
+        let card = task.card();
+        let (id, route) = (card.id(), card.route());
+        let queue = route.queue();
+        if facts.stopping {
+            self.cause("stopping", "the server is shutting down and hands out no more work".into(), None, None);
+        }
+        self.blockers(state, task);
+        if queued.is_run_now() {
+            self.cause("run_now", "it was started and goes to the next worker that asks for its type".into(), None, None);
+            return self.workers(task, facts);
+        }
+        if card.blocked_by().is_empty() && queued.ready_at() > self.now {
+            let (at, wait) = (queued.ready_at(), self.in_(queued.ready_at()));
+            match card.failure() {
+                Some(failure) => {
+                    let attempt = card.attempt();
+                    let why = format!("attempt {attempt} ended with {}: {}; the next is due in {wait}", failure.code, failure.message);
+                    self.cause("backoff", why, Some(queued.since()), Some(at));
+                }
+                None => self.cause("scheduled", format!("it is scheduled to start in {wait}"), Some(queued.since()), Some(at)),
+            }
+            self.act(format!("signaller task start {id}"));
+        }
+        let config = state.config(queue);
+        if let Some(tag) = config.require_tag.as_ref().filter(|tag| !card.tags().contains(tag)) {
+            let sentence = format!("queue `{queue}` takes only tasks with the tag `{tag}`, which it does not have");
+            self.cause("require_tag", sentence, None, None);
+            self.act(format!("signaller queue set {queue} --require-tag none"));
+        }
+        if let Some(pause) = state.queue(queue).and_then(|queue| queue.pause()) {
+            let until = pause.until.map_or(String::new(), |until| format!(" for another {}", self.in_(until)));
+            let why = if pause.reason.is_empty() { String::new() } else { format!(" because {}", pause.reason) };
+            let sentence = format!("queue `{queue}` is paused by {}{until}{why}", pause.by);
+            self.cause("queue_paused", sentence, Some(pause.since), pause.until);
+            self.act(format!("signaller queue resume {queue}"));
+        }
+        for obstacle in state.lanes.obstacles(route, queued.is_expedited(), self.now) {
+            self.obstacle(queue.as_str(), obstacle);
+        }
+        if self.causes.is_empty() {
+            self.workers(task, facts);
+            if let Place::Lane(lane, order) = state.place(id) {
+                let ahead = state.lanes.ahead_in_lane(lane as usize, order, id, AHEAD_MAX);
+                if ahead > 0 {
+                    let many = if ahead == AHEAD_MAX { format!("{AHEAD_MAX} or more") } else { ahead.to_string() };
+                    self.cause("behind", format!("{many} of its kind go before it"), None, None);
+                }
+            }
+        }
+    }
+
+    fn obstacle(&mut self, queue: &str, obstacle: Obstacle) {
+        let shown = |key: &(KeyName, KeyValue)| format!("{}={}", key.0, key.1);
+        match obstacle {
+            Obstacle::QueueConcurrency { limit } => {
+                let sentence = format!("queue `{queue}` runs its limit of {limit} at once");
+                self.cause("queue_concurrency", sentence, None, None);
+                self.act(format!("signaller task list --queue {queue} --status running"));
+            }
+            Obstacle::QueueRate { next_at } => {
+                let sentence = format!("rate limit of queue `{queue}`: next permit in {}", self.in_(next_at));
+                self.cause("queue_rate", sentence, None, Some(next_at));
+                self.act(format!("signaller queue drain {queue}"));
+            }
+            Obstacle::KeyConcurrency { key, limit } => {
+                let sentence = format!("key {} runs its limit of {limit} at once in queue `{queue}`", shown(&key));
+                self.cause("key_concurrency", sentence, None, None);
+                self.act(format!("signaller task list --queue {queue} --status running --key {}", shown(&key)));
+            }
+            Obstacle::KeyRate { key, next_at } => {
+                let sentence = format!("rate limit for key {}: next permit in {}", shown(&key), self.in_(next_at));
+                self.cause("key_rate", sentence, None, Some(next_at));
+                self.act(format!("signaller queue drain {queue}"));
+            }
+        }
+    }
+
+    fn workers(&mut self, task: &Task, facts: &Facts) {
+        let kind = task.card().route().kind();
+        let work = format!("signaller work --type {kind} -- COMMAND");
+        match facts.asked_at {
+            None => {
+                let up = span(self.now.ms_since(facts.up_since));
+                let sentence = format!("no worker has asked for type `{kind}` since the server came up {up} ago");
+                self.cause("no_worker", sentence, Some(facts.up_since), None);
+                self.act(work);
+            }
+            Some(at) if self.now.ms_since(at) > 60_000 => {
+                let sentence = format!("no worker has asked for type `{kind}` for {}", span(self.now.ms_since(at)));
+                self.cause("no_worker", sentence, Some(at), None);
+                self.act(work);
+            }
+            Some(at) => {
+                let ago = span(self.now.ms_since(at));
+                let sentence = format!("every worker for type `{kind}` is busy; one asked last {ago} ago");
+                self.cause("workers_busy", sentence, Some(at), None);
+                self.act(work);
+            }
+        }
+    }
+}
+
+/// A length of time as people say it.
+pub fn span(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        3_600_000..172_800_000 => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+        _ => format!("{} days", ms / 86_400_000),
+    }
+}

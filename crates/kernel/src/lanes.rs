@@ -1,0 +1,803 @@
+//! The order of waiting work, derived from tasks and queues and rebuilt at load; it holds no fact of its own.
+//!
+//! A lane is (queue, type, keys): its tasks differ in order alone. What may run now is found from the top down:
+//! type → track (queue, type) → group (fairness key) → lane → task, each level sorted by its best, so picking reads
+//! four heads and decides nothing. A closed queue takes its tracks off their type's list. A lane behind a closed key
+//! parks on *one* such key; a key that opens calls its best lanes back, as many as it has room for.
+//!
+//! Invariants: a listed lane is eligible at the last instant its gates were touched; a parked lane is either behind
+//! a closed key or behind enough better lanes to fill what its key has open.
+
+use crate::ids::TaskId;
+use crate::names::{KeyName, KeyValue, QueueName, TypeName};
+use crate::queue::{BoostOn, Queue, QueueConfig};
+use crate::rate::Rate;
+use crate::record::KeyRef;
+use crate::route::Route;
+use crate::time::Time;
+use rustc_hash::FxHashMap;
+use slab::Slab;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub(crate) type Ix = usize;
+/// Effective order of a head, and the head itself to break ties.
+type Score = (i64, TaskId);
+
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Flags {
+    /// Lacks the tag its queue requires.
+    pub withheld: bool,
+    /// Drained: passes rates.
+    pub expedited: bool,
+}
+
+#[derive(Debug)]
+struct Type {
+    name: TypeName,
+    ready: BTreeSet<(Score, Ix)>,
+    /// Started by hand, first in line, past every gate: (since, task, queue).
+    overrides: BTreeSet<(Time, TaskId, Ix)>,
+    tracks: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct QueueLine {
+    name: QueueName,
+    config: Arc<QueueConfig>,
+    /// Has a row; an unconfigured queue that empties is forgotten.
+    stated: bool,
+    paused: bool,
+    boost_us: i64,
+    key_boosts: FxHashMap<(KeyName, KeyValue), i64>,
+    arrival: Time,
+    pub(crate) running: u32,
+    pub(crate) overrides: u32,
+    /// Every queued task, blocked and scheduled ones included: what bulks walk through.
+    pub(crate) members: BTreeSet<TaskId>,
+    pub(crate) blocked: u32,
+    pub(crate) later: u32,
+    tracks: Vec<Ix>,
+    keys: FxHashMap<(KeyName, KeyValue), Ix>,
+    due: Option<Time>,
+}
+
+#[derive(Debug)]
+struct Track {
+    queue: Ix,
+    kind: Ix,
+    expedited: bool,
+    groups: FxHashMap<Option<Ix>, Ix>,
+    ready: BTreeSet<(Score, Ix)>,
+    listed: Option<Score>,
+}
+
+#[derive(Debug)]
+struct Group {
+    track: Ix,
+    fair: Option<Ix>,
+    ready: BTreeSet<(Score, Ix)>,
+    listed: Option<Score>,
+    lanes: usize,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum LanePlace {
+    Out,
+    Ready(Score),
+    Parked { on: Ix, score: Score },
+}
+
+#[derive(Debug)]
+struct Lane {
+    route: Arc<Route>,
+    flags: Flags,
+    kind: Ix,
+    group: Ix,
+    keys: Box<[Ix]>,
+    tasks: BTreeSet<Score>,
+    place: LanePlace,
+}
+
+#[derive(Debug)]
+struct Key {
+    queue: Ix,
+    name: (KeyName, KeyValue),
+    limit: Option<u32>,
+    rate: Option<Rate>,
+    boost_us: i64,
+    weight: u32,
+    running: u32,
+    arrival: Time,
+    lanes: usize,
+    ready: BTreeSet<(Ix, bool, Ix)>,
+    parked: BTreeMap<(Ix, bool), BTreeSet<(Score, Ix)>>,
+    /// The groups that count this key as their fairness key.
+    fair: Vec<Ix>,
+    due: Option<Time>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Gate {
+    Queue(Ix),
+    Key(Ix),
+}
+
+/// Why the head of a lane may not run: what `explain` tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Obstacle {
+    QueueConcurrency { limit: u32 },
+    QueueRate { next_at: Time },
+    KeyConcurrency { key: (KeyName, KeyValue), limit: u32 },
+    KeyRate { key: (KeyName, KeyValue), next_at: Time },
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    types_by: FxHashMap<TypeName, Ix>,
+    types: Slab<Type>,
+    queues_by: FxHashMap<QueueName, Ix>,
+    queues: Slab<QueueLine>,
+    tracks: Slab<Track>,
+    groups: Slab<Group>,
+    lanes_by: FxHashMap<(Arc<Route>, Flags), Ix>,
+    lanes: Slab<Lane>,
+    keys: Slab<Key>,
+    due: BTreeSet<(Time, Gate)>,
+}
+
+impl QueueLine {
+    /// As of the last touch: `due` is set exactly while the rate is closed.
+    fn is_open(&self, expedited: bool) -> bool {
+        let slot = self.config.concurrency.is_none_or(|limit| self.running < limit);
+        slot && !self.paused && (expedited || self.due.is_none())
+    }
+
+    fn fair_key(&self) -> Option<&KeyName> {
+        self.config.fairness.as_ref().map(|fairness| &fairness.key)
+    }
+
+    pub(crate) fn config(&self) -> &Arc<QueueConfig> {
+        &self.config
+    }
+}
+
+impl Key {
+    fn capacity(&self, expedited: bool, now: Time) -> u32 {
+        let slots = self.limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.running));
+        let rate = self.rate.filter(|_| !expedited);
+        slots.min(rate.map_or(u32::MAX, |rate| rate.permits_at(self.arrival, now)))
+    }
+}
+
+impl Lanes {
+    // ---- Reading ------------------------------------------------------------------------------------------------
+
+    /// The task that goes next among these types, in these queues (none given: in all).
+    pub(crate) fn pick(&self, types: &[TypeName], queues: &[QueueName]) -> Option<TaskId> {
+        let kinds = types.iter().filter_map(|name| self.types_by.get(name));
+        let wanted = |queue: Ix| queues.is_empty() || queues.contains(&self.queues[queue].name);
+        let override_ = kinds
+            .clone()
+            .filter_map(|kind| self.types[*kind].overrides.iter().find(|(_, _, queue)| wanted(*queue)))
+            .min();
+        if let Some((_, task, _)) = override_ {
+            return Some(*task);
+        }
+        let track = if queues.is_empty() {
+            kinds.filter_map(|kind| self.types[*kind].ready.first()).min().map(|(_, track)| *track)
+        } else {
+            let lines = queues.iter().filter_map(|name| self.queues_by.get(name));
+            let tracks = lines.flat_map(|line| self.queues[*line].tracks.iter().copied());
+            let asked = |kind: Ix| types.contains(&self.types[kind].name);
+            let listed = tracks.filter(|t| asked(self.tracks[*t].kind)).filter_map(|t| Some((self.tracks[t].listed?, t)));
+            listed.min().map(|(_, track)| track)
+        }?;
+        let (_, group) = self.tracks[track].ready.first().expect("a listed track has a ready group");
+        let (_, lane) = self.groups[*group].ready.first().expect("a listed group has a ready lane");
+        self.lanes[*lane].tasks.first().map(|(_, task)| *task)
+    }
+
+    /// Whether a worker asking for this type (in these queues) would get something.
+    pub(crate) fn has_ready(&self, types: &[TypeName], queues: &[QueueName]) -> bool {
+        if queues.is_empty() {
+            return types.iter().filter_map(|name| self.types_by.get(name)).any(|kind| {
+                let kind = &self.types[*kind];
+                !kind.ready.is_empty() || !kind.overrides.is_empty()
+            });
+        }
+        self.pick(types, queues).is_some()
+    }
+
+    /// The copy of this route that its lane holds, so that equal routes are one.
+    pub(crate) fn shared(&self, route: Arc<Route>) -> Arc<Route> {
+        let id = (route, Flags::default());
+        self.lanes_by.get(&id).map_or(id.0, |lane| self.lanes[*lane].route.clone())
+    }
+
+    pub(crate) fn line(&self, queue: &QueueName) -> Option<&QueueLine> {
+        self.queues_by.get(queue).map(|line| &self.queues[*line])
+    }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&QueueName, &QueueLine)> {
+        self.queues.iter().map(|(_, line)| (&line.name, line))
+    }
+
+    /// Keys with a rate, and the queue itself, that one lease of this route takes a permit from.
+    pub(crate) fn permits_of(&self, route: &Route, now: Time) -> Vec<(KeyRef, Time)> {
+        let Some(line) = self.line(route.queue()) else { return Vec::new() };
+        let mut permits = Vec::new();
+        if let Some(rate) = &line.config.rate {
+            let key = KeyRef { queue: line.name.clone(), key: None };
+            permits.push((key, rate.take(line.arrival, now)));
+        }
+        for name in route.keys() {
+            if let Some(key) = line.keys.get(name).map(|ix| &self.keys[*ix])
+                && let Some(rate) = &key.rate
+            {
+                let key_ref = KeyRef { queue: line.name.clone(), key: Some(name.clone()) };
+                permits.push((key_ref, rate.take(key.arrival, now)));
+            }
+        }
+        permits
+    }
+
+    /// Every gate that stands before a task of this route at this instant.
+    pub(crate) fn obstacles(&self, route: &Route, expedited: bool, now: Time) -> Vec<Obstacle> {
+        let mut found = Vec::new();
+        let Some(line) = self.line(route.queue()) else { return found };
+        if let Some(limit) = line.config.concurrency.filter(|limit| line.running >= *limit) {
+            found.push(Obstacle::QueueConcurrency { limit });
+        }
+        let closed = |rate: Option<Rate>, arrival: Time| {
+            rate.filter(|rate| !expedited && rate.permits_at(arrival, now) == 0).map(|rate| rate.next_at(arrival))
+        };
+        if let Some(next_at) = closed(line.config.rate, line.arrival) {
+            found.push(Obstacle::QueueRate { next_at });
+        }
+        for name in route.keys() {
+            let Some(key) = line.keys.get(name).map(|ix| &self.keys[*ix]) else { continue };
+            if let Some(limit) = key.limit.filter(|limit| key.running >= *limit) {
+                found.push(Obstacle::KeyConcurrency { key: name.clone(), limit });
+            }
+            if let Some(next_at) = closed(key.rate, key.arrival) {
+                found.push(Obstacle::KeyRate { key: name.clone(), next_at });
+            }
+        }
+        found
+    }
+
+    /// How many tasks of its own lane go before this one, counted up to `max`.
+    pub(crate) fn ahead_in_lane(&self, lane: Ix, order: i64, task: TaskId, max: usize) -> usize {
+        self.lanes[lane].tasks.range(..(order, task)).take(max).count()
+    }
+
+    /// The next instant at which a gate opens by itself.
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    // ---- Tasks come and go --------------------------------------------------------------------------------------
+
+    pub(crate) fn enter_queue(&mut self, queue: &QueueName, task: TaskId) -> &mut QueueLine {
+        let line = self.line_of(queue);
+        let line = &mut self.queues[line];
+        line.members.insert(task);
+        line
+    }
+
+    pub(crate) fn leave_queue(&mut self, queue: &QueueName, task: TaskId) -> &mut QueueLine {
+        let line = self.queues_by[queue];
+        let line = &mut self.queues[line];
+        assert!(line.members.remove(&task), "{task} is a member of its queue");
+        line
+    }
+
+    pub(crate) fn line_mut(&mut self, queue: &QueueName) -> &mut QueueLine {
+        let line = self.line_of(queue);
+        &mut self.queues[line]
+    }
+
+    /// Drops a queue's line when nothing is left to know about it.
+    pub(crate) fn forget_if_empty(&mut self, queue: &QueueName) {
+        let Some(ix) = self.queues_by.get(queue).copied() else { return };
+        let line = &self.queues[ix];
+        let in_use = line.stated || line.running > 0 || line.overrides > 0 || line.due.is_some();
+        if !in_use && line.members.is_empty() && line.tracks.is_empty() && line.keys.is_empty() {
+            self.queues_by.remove(queue);
+            self.queues.remove(ix);
+        }
+    }
+
+    pub(crate) fn enter_lane(&mut self, route: &Arc<Route>, flags: Flags, order: i64, task: TaskId, now: Time) -> Ix {
+        let lane = self.lane_of(route, flags);
+        self.lanes[lane].tasks.insert((order, task));
+        self.settle(lane, now);
+        lane
+    }
+
+    pub(crate) fn leave_lane(&mut self, lane: Ix, order: i64, task: TaskId, now: Time) {
+        assert!(self.lanes[lane].tasks.remove(&(order, task)), "{task} is in its lane");
+        self.settle(lane, now);
+        if self.lanes[lane].tasks.is_empty() {
+            self.drop_lane(lane);
+        }
+    }
+
+    pub(crate) fn enter_overrides(&mut self, route: &Route, since: Time, task: TaskId) {
+        let queue = self.line_of(route.queue());
+        let kind = self.type_of(route.kind());
+        self.types[kind].tracks += 1;
+        self.types[kind].overrides.insert((since, task, queue));
+        self.queues[queue].overrides += 1;
+    }
+
+    pub(crate) fn leave_overrides(&mut self, route: &Route, since: Time, task: TaskId) {
+        let queue = self.queues_by[route.queue()];
+        let kind = self.types_by[route.kind()];
+        assert!(self.types[kind].overrides.remove(&(since, task, queue)), "{task} is among the overrides");
+        self.queues[queue].overrides -= 1;
+        self.release_type(kind);
+    }
+
+    /// A lease begins: it takes its slots.
+    pub(crate) fn start(&mut self, route: &Route, run_now: bool, now: Time) {
+        let line = self.line_of(route.queue());
+        if run_now {
+            self.queues[line].overrides += 1;
+            return;
+        }
+        self.queues[line].running += 1;
+        for name in route.keys() {
+            let key = self.key_of(line, name);
+            self.keys[key].running += 1;
+            self.touch_key(key, now);
+        }
+        self.touch_queue_if_limited(line, now);
+    }
+
+    /// A lease ends: it gives them back.
+    pub(crate) fn stop(&mut self, route: &Route, run_now: bool, now: Time) {
+        let line = self.queues_by[route.queue()];
+        if run_now {
+            self.queues[line].overrides -= 1;
+            return;
+        }
+        if crate::defect("leaked_slot") {
+            return;
+        }
+        self.queues[line].running -= 1;
+        for name in route.keys() {
+            let key = self.queues[line].keys[name];
+            self.keys[key].running -= 1;
+            self.touch_key(key, now);
+            self.release_key(key);
+        }
+        self.touch_queue_if_limited(line, now);
+    }
+
+    // ---- Queues and keys change ---------------------------------------------------------------------------------
+
+    pub(crate) fn set_arrival(&mut self, key: &KeyRef, arrival: Option<Time>, now: Time) {
+        let line = self.line_of(&key.queue);
+        match &key.key {
+            None => {
+                self.queues[line].arrival = arrival.unwrap_or_default();
+                self.touch_queue(line, now);
+            }
+            Some(name) => {
+                let key = self.key_of(line, name);
+                self.keys[key].arrival = arrival.unwrap_or_default();
+                self.touch_key(key, now);
+                self.release_key(key);
+            }
+        }
+    }
+
+    /// Takes over what the queue's row says; `None` when it has none. Numbers act at once; cost is by lane, not task.
+    pub(crate) fn configure(&mut self, name: &QueueName, queue: Option<&Queue>, now: Time) {
+        let line = self.line_of(name);
+        let entry = &mut self.queues[line];
+        let fair_before = entry.config.fairness.clone();
+        let boosts_before = std::mem::take(&mut entry.key_boosts);
+        entry.stated = queue.is_some();
+        entry.config = queue.map(|queue| queue.config().clone()).unwrap_or_default();
+        entry.paused = queue.is_some_and(|queue| queue.pause().is_some());
+        entry.boost_us = 0;
+        for (BoostOn { key }, boost) in queue.into_iter().flat_map(|queue| queue.boosts()) {
+            match key {
+                None => entry.boost_us = boost.head_start_us(),
+                Some(key) => _ = entry.key_boosts.insert(key.clone(), boost.head_start_us()),
+            }
+        }
+        let refair = fair_before.as_ref().map(|f| &f.key) != entry.fair_key();
+        let reboost = boosts_before != entry.key_boosts;
+        let keys: Vec<Ix> = entry.keys.values().copied().collect();
+        for key in &keys {
+            self.read_limits(*key);
+        }
+        if refair || reboost {
+            let lanes: Vec<Ix> = self.lanes.iter().filter(|(_, lane)| lane.route.queue() == name).map(|(ix, _)| ix).collect();
+            for lane in lanes {
+                if refair {
+                    self.regroup(lane);
+                }
+                self.settle(lane, now);
+            }
+        }
+        for key in keys {
+            self.touch_key(key, now);
+        }
+        self.touch_queue(line, now);
+    }
+
+    /// Opens the gates whose time has come, at most `max`; true when more are due.
+    pub(crate) fn advance(&mut self, now: Time, max: usize) -> bool {
+        for _ in 0..max {
+            match self.due.first() {
+                Some((at, gate)) if *at <= now => match *gate {
+                    Gate::Queue(line) => self.touch_queue(line, now),
+                    Gate::Key(key) => {
+                        self.touch_key(key, now);
+                        self.release_key(key);
+                    }
+                },
+                _ => return false,
+            }
+        }
+        self.next_due().is_some_and(|at| at <= now)
+    }
+
+    // ---- The mechanism ------------------------------------------------------------------------------------------
+
+    fn line_of(&mut self, name: &QueueName) -> Ix {
+        if let Some(line) = self.queues_by.get(name) {
+            return *line;
+        }
+        let line = self.queues.insert(QueueLine {
+            name: name.clone(),
+            config: Arc::default(),
+            stated: false,
+            paused: false,
+            boost_us: 0,
+            key_boosts: FxHashMap::default(),
+            arrival: Time::ZERO,
+            running: 0,
+            overrides: 0,
+            members: BTreeSet::new(),
+            blocked: 0,
+            later: 0,
+            tracks: Vec::new(),
+            keys: FxHashMap::default(),
+            due: None,
+        });
+        self.queues_by.insert(name.clone(), line);
+        line
+    }
+
+    fn type_of(&mut self, name: &TypeName) -> Ix {
+        if let Some(kind) = self.types_by.get(name) {
+            return *kind;
+        }
+        let kind = Type { name: name.clone(), ready: BTreeSet::new(), overrides: BTreeSet::new(), tracks: 0 };
+        let kind = self.types.insert(kind);
+        self.types_by.insert(name.clone(), kind);
+        kind
+    }
+
+    fn release_type(&mut self, kind: Ix) {
+        self.types[kind].tracks -= 1;
+        if self.types[kind].tracks == 0 {
+            let gone = self.types.remove(kind);
+            self.types_by.remove(&gone.name);
+        }
+    }
+
+    fn key_of(&mut self, line: Ix, name: &(KeyName, KeyValue)) -> Ix {
+        if let Some(key) = self.queues[line].keys.get(name) {
+            return *key;
+        }
+        let key = self.keys.insert(Key {
+            queue: line,
+            name: name.clone(),
+            limit: None,
+            rate: None,
+            boost_us: 0,
+            weight: 1,
+            running: 0,
+            arrival: Time::ZERO,
+            lanes: 0,
+            ready: BTreeSet::new(),
+            parked: BTreeMap::new(),
+            fair: Vec::new(),
+            due: None,
+        });
+        self.queues[line].keys.insert(name.clone(), key);
+        self.read_limits(key);
+        key
+    }
+
+    fn read_limits(&mut self, key: Ix) {
+        let entry = &mut self.keys[key];
+        let line = &self.queues[entry.queue];
+        let limits = line.config.keys.get(&entry.name.0);
+        entry.limit = limits.and_then(|limits| limits.concurrency);
+        entry.rate = limits.and_then(|limits| limits.rate);
+        entry.boost_us = line.key_boosts.get(&entry.name).copied().unwrap_or(0);
+        let fairness = line.config.fairness.as_ref().filter(|fairness| fairness.key == entry.name.0);
+        entry.weight = fairness.and_then(|fairness| fairness.weights.get(&entry.name.1)).copied().unwrap_or(1);
+    }
+
+    fn release_key(&mut self, key: Ix) {
+        let entry = &self.keys[key];
+        if entry.lanes == 0 && entry.running == 0 && entry.arrival == Time::ZERO && entry.due.is_none() {
+            let gone = self.keys.remove(key);
+            self.queues[gone.queue].keys.remove(&gone.name);
+        }
+    }
+
+    fn lane_of(&mut self, route: &Arc<Route>, flags: Flags) -> Ix {
+        let id = (route.clone(), flags);
+        if let Some(lane) = self.lanes_by.get(&id) {
+            return *lane;
+        }
+        let line = self.line_of(route.queue());
+        let kind = self.type_of(route.kind());
+        let keys: Box<[Ix]> = route.keys().iter().map(|name| self.key_of(line, name)).collect();
+        for key in &keys {
+            self.keys[*key].lanes += 1;
+        }
+        let group = self.group_of(line, kind, flags.expedited, route, &keys);
+        let lane =
+            Lane { route: route.clone(), flags, kind, group, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
+        let lane = self.lanes.insert(lane);
+        self.lanes_by.insert(id, lane);
+        lane
+    }
+
+    fn drop_lane(&mut self, lane: Ix) {
+        assert_eq!(self.lanes[lane].place, LanePlace::Out, "an empty lane is in nobody's list");
+        let gone = self.lanes.remove(lane);
+        self.release_group(gone.group);
+        for key in &gone.keys {
+            self.keys[*key].lanes -= 1;
+            self.release_key(*key);
+        }
+        self.lanes_by.remove(&(gone.route, gone.flags));
+    }
+
+    fn group_of(&mut self, line: Ix, kind: Ix, expedited: bool, route: &Route, keys: &[Ix]) -> Ix {
+        let fair = self.queues[line].fair_key().and_then(|fair| {
+            let at = route.keys().iter().position(|(name, _)| name == fair)?;
+            Some(keys[at])
+        });
+        let found = self.queues[line].tracks.iter().copied().find(|track| {
+            let track = &self.tracks[*track];
+            track.kind == kind && track.expedited == expedited
+        });
+        let track = found.unwrap_or_else(|| {
+            let track =
+                Track { queue: line, kind, expedited, groups: FxHashMap::default(), ready: BTreeSet::new(), listed: None };
+            let track = self.tracks.insert(track);
+            self.queues[line].tracks.push(track);
+            self.types[kind].tracks += 1;
+            track
+        });
+        let group = match self.tracks[track].groups.get(&fair) {
+            Some(group) => *group,
+            None => {
+                let group = self.groups.insert(Group { track, fair, ready: BTreeSet::new(), listed: None, lanes: 0 });
+                self.tracks[track].groups.insert(fair, group);
+                if let Some(fair) = fair {
+                    self.keys[fair].fair.push(group);
+                }
+                group
+            }
+        };
+        self.groups[group].lanes += 1;
+        group
+    }
+
+    fn release_group(&mut self, group: Ix) {
+        self.groups[group].lanes -= 1;
+        if self.groups[group].lanes > 0 {
+            return;
+        }
+        let gone = self.groups.remove(group);
+        if let Some(fair) = gone.fair {
+            self.keys[fair].fair.retain(|other| *other != group);
+        }
+        self.tracks[gone.track].groups.remove(&gone.fair);
+        if self.tracks[gone.track].groups.is_empty() {
+            let track = self.tracks.remove(gone.track);
+            self.queues[track.queue].tracks.retain(|other| *other != gone.track);
+            self.release_type(track.kind);
+        }
+    }
+
+    /// The queue's fairness key changed: the lane moves to its new group.
+    fn regroup(&mut self, lane: Ix) {
+        self.place(lane, LanePlace::Out);
+        let Lane { route, flags, kind, keys, group: before, .. } = &self.lanes[lane];
+        let (route, expedited, kind, keys, before) = (route.clone(), flags.expedited, *kind, keys.clone(), *before);
+        let line = self.queues_by[route.queue()];
+        let group = self.group_of(line, kind, expedited, &route, &keys);
+        self.lanes[lane].group = group;
+        self.release_group(before);
+    }
+
+    /// Puts a lane where its head and its gates say. A lane that leaves the front makes room for the next.
+    fn settle(&mut self, lane: Ix, now: Time) {
+        let entry = &self.lanes[lane];
+        let before = entry.place;
+        let after = match entry.tasks.first() {
+            Some((order, head)) if !entry.flags.withheld => {
+                let boost: i64 = entry.keys.iter().map(|key| self.keys[*key].boost_us).sum();
+                self.place_for(entry, (order - boost, *head), now)
+            }
+            _ => LanePlace::Out,
+        };
+        if before == after {
+            return;
+        }
+        self.place(lane, after);
+        if let LanePlace::Ready(score) = before
+            && !matches!(after, LanePlace::Ready(better) if better <= score)
+        {
+            for at in 0..self.lanes[lane].keys.len() {
+                let key = self.lanes[lane].keys[at];
+                self.call_back(key, 1, now);
+            }
+        }
+    }
+
+    fn place_for(&self, lane: &Lane, score: Score, now: Time) -> LanePlace {
+        let closed = lane.keys.iter().find(|key| self.keys[**key].capacity(lane.flags.expedited, now) == 0);
+        closed.map_or(LanePlace::Ready(score), |on| LanePlace::Parked { on: *on, score })
+    }
+
+    /// Moves a lane between the lists. The only writer of `Lane::place`.
+    fn place(&mut self, lane: Ix, after: LanePlace) {
+        let entry = &mut self.lanes[lane];
+        let before = std::mem::replace(&mut entry.place, after);
+        let (group, kind, expedited) = (entry.group, entry.kind, entry.flags.expedited);
+        match before {
+            LanePlace::Out => {}
+            LanePlace::Ready(score) => {
+                self.groups[group].ready.remove(&(score, lane));
+                for key in &self.lanes[lane].keys {
+                    self.keys[*key].ready.remove(&(kind, expedited, lane));
+                }
+            }
+            LanePlace::Parked { on, score } => {
+                let parked = &mut self.keys[on].parked;
+                let list = parked.get_mut(&(kind, expedited)).expect("a parked lane is in its key's list");
+                list.remove(&(score, lane));
+                if list.is_empty() {
+                    parked.remove(&(kind, expedited));
+                }
+            }
+        }
+        match after {
+            LanePlace::Out => {}
+            LanePlace::Ready(score) => {
+                self.groups[group].ready.insert((score, lane));
+                for key in &self.lanes[lane].keys {
+                    self.keys[*key].ready.insert((kind, expedited, lane));
+                }
+            }
+            LanePlace::Parked { on, score } => {
+                self.keys[on].parked.entry((kind, expedited)).or_default().insert((score, lane));
+            }
+        }
+        self.relist_group(group);
+    }
+
+    fn relist_group(&mut self, group: Ix) {
+        let entry = &self.groups[group];
+        let penalty = entry.fair.map_or(0, |fair| {
+            let key = &self.keys[fair];
+            let fairness = self.queues[key.queue].config.fairness.as_ref();
+            let step_us = fairness.map_or(0, |fairness| fairness.step_ms as i64 * 1_000);
+            i64::from(key.running).saturating_mul(step_us) / i64::from(key.weight)
+        });
+        let after = entry.ready.first().map(|((order, head), _)| (order.saturating_add(penalty), *head));
+        let track = entry.track;
+        let before = std::mem::replace(&mut self.groups[group].listed, after);
+        if before != after {
+            let ready = &mut self.tracks[track].ready;
+            before.map(|score| ready.remove(&(score, group)));
+            after.map(|score| ready.insert((score, group)));
+            self.relist_track(track);
+        }
+    }
+
+    fn relist_track(&mut self, track: Ix) {
+        let entry = &self.tracks[track];
+        let line = &self.queues[entry.queue];
+        let after = if line.is_open(entry.expedited) {
+            entry.ready.first().map(|((order, head), _)| (order - line.boost_us, *head))
+        } else {
+            None
+        };
+        let kind = entry.kind;
+        let before = std::mem::replace(&mut self.tracks[track].listed, after);
+        if before != after {
+            let ready = &mut self.types[kind].ready;
+            before.map(|score| ready.remove(&(score, track)));
+            after.map(|score| ready.insert((score, track)));
+        }
+    }
+
+    fn touch_queue_if_limited(&mut self, line: Ix, now: Time) {
+        if self.queues[line].config.concurrency.is_some() {
+            self.touch_queue(line, now);
+        }
+    }
+
+    /// The queue's slots, permits or pause changed.
+    fn touch_queue(&mut self, line: Ix, now: Time) {
+        let entry = &mut self.queues[line];
+        let closed = entry.config.rate.filter(|rate| rate.permits_at(entry.arrival, now) == 0);
+        let after = closed.map(|rate| rate.next_at(entry.arrival));
+        let before = std::mem::replace(&mut entry.due, after);
+        before.map(|at| self.due.remove(&(at, Gate::Queue(line))));
+        after.map(|at| self.due.insert((at, Gate::Queue(line))));
+        for at in 0..self.queues[line].tracks.len() {
+            let track = self.queues[line].tracks[at];
+            self.relist_track(track);
+        }
+    }
+
+    /// A key's slots, permits or limits changed.
+    fn touch_key(&mut self, key: Ix, now: Time) {
+        let entry = &mut self.keys[key];
+        let closed = entry.rate.filter(|rate| rate.permits_at(entry.arrival, now) == 0);
+        let after = closed.map(|rate| rate.next_at(entry.arrival));
+        let before = std::mem::replace(&mut entry.due, after);
+        before.map(|at| self.due.remove(&(at, Gate::Key(key))));
+        after.map(|at| self.due.insert((at, Gate::Key(key))));
+        for at in 0..self.keys[key].fair.len() {
+            let group = self.keys[key].fair[at];
+            self.relist_group(group);
+        }
+        for expedited in [false, true] {
+            if self.keys[key].capacity(expedited, now) == 0 {
+                let shut: Vec<Ix> =
+                    self.keys[key].ready.iter().filter(|(_, e, _)| *e == expedited).map(|(_, _, lane)| *lane).collect();
+                for lane in shut {
+                    self.settle(lane, now);
+                }
+            }
+        }
+        self.call_back(key, 0, now);
+    }
+
+    /// Brings the best parked lanes of an open key to the front: as many as it has room for, and `extra` more because
+    /// one at the front fell back. Where fairness counts another key, the best cannot be known here: all come.
+    fn call_back(&mut self, key: Ix, extra: usize, now: Time) {
+        if self.keys[key].parked.is_empty() {
+            return;
+        }
+        let entry = &self.keys[key];
+        let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name.0);
+        let lists: Vec<(Ix, bool)> = entry.parked.keys().copied().collect();
+        for (kind, expedited) in lists {
+            let room = match self.keys[key].capacity(expedited, now) {
+                0 => continue,
+                _ if fair_elsewhere => usize::MAX,
+                room => room as usize,
+            };
+            let front = (kind, expedited, Ix::MIN)..=(kind, expedited, Ix::MAX);
+            let ready = self.keys[key].ready.range(front).take(room).count();
+            let mut wanted = (room - ready).max(extra);
+            while wanted > 0 {
+                let list = self.keys[key].parked.get(&(kind, expedited));
+                let Some((score, lane)) = list.and_then(|list| list.first()).copied() else { break };
+                let place = self.place_for(&self.lanes[lane], score, now);
+                self.place(lane, place);
+                wanted -= usize::from(matches!(place, LanePlace::Ready(_)));
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The deterministic core of Signaller: tasks, queues, leases. No I/O, no clock, no randomness, no async: the shell
+//! hands in time and chance, and gets records and replies back.
+//!
+//! `decide` reads the state and writes records through a [`step::Step`]; `apply` is the only code that changes state.
+
+pub mod bulk;
+pub mod command;
+mod decide;
+pub mod explain;
+pub mod ids;
+mod lanes;
+pub mod lease;
+pub mod limits;
+pub mod names;
+pub mod needs;
+pub mod priority;
+pub mod queue;
+pub mod rate;
+pub mod record;
+pub mod rejection;
+pub mod retry;
+pub mod route;
+pub mod row;
+pub mod shard;
+pub mod state;
+pub mod step;
+pub mod task;
+pub mod time;
+
+pub use decide::decide;
+
+/// Deliberate defects, switched on by the simulator's own tests to prove that it would notice. Without the feature
+/// this is `false` and nothing of it is left in the binary.
+#[cfg(feature = "defects")]
+pub mod defects {
+    use std::cell::Cell;
+
+    thread_local!(static ACTIVE: Cell<&'static str> = const { Cell::new("") });
+
+    /// Switches one defect on for this thread; `""` for none.
+    pub fn activate(name: &'static str) {
+        ACTIVE.set(name);
+    }
+
+    pub fn is_active(name: &str) -> bool {
+        ACTIVE.get() == name
+    }
+}
+
+#[inline(always)]
+#[doc(hidden)]
+pub fn defect(name: &str) -> bool {
+    #[cfg(feature = "defects")]
+    return defects::is_active(name);
+    #[cfg(not(feature = "defects"))]
+    {
+        let _ = name;
+        false
+    }
+}

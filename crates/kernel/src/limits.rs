@@ -1,0 +1,81 @@
+//! Every bound of the kernel, in one place, with the relations between them checked at compile time.
+//! A bound that is hit is a `Rejection`, never a panic and never silence.
+
+/// Requests one batch may take from the inbox.
+pub const BATCH_REQUESTS_MAX: usize = 1_024;
+/// Items (tasks, results, leases) one batch may touch before it is closed.
+pub const BATCH_ITEMS_MAX: usize = 4_096;
+/// Requests that may wait in the inbox's lane for new work.
+pub const INBOX_ADDS_MAX: usize = 8 * BATCH_REQUESTS_MAX;
+/// Items a bulk, a cascade or an index sweep touches in one batch before it leaves a cursor.
+pub const CHUNK_ITEMS_MAX: usize = 1_000;
+
+/// Tasks in one add.
+pub const ADD_TASKS_MAX: usize = 1_000;
+/// Ids in one reprioritize or redrive by ids.
+pub const IDS_MAX: usize = 1_000;
+/// Tasks one poll may ask for, results it may report, leases it may hold.
+pub const POLL_TASKS_MAX: usize = 1_000;
+pub const POLL_TYPES_MAX: usize = 64;
+pub const POLL_QUEUES_MAX: usize = 64;
+
+pub const NAME_BYTES_MAX: usize = 128;
+pub const KEY_VALUE_BYTES_MAX: usize = 256;
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+pub const REASON_BYTES_MAX: usize = 500;
+pub const TASK_KEYS_MAX: usize = 8;
+pub const TASK_TAGS_MAX: usize = 16;
+pub const TASK_BLOCKERS_MAX: usize = 64;
+pub const QUEUE_KEYS_MAX: usize = 16;
+pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
+pub const QUEUE_BOOSTS_MAX: usize = 256;
+/// Bulks that may be under way at once.
+pub const BULKS_OPEN_MAX: usize = 64;
+
+/// Input or output of a task, as JSON text.
+pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+pub const ERROR_CODE_BYTES_MAX: usize = 64;
+pub const ERROR_MESSAGE_BYTES_MAX: usize = 2_048;
+
+pub const ATTEMPTS_MAX: u16 = 1_000;
+pub const BACKOFF_MS_MAX: u64 = 24 * 3_600 * 1_000;
+pub const BACKOFF_DOUBLINGS_MAX: u32 = 40;
+pub const RETRY_AFTER_MS_MAX: u64 = 7 * 24 * 3_600 * 1_000;
+
+pub const HEARTBEAT_MS_MIN: u32 = 100;
+pub const HEARTBEAT_MS_DEFAULT: u32 = 30_000;
+pub const HEARTBEAT_MS_MAX: u32 = 3_600_000;
+pub const BUDGET_MS_DEFAULT: u64 = 24 * 3_600 * 1_000;
+pub const BUDGET_MS_MAX: u64 = 366 * 24 * 3_600 * 1_000;
+
+pub const CONCURRENCY_MAX: u32 = 1_000_000;
+pub const RATE_COUNT_MAX: u32 = 1_000_000;
+pub const RATE_BURST_MAX: u32 = 1_000_000;
+pub const RATE_PER_MS_MAX: u64 = 366 * 24 * 3_600 * 1_000;
+pub const OVERRIDE_SLOTS_DEFAULT: u32 = 2;
+pub const OVERRIDE_SLOTS_MAX: u32 = 1_000;
+pub const BACKLOG_MAX: u32 = 100_000_000;
+pub const FAIR_STEP_MS_DEFAULT: u64 = 60_000;
+pub const FAIR_STEP_MS_MAX: u64 = 24 * 3_600 * 1_000;
+pub const FAIR_WEIGHT_MAX: u32 = 10_000;
+pub const IDEMPOTENCY_WINDOW_MS_DEFAULT: u64 = 24 * 3_600 * 1_000;
+pub const IDEMPOTENCY_WINDOW_MS_MAX: u64 = 366 * 24 * 3_600 * 1_000;
+
+/// Head starts and boosts, in seconds either way: ten years.
+pub const HEAD_START_S_MAX: i32 = 10 * 366 * 24 * 3_600;
+/// Latest instant anything may be scheduled for: the end of the year 9999.
+pub const TIME_US_MAX: i64 = 253_402_300_799_999_999;
+
+/// Ids and record numbers are promised to the store in blocks, so that the hot path does not write the shard's row.
+pub const ID_BLOCK: u64 = 1_024;
+pub const RECORD_BLOCK: u64 = 65_536;
+
+const _: () = assert!(BATCH_REQUESTS_MAX <= INBOX_ADDS_MAX);
+const _: () = assert!(ADD_TASKS_MAX <= BATCH_ITEMS_MAX && POLL_TASKS_MAX <= BATCH_ITEMS_MAX);
+const _: () = assert!(CHUNK_ITEMS_MAX <= BATCH_ITEMS_MAX && IDS_MAX <= CHUNK_ITEMS_MAX);
+const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DEFAULT < HEARTBEAT_MS_MAX);
+const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);
+// The sum of every offset a score can carry stays far inside an i64 of microseconds.
+const _: () = assert!((HEAD_START_S_MAX as i64) * 1_000_000 * 4 + TIME_US_MAX < i64::MAX / 2);
+// A batch can never write more records than one block holds, so a block is renewed at most once per record.
+const _: () = assert!(RECORD_BLOCK > 8 * BATCH_ITEMS_MAX as u64);

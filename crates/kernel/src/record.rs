@@ -1,0 +1,292 @@
+//! Records: facts in the past tense, each belonging to one owner. A record that was ever released never changes
+//! meaning; new meaning gets a new variant. Payloads ride beside a record, not in it.
+
+use crate::bulk::BulkWork;
+use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::names::*;
+use crate::priority::Priority;
+use crate::queue::{BoostOn, QueueConfig};
+use crate::retry::RetryPolicy;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// JSON text, checked at the door and never looked into by the kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Payload(pub Arc<str>);
+
+impl Payload {
+    pub fn null() -> Payload {
+        Payload("null".into())
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// FNV-1a over the text: stable over versions and machines, used to tell a resent outcome from another one.
+    pub fn digest(&self) -> u64 {
+        fnv1a(0xcbf2_9ce4_8422_2325, self.0.as_bytes())
+    }
+}
+
+pub(crate) fn fnv1a(seed: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Why a worker's attempt did not succeed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    pub code: String,
+    pub message: String,
+}
+
+/// How a cancelled task came to be so.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelCause {
+    /// Someone asked for it.
+    Asked,
+    /// The queue was cleared.
+    Cleared,
+}
+
+impl CancelCause {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CancelCause::Asked => "asked",
+            CancelCause::Cleared => "cleared",
+        }
+    }
+}
+
+/// Why a lease was handed back without burning its attempt.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReleaseCause {
+    /// The worker gave it back.
+    Worker,
+    /// The answer that granted it never reached the worker.
+    Undelivered,
+}
+
+/// What a task is told to be when it is added.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TaskSpec {
+    pub queue: QueueName,
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    #[serde(default, skip_serializing_if = "is_normal")]
+    pub priority: Priority,
+    /// Sorted by name, one value each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<(KeyName, KeyValue)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Tag>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_for: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ms: Option<u64>,
+    /// Added without entering its queue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
+}
+
+fn is_normal(priority: &Priority) -> bool {
+    *priority == Priority::NORMAL
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    // Shard
+    IdsReserved { ids: u64, records: u64 },
+
+    // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
+    TaskAdded { spec: Box<TaskSpec> },
+    TaskQueued { ready_at: Time, run_now: bool, by: Actor, #[serde(default, skip_serializing_if = "Option::is_none")] bulk: Option<BulkId> },
+    TaskRunNow { by: Actor },
+    TaskUnblocked { blocker: TaskId },
+    TaskBlockersChanged { blocked_by: Vec<TaskId>, deleted: TaskId },
+    TaskReprioritized { priority: Priority, by: Actor },
+    TaskExpedited { bulk: BulkId },
+    TaskLeased { worker: WorkerName, attempt: u16, heartbeat_ms: u32, budget_until: Time, run_now: bool },
+    TaskReleased { cause: ReleaseCause },
+    TaskCancelRequested { by: Actor, reason: String },
+    TaskTimedOut {},
+    TaskRetried { failure: Failure, retry_at: Time, digest: u64 },
+    TaskDone { digest: u64 },
+    TaskFailed { failure: Failure, digest: u64 },
+    TaskCancelled { cause: CancelCause, by: Actor, reason: String, #[serde(default, skip_serializing_if = "Option::is_none")] digest: Option<u64> },
+    TaskReset { by: Actor },
+    TaskDeleted { by: Actor },
+
+    // Queue
+    QueueConfigured { config: Arc<QueueConfig>, by: Actor },
+    QueuePaused { until: Option<Time>, reason: String, by: Actor },
+    QueueResumed { by: Actor, #[serde(default)] expired: bool },
+    QueueBoosted { on: BoostOn, boost: Priority, by: Actor },
+
+    // Limit key
+    PermitTaken { arrival: Time },
+    PermitsForgotten {},
+
+    // Bulk
+    BulkStarted { work: Box<BulkWork>, by: Actor, reason: String },
+    BulkAdvanced { after: TaskId, items: u32, skipped: u32, resume_at: Option<Time> },
+    BulkFinished { items: u32, skipped: u32 },
+    BulkCancelled { by: Actor },
+}
+
+impl Record {
+    pub const KINDS: [&'static str; 28] = [
+        "ids_reserved",
+        "task_added",
+        "task_queued",
+        "task_run_now",
+        "task_unblocked",
+        "task_blockers_changed",
+        "task_reprioritized",
+        "task_expedited",
+        "task_leased",
+        "task_released",
+        "task_cancel_requested",
+        "task_timed_out",
+        "task_retried",
+        "task_done",
+        "task_failed",
+        "task_cancelled",
+        "task_reset",
+        "task_deleted",
+        "queue_configured",
+        "queue_paused",
+        "queue_resumed",
+        "queue_boosted",
+        "permit_taken",
+        "permits_forgotten",
+        "bulk_started",
+        "bulk_advanced",
+        "bulk_finished",
+        "bulk_cancelled",
+    ];
+
+    pub const fn kind(&self) -> &'static str {
+        let index = match self {
+            Record::IdsReserved { .. } => 0,
+            Record::TaskAdded { .. } => 1,
+            Record::TaskQueued { .. } => 2,
+            Record::TaskRunNow { .. } => 3,
+            Record::TaskUnblocked { .. } => 4,
+            Record::TaskBlockersChanged { .. } => 5,
+            Record::TaskReprioritized { .. } => 6,
+            Record::TaskExpedited { .. } => 7,
+            Record::TaskLeased { .. } => 8,
+            Record::TaskReleased { .. } => 9,
+            Record::TaskCancelRequested { .. } => 10,
+            Record::TaskTimedOut {} => 11,
+            Record::TaskRetried { .. } => 12,
+            Record::TaskDone { .. } => 13,
+            Record::TaskFailed { .. } => 14,
+            Record::TaskCancelled { .. } => 15,
+            Record::TaskReset { .. } => 16,
+            Record::TaskDeleted { .. } => 17,
+            Record::QueueConfigured { .. } => 18,
+            Record::QueuePaused { .. } => 19,
+            Record::QueueResumed { .. } => 20,
+            Record::QueueBoosted { .. } => 21,
+            Record::PermitTaken { .. } => 22,
+            Record::PermitsForgotten {} => 23,
+            Record::BulkStarted { .. } => 24,
+            Record::BulkAdvanced { .. } => 25,
+            Record::BulkFinished { .. } => 26,
+            Record::BulkCancelled { .. } => 27,
+        };
+        Record::KINDS[index]
+    }
+}
+
+/// One limit key of one queue: `queue/name=value`; without name and value, the queue's own total.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KeyRef {
+    pub queue: QueueName,
+    pub key: Option<(KeyName, KeyValue)>,
+}
+
+/// Whose history a record belongs to. Its row is the fold of its records and of nothing else.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Owner {
+    Shard,
+    Task(TaskId),
+    Queue(QueueName),
+    Key(KeyRef),
+    Bulk(BulkId),
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Owner::Shard => f.write_str("shard"),
+            Owner::Task(task) => write!(f, "{task}"),
+            Owner::Queue(queue) => write!(f, "queue:{queue}"),
+            Owner::Key(KeyRef { queue, key: None }) => write!(f, "rate:{queue}"),
+            Owner::Key(KeyRef { queue, key: Some((name, value)) }) => write!(f, "key:{queue}|{name}={value}"),
+            Owner::Bulk(bulk) => write!(f, "{bulk}"),
+        }
+    }
+}
+
+impl Owner {
+    pub fn parse(text: &str) -> Option<Owner> {
+        if text == "shard" {
+            return Some(Owner::Shard);
+        }
+        if let Some(name) = text.strip_prefix("queue:") {
+            return QueueName::parse(name).ok().map(Owner::Queue);
+        }
+        if let Some(name) = text.strip_prefix("rate:") {
+            return QueueName::parse(name).ok().map(|queue| Owner::Key(KeyRef { queue, key: None }));
+        }
+        if let Some(rest) = text.strip_prefix("key:") {
+            // Neither a queue's nor a key's name can hold `|` or `=`, so the first of each is the divider.
+            let (queue, rest) = rest.split_once('|')?;
+            let (name, value) = rest.split_once('=')?;
+            let key = Some((KeyName::parse(name).ok()?, KeyValue::parse(value).ok()?));
+            return Some(Owner::Key(KeyRef { queue: QueueName::parse(queue).ok()?, key }));
+        }
+        TaskId::parse(text).map(Owner::Task).or_else(|| BulkId::parse(text).map(Owner::Bulk))
+    }
+}
+
+/// A record with its place in history. `prev` is the owner's record before this one: histories are chains, so
+/// reading one needs no index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    pub seq: RecordSeq,
+    pub prev: RecordSeq,
+    pub at: Time,
+    pub owner: Owner,
+    pub record: Record,
+    pub payload: Option<Payload>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_read_back_as_they_are_shown() {
+        for text in ["shard", "task-9m2", "task-9m2.5", "queue:ci", "rate:ci", "key:ci|tenant=a=b|c", "bulk-3"] {
+            assert_eq!(Owner::parse(text).map(|owner| owner.to_string()).as_deref(), Some(text));
+        }
+        for text in ["", "queue:", "key:ci", "key:ci|tenant", "task-", "rate:a b"] {
+            assert_eq!(Owner::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Rejections: a deterministic "no" to the caller, with a stable code, a sentence, and what to do next.
+
+use crate::ids::{BulkId, TaskId};
+use crate::names::QueueName;
+use crate::task::Status;
+use thiserror::Error;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Rejection {
+    #[error("there is no {task}")]
+    TaskNotFound { task: TaskId },
+    #[error("there is no {bulk}")]
+    BulkNotFound { bulk: BulkId },
+    #[error("{bulk} is closed already")]
+    BulkClosed { bulk: BulkId },
+    #[error("{task} is {status}: {verb} works only on a task that is {allowed}")]
+    WrongState { task: TaskId, status: Status, verb: &'static str, allowed: &'static str },
+    #[error("the lease of {task} is no longer this worker's")]
+    LeaseLost { task: TaskId },
+    #[error("{task} is blocked by {by}")]
+    Blocked { task: TaskId, by: TaskId },
+    #[error("all {max} override slots of queue `{queue}` are taken")]
+    OverridesTaken { queue: QueueName, max: u32 },
+    #[error("queue `{queue}` holds {max} waiting tasks and takes no more")]
+    BacklogFull { queue: QueueName, max: u32 },
+    #[error("{blocker}, named in blocked_by, does not exist")]
+    BlockerNotFound { blocker: TaskId },
+    #[error("{max} bulks are under way already")]
+    BulksTaken { max: usize },
+    #[error("queue `{queue}` has {max} boosts already")]
+    BoostsTaken { queue: QueueName, max: usize },
+    #[error("{why}")]
+    Invalid { why: String },
+}
+
+impl Rejection {
+    pub const CODES: [&'static str; 12] = [
+        "task_not_found",
+        "bulk_not_found",
+        "bulk_closed",
+        "wrong_state",
+        "lease_lost",
+        "blocked",
+        "overrides_taken",
+        "backlog_full",
+        "blocker_not_found",
+        "bulks_taken",
+        "boosts_taken",
+        "invalid",
+    ];
+
+    pub const fn code(&self) -> &'static str {
+        let index = match self {
+            Rejection::TaskNotFound { .. } => 0,
+            Rejection::BulkNotFound { .. } => 1,
+            Rejection::BulkClosed { .. } => 2,
+            Rejection::WrongState { .. } => 3,
+            Rejection::LeaseLost { .. } => 4,
+            Rejection::Blocked { .. } => 5,
+            Rejection::OverridesTaken { .. } => 6,
+            Rejection::BacklogFull { .. } => 7,
+            Rejection::BlockerNotFound { .. } => 8,
+            Rejection::BulksTaken { .. } => 9,
+            Rejection::BoostsTaken { .. } => 10,
+            Rejection::Invalid { .. } => 11,
+        };
+        Rejection::CODES[index]
+    }
+
+    /// What the caller can do about it.
+    pub fn fix(&self) -> String {
+        match self {
+            Rejection::TaskNotFound { .. } => "list tasks to find its id; a deleted task is gone for good".into(),
+            Rejection::BulkNotFound { .. } => "list bulks to find its id".into(),
+            Rejection::BulkClosed { .. } => "nothing is left to cancel; show the bulk to see what it did".into(),
+            Rejection::WrongState { task, status, .. } => match status {
+                Status::Idle => format!("retry {task} to queue it, or start it to run it now"),
+                Status::Queued => format!("explain {task} to see what it waits for; reset or cancel it to take it out"),
+                Status::Running => format!("cancel {task} first, or wait until it ends"),
+                Status::Done => format!("reset {task} to make it idle, then retry it to run it again"),
+                Status::Failed | Status::Cancelled => format!("retry {task} to queue it again, or reset it to idle"),
+            },
+            Rejection::LeaseLost { .. } => "drop this attempt's work; the task went on without it".into(),
+            Rejection::Blocked { by, .. } => format!("finish {by} first, or start with force"),
+            Rejection::OverridesTaken { .. } => {
+                "wait until one that was started ends, or raise the queue's override_slots".into()
+            }
+            Rejection::BacklogFull { .. } => "add again later, add workers, or raise the queue's backlog_max".into(),
+            Rejection::BlockerNotFound { .. } => "leave it out, or add the blocker first".into(),
+            Rejection::BulksTaken { .. } => "wait until one ends, or cancel one".into(),
+            Rejection::BoostsTaken { .. } => "remove a boost by setting it to 0".into(),
+            Rejection::Invalid { .. } => "correct the request and send it again".into(),
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! The state of one shard: live entities without payloads, and what is derived from them. `apply` in here is the only
+//! writer of facts; `advance` moves what time alone moves. Rows in, rows out: a state loaded from rows equals the one
+//! that wrote them.
+
+use crate::bulk::{Bulk, BulkStatus};
+use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::lanes::{Flags, Ix, Lanes};
+use crate::limits::CHUNK_ITEMS_MAX;
+use crate::names::{IdempotencyKey, QueueName, TypeName};
+use crate::queue::{Queue, QueueConfig};
+use crate::record::{Entry, KeyRef, Owner, Record};
+use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
+use crate::shard::Shard;
+use crate::task::Task;
+use crate::time::Time;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Where a task stands in the derived order, so that it can be taken out again whatever has changed since.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Place {
+    Nowhere,
+    Blocked,
+    Later(Time),
+    Override(Time),
+    Lane(u32, i64),
+}
+
+#[derive(Debug)]
+struct Slot {
+    task: Task,
+    place: Place,
+}
+
+/// What falls due by itself and is a fact when it does.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Due {
+    Budget(TaskId),
+    Pause(QueueName),
+}
+
+#[derive(Debug)]
+pub struct State {
+    pub(crate) shard: Shard,
+    tasks: FxHashMap<TaskId, Slot>,
+    queues: FxHashMap<QueueName, Queue>,
+    pub(crate) permits: BTreeMap<KeyRef, Permits>,
+    bulks: BTreeMap<BulkId, Bulk>,
+
+    // Derived from here on.
+    pub(crate) lanes: Lanes,
+    dependents: FxHashMap<TaskId, BTreeSet<TaskId>>,
+    later: BTreeSet<(Time, TaskId)>,
+    due: BTreeSet<(Time, Due)>,
+    by_idempotency_key: FxHashMap<(QueueName, IdempotencyKey), TaskId>,
+    running: BTreeSet<TaskId>,
+    /// Finished, or loaded for one command: they leave memory after the commit.
+    cooling: Vec<TaskId>,
+    /// Closed bulks, likewise.
+    closed: Vec<BulkId>,
+    /// Queues whose required tag changed: their waiting tasks are placed anew, chunk by chunk.
+    sweeps: Vec<(QueueName, Option<TaskId>)>,
+    counts: Counts,
+}
+
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub idle: usize,
+    pub queued: usize,
+    pub running: usize,
+}
+
+/// What there is to know about a queue at a glance.
+#[derive(Clone, Debug)]
+pub struct QueueSummary {
+    pub name: QueueName,
+    pub queue: Option<Queue>,
+    pub queued: usize,
+    pub blocked: usize,
+    pub scheduled: usize,
+    pub running: usize,
+    pub overrides: usize,
+}
+
+impl State {
+    pub fn new(shard: u16) -> State {
+        State {
+            shard: Shard::new(shard),
+            tasks: FxHashMap::default(),
+            queues: FxHashMap::default(),
+            permits: BTreeMap::new(),
+            bulks: BTreeMap::new(),
+            lanes: Lanes::default(),
+            dependents: FxHashMap::default(),
+            later: BTreeSet::new(),
+            due: BTreeSet::new(),
+            by_idempotency_key: FxHashMap::default(),
+            running: BTreeSet::new(),
+            cooling: Vec::new(),
+            closed: Vec::new(),
+            sweeps: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    // ---- Rows in and out ----------------------------------------------------------------------------------------
+
+    /// Takes a row at load (shard, queues, keys and bulks before tasks), or a cold task that a command needs.
+    pub fn take_row(&mut self, row: &Row, now: Time) -> Result<(), BadRow> {
+        let values = &row.values;
+        if row.table == &TASKS {
+            let mut task = Task::from_row(values)?;
+            let route = self.lanes.shared(task.card().route().clone());
+            *task.route_mut() = route;
+            let id = task.card().id();
+            if !self.tasks.contains_key(&id) {
+                self.insert(id, task, now);
+            }
+        } else if row.table == &QUEUES {
+            let queue = Queue::from_row(values)?;
+            self.set_queue(queue, now);
+        } else if row.table == &KEYS {
+            let permits = Permits::from_row(values)?;
+            self.lanes.set_arrival(&permits.key, Some(permits.arrival), now);
+            self.permits.insert(permits.key.clone(), permits);
+        } else if row.table == &BULKS {
+            let bulk = Bulk::from_row(values)?;
+            self.bulks.insert(bulk.id(), bulk);
+        } else {
+            assert!(row.table == &SHARDS, "{} is a table of the state", row.table.name);
+            self.shard = Shard::from_row(values)?;
+        }
+        Ok(())
+    }
+
+    /// The row of an owner as it is now; `Err` with its table and key when it is gone.
+    pub fn row(&self, owner: &Owner) -> Result<Row, (&'static crate::row::Table, Vec<Value>)> {
+        match owner {
+            Owner::Shard => Ok(self.shard.to_row()),
+            Owner::Task(id) => {
+                self.tasks.get(id).map(|slot| slot.task.to_row()).ok_or_else(|| (&TASKS, vec![Value::Int(id.number())]))
+            }
+            Owner::Queue(name) => {
+                self.queues.get(name).map(Queue::to_row).ok_or_else(|| (&QUEUES, vec![name.shared().into()]))
+            }
+            Owner::Key(key) => self.permits.get(key).map(Permits::to_row).ok_or_else(|| {
+                let gone = Permits { key: key.clone(), last: RecordSeq::NONE, arrival: Time::ZERO };
+                (&KEYS, gone.to_row().key().to_vec())
+            }),
+            Owner::Bulk(id) => {
+                self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())]))
+            }
+        }
+    }
+
+    /// After a commit: what is finished lives in the store alone.
+    pub fn cool(&mut self) {
+        for id in std::mem::take(&mut self.cooling) {
+            if self.tasks.get(&id).is_some_and(|slot| slot.task.status().is_finished()) {
+                let slot = self.tasks.remove(&id).expect("it was there");
+                self.forget_key(&slot.task);
+            }
+        }
+        for id in std::mem::take(&mut self.closed) {
+            self.bulks.remove(&id);
+        }
+    }
+
+    // ---- Reading ------------------------------------------------------------------------------------------------
+
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&id).map(|slot| &slot.task)
+    }
+
+    pub(crate) fn place(&self, id: TaskId) -> Place {
+        self.tasks.get(&id).map_or(Place::Nowhere, |slot| slot.place)
+    }
+
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values().map(|slot| &slot.task)
+    }
+
+    pub fn running(&self) -> impl Iterator<Item = &Task> {
+        self.running.iter().map(|id| &self.tasks[id].task)
+    }
+
+    /// Finished tasks that are still in memory: of this batch, or loaded for it.
+    pub(crate) fn cooling(&self) -> impl Iterator<Item = &Task> {
+        self.cooling.iter().filter_map(|id| self.task(*id)).filter(|task| task.status().is_finished())
+    }
+
+    pub fn queue(&self, name: &QueueName) -> Option<&Queue> {
+        self.queues.get(name)
+    }
+
+    pub fn config(&self, name: &QueueName) -> Arc<QueueConfig> {
+        self.queues.get(name).map(|queue| queue.config().clone()).unwrap_or_default()
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub fn bulk(&self, id: BulkId) -> Option<&Bulk> {
+        self.bulks.get(&id)
+    }
+
+    pub fn bulks_open(&self) -> impl Iterator<Item = &Bulk> {
+        self.bulks.values().filter(|bulk| bulk.status() == BulkStatus::Open)
+    }
+
+    /// The open bulk whose turn it is: the one that moved longest ago among those not resting.
+    pub fn bulk_due(&self, now: Time) -> Option<&Bulk> {
+        self.bulks_open().filter(|bulk| bulk.resume_at().is_none_or(|at| at <= now)).min_by_key(|bulk| bulk.last())
+    }
+
+    pub fn permits(&self) -> impl Iterator<Item = &Permits> {
+        self.permits.values()
+    }
+
+    pub fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    pub(crate) fn by_idempotency_key(&self, queue: &QueueName, key: &IdempotencyKey) -> Option<TaskId> {
+        self.by_idempotency_key.get(&(queue.clone(), key.clone())).copied()
+    }
+
+    pub(crate) fn dependents(&self, blocker: TaskId) -> Option<&BTreeSet<TaskId>> {
+        self.dependents.get(&blocker)
+    }
+
+    pub fn has_ready(&self, types: &[TypeName], queues: &[QueueName]) -> bool {
+        self.lanes.has_ready(types, queues)
+    }
+
+    pub fn pick(&self, types: &[TypeName], queues: &[QueueName]) -> Option<TaskId> {
+        self.lanes.pick(types, queues)
+    }
+
+    pub fn backlog(&self, queue: &QueueName) -> usize {
+        self.lanes.line(queue).map_or(0, |line| line.members.len())
+    }
+
+    pub fn queue_summaries(&self) -> Vec<QueueSummary> {
+        let mut all: Vec<QueueSummary> = self
+            .lanes
+            .lines()
+            .map(|(name, line)| QueueSummary {
+                name: name.clone(),
+                queue: self.queues.get(name).cloned(),
+                queued: line.members.len(),
+                blocked: line.blocked as usize,
+                scheduled: line.later as usize,
+                running: line.running as usize,
+                overrides: line.overrides as usize,
+            })
+            .collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    pub fn queue_summary(&self, name: &QueueName) -> QueueSummary {
+        let line = self.lanes.line(name);
+        QueueSummary {
+            name: name.clone(),
+            queue: self.queues.get(name).cloned(),
+            queued: line.map_or(0, |line| line.members.len()),
+            blocked: line.map_or(0, |line| line.blocked as usize),
+            scheduled: line.map_or(0, |line| line.later as usize),
+            running: line.map_or(0, |line| line.running as usize),
+            overrides: line.map_or(0, |line| line.overrides as usize),
+        }
+    }
+
+    // ---- Time ---------------------------------------------------------------------------------------------------
+
+    /// The next instant at which something moves by itself; `Some(now)` or earlier when something is due already.
+    pub fn next_due(&self, now: Time) -> Option<Time> {
+        if !self.sweeps.is_empty() {
+            return Some(now);
+        }
+        let bulk = self.bulks_open().map(|bulk| bulk.resume_at().unwrap_or(now)).min();
+        let later = self.later.first().map(|(at, _)| *at);
+        let due = self.due.first().map(|(at, _)| *at);
+        [bulk, later, due, self.lanes.next_due()].into_iter().flatten().min()
+    }
+
+    /// Moves what time alone moves: tasks whose hour has come enter their lanes, gates open, sweeps go on. These are
+    /// derived, not facts, so nothing is recorded. Bounded; true when more is due at once.
+    pub fn advance(&mut self, now: Time) -> bool {
+        let mut more = self.lanes.advance(now, CHUNK_ITEMS_MAX);
+        for _ in 0..CHUNK_ITEMS_MAX {
+            match self.later.first() {
+                Some((at, id)) if *at <= now => self.replace(*id, now),
+                _ => break,
+            }
+        }
+        more |= self.later.first().is_some_and(|(at, _)| *at <= now);
+        if let Some((queue, after)) = self.sweeps.pop() {
+            let from = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+            let members = self.lanes.line(&queue).map(|line| &line.members);
+            let chunk: Vec<TaskId> = members
+                .into_iter()
+                .flat_map(|members| members.range((from, std::ops::Bound::Unbounded)))
+                .take(CHUNK_ITEMS_MAX)
+                .copied()
+                .collect();
+            chunk.iter().for_each(|id| self.replace(*id, now));
+            if chunk.len() == CHUNK_ITEMS_MAX {
+                self.sweeps.push((queue, chunk.last().copied()));
+            }
+            more |= !self.sweeps.is_empty();
+        }
+        more
+    }
+
+    /// Facts that fell due, at most `max`: spent budgets and pauses that are over.
+    pub(crate) fn due(&self, now: Time, max: usize) -> Vec<Due> {
+        self.due.iter().take_while(|(at, _)| *at <= now).take(max).map(|(_, due)| due.clone()).collect()
+    }
+
+    pub fn has_due(&self, now: Time) -> bool {
+        self.due.first().is_some_and(|(at, _)| *at <= now)
+    }
+
+    // ---- Apply: the only writer of facts ------------------------------------------------------------------------
+
+    pub(crate) fn apply(&mut self, entry: &Entry) {
+        match &entry.owner {
+            Owner::Shard => {
+                let shard = self.shard.clone();
+                self.shard = shard.fold(entry);
+            }
+            Owner::Task(id) => {
+                let task = self.take(*id, entry.at);
+                let lanes = &self.lanes;
+                let shared = |spec: &crate::record::TaskSpec| {
+                    let route = crate::route::Route::new(spec.queue.clone(), spec.kind.clone(), spec.keys.clone());
+                    lanes.shared(Arc::new(route))
+                };
+                if let Some(task) = Task::fold(task, *id, entry, shared) {
+                    self.insert(*id, task, entry.at);
+                }
+            }
+            Owner::Queue(name) => {
+                let queue = Queue::fold(self.queues.get(name).cloned(), name, entry);
+                self.set_queue(queue, entry.at);
+            }
+            Owner::Key(key) => match &entry.record {
+                Record::PermitTaken { arrival } => {
+                    let permits = Permits { key: key.clone(), last: entry.seq, arrival: *arrival };
+                    self.permits.insert(key.clone(), permits);
+                    self.lanes.set_arrival(key, Some(*arrival), entry.at);
+                }
+                Record::PermitsForgotten {} => {
+                    self.permits.remove(key);
+                    self.lanes.set_arrival(key, None, entry.at);
+                    self.lanes.forget_if_empty(&key.queue);
+                }
+                other => panic!("{} is not a record of a key", other.kind()),
+            },
+            Owner::Bulk(id) => {
+                let bulk = Bulk::fold(self.bulks.remove(id), *id, entry);
+                if bulk.status() != BulkStatus::Open {
+                    self.closed.push(*id);
+                }
+                self.bulks.insert(*id, bulk);
+            }
+        }
+    }
+
+    fn set_queue(&mut self, queue: Queue, now: Time) {
+        let name = queue.name().clone();
+        let before = self.queues.get(&name);
+        let tag_before = before.and_then(|queue| queue.config().require_tag.clone());
+        if let Some(until) = before.and_then(|queue| queue.pause()).and_then(|pause| pause.until) {
+            self.due.remove(&(until, Due::Pause(name.clone())));
+        }
+        if let Some(until) = queue.pause().and_then(|pause| pause.until) {
+            self.due.insert((until, Due::Pause(name.clone())));
+        }
+        self.lanes.configure(&name, Some(&queue), now);
+        if tag_before != queue.config().require_tag && self.backlog(&name) > 0 {
+            self.sweeps.retain(|(swept, _)| *swept != name);
+            self.sweeps.push((name.clone(), None));
+        }
+        self.queues.insert(name, queue);
+    }
+
+    fn forget_key(&mut self, task: &Task) {
+        if let Some(key) = task.card().idempotency_key() {
+            let id = (task.card().route().queue().clone(), key.clone());
+            if self.by_idempotency_key.get(&id) == Some(&task.card().id()) {
+                self.by_idempotency_key.remove(&id);
+            }
+        }
+    }
+
+    fn take(&mut self, id: TaskId, now: Time) -> Option<Task> {
+        let Slot { task, place } = self.tasks.remove(&id)?;
+        self.unlink(&task, place, now);
+        Some(task)
+    }
+
+    fn insert(&mut self, id: TaskId, task: Task, now: Time) {
+        let place = self.link(&task, now);
+        self.tasks.insert(id, Slot { task, place });
+    }
+
+    /// Same task, new place: its hour has come, or its queue's rules changed.
+    fn replace(&mut self, id: TaskId, now: Time) {
+        let task = self.take(id, now).expect("a task in the order is live");
+        let place = self.link(&task, now);
+        self.tasks.insert(id, Slot { task, place });
+    }
+
+    fn link(&mut self, task: &Task, now: Time) -> Place {
+        let card = task.card();
+        let id = card.id();
+        let route = card.route();
+        if let Some(key) = card.idempotency_key() {
+            let newest = self.by_idempotency_key.entry((route.queue().clone(), key.clone())).or_insert(id);
+            *newest = (*newest).max(id);
+        }
+        match task {
+            Task::Idle(_) => {
+                self.counts.idle += 1;
+                self.link_blockers(task);
+                Place::Nowhere
+            }
+            Task::Queued(queued) => {
+                self.counts.queued += 1;
+                self.link_blockers(task);
+                let line = self.lanes.enter_queue(route.queue(), id);
+                if queued.is_run_now() {
+                    self.lanes.enter_overrides(route, queued.since(), id);
+                    Place::Override(queued.since())
+                } else if !card.blocked_by().is_empty() {
+                    line.blocked += 1;
+                    Place::Blocked
+                } else if queued.ready_at() > now {
+                    line.later += 1;
+                    self.later.insert((queued.ready_at(), id));
+                    Place::Later(queued.ready_at())
+                } else {
+                    let withheld = line.config().require_tag.as_ref().is_some_and(|tag| !card.tags().contains(tag));
+                    let flags = Flags { withheld, expedited: queued.is_expedited() };
+                    let order = queued.order();
+                    let lane = self.lanes.enter_lane(route, flags, order, id, now);
+                    Place::Lane(lane as u32, order)
+                }
+            }
+            Task::Running(running) => {
+                self.counts.running += 1;
+                self.running.insert(id);
+                let lease = running.lease();
+                if lease.ending().is_none() {
+                    self.due.insert((lease.budget_until(), Due::Budget(id)));
+                }
+                self.lanes.start(route, lease.is_run_now(), now);
+                Place::Nowhere
+            }
+            Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {
+                self.cooling.push(id);
+                Place::Nowhere
+            }
+        }
+    }
+
+    fn unlink(&mut self, task: &Task, place: Place, now: Time) {
+        let card = task.card();
+        let id = card.id();
+        let route = card.route();
+        self.forget_key(task);
+        match task {
+            Task::Idle(_) => {
+                self.counts.idle -= 1;
+                self.unlink_blockers(task);
+            }
+            Task::Queued(_) => {
+                self.counts.queued -= 1;
+                self.unlink_blockers(task);
+                let line = self.lanes.leave_queue(route.queue(), id);
+                match place {
+                    Place::Override(since) => self.lanes.leave_overrides(route, since, id),
+                    Place::Blocked => line.blocked -= 1,
+                    Place::Later(at) => {
+                        line.later -= 1;
+                        self.later.remove(&(at, id));
+                    }
+                    Place::Lane(lane, order) => self.lanes.leave_lane(lane as Ix, order, id, now),
+                    Place::Nowhere => unreachable!("{id} is queued and nowhere"),
+                }
+                self.lanes.forget_if_empty(route.queue());
+            }
+            Task::Running(running) => {
+                self.counts.running -= 1;
+                self.running.remove(&id);
+                let lease = running.lease();
+                self.due.remove(&(lease.budget_until(), Due::Budget(id)));
+                self.lanes.stop(route, lease.is_run_now(), now);
+                self.lanes.forget_if_empty(route.queue());
+            }
+            Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {}
+        }
+    }
+
+    fn link_blockers(&mut self, task: &Task) {
+        for blocker in task.card().blocked_by() {
+            self.dependents.entry(*blocker).or_default().insert(task.card().id());
+        }
+    }
+
+    fn unlink_blockers(&mut self, task: &Task) {
+        for blocker in task.card().blocked_by() {
+            if let Some(dependents) = self.dependents.get_mut(blocker) {
+                dependents.remove(&task.card().id());
+                if dependents.is_empty() {
+                    self.dependents.remove(blocker);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The store in one SQLite file: `<dir>/signaller.db`, with `<dir>/lock` held by the server that writes it. Write-ahead
+//! log, one fsync a commit, checkpoints off the writer. The tables are plain: `sqlite3` may look at any time.
+
+mod checkpoint;
+mod place;
+mod reader;
+mod schema;
+mod statements;
+
+pub use reader::SqliteReader;
+
+use crate::store::{Batch, Reader, Store, StoreError};
+use checkpoint::{Checkpoints, LOG_BYTES_KEPT, MARKS};
+use kernel::ids::TaskId;
+use kernel::needs::Need;
+use kernel::record::Entry;
+use kernel::row::{BULKS, KEYS, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rustc_hash::FxHashSet;
+use statements::{Bound, Bytes};
+use std::fmt::Write;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How long a connection waits for a lock that another one holds for a moment.
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+const STATEMENTS_CACHED: usize = 64;
+
+/// The writer. One per directory, over all processes.
+pub struct Sqlite {
+    // In the order in which they must be let go: the thread, the connection, the lock.
+    checkpoints: Checkpoints,
+    db: Connection,
+    /// Frames in the log after the last commit, told by SQLite itself.
+    log_frames: Arc<AtomicU32>,
+    text: Text,
+    path: PathBuf,
+    dir: PathBuf,
+    _lock: File,
+}
+
+/// Buffers that commits use again and again.
+#[derive(Default)]
+struct Text {
+    owner: String,
+    body: Vec<u8>,
+}
+
+/// What a connection is for.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Role {
+    Writer,
+    Checkpointer,
+    Reader,
+}
+
+fn connect(path: &Path, role: Role) -> Result<Connection, StoreError> {
+    let mode = match role {
+        Role::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        Role::Checkpointer => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
+    // A connection is used by one thread at a time, which the types see to, so SQLite need not lock it.
+    let db = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|error| StoreError::Failed(format!("{} cannot be opened: {error}", path.display())))?;
+    db.busy_timeout(BUSY_WAIT)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+    if role != Role::Reader {
+        let mode: String = db.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+        if mode != "wal" {
+            let path = path.display();
+            return Err(StoreError::Failed(format!("{path} cannot have a write-ahead log: its file system does not allow it")));
+        }
+        // On macOS an ordinary fsync stops at the disk's own cache.
+        db.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")?;
+        db.pragma_update(None, "wal_autocheckpoint", 0)?;
+        db.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
+    }
+    let cache_kib = if role == Role::Writer { 64 * 1_024 } else { 8 * 1_024 };
+    db.pragma_update(None, "cache_size", -cache_kib)?;
+    db.execute_batch("PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")?;
+    Ok(db)
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => StoreError::Slow(reader::SLOW.into()),
+            _ => StoreError::Failed(error.to_string()),
+        }
+    }
+}
+
+impl Sqlite {
+    /// Opens the data in `dir` for writing: makes it if it is missing, takes the lock, brings the tables up to date.
+    pub fn open(dir: &Path) -> Result<Sqlite, StoreError> {
+        Sqlite::open_marked(dir, MARKS)
+    }
+
+    fn open_marked(dir: &Path, marks: checkpoint::Marks) -> Result<Sqlite, StoreError> {
+        place::create(dir)?;
+        let lock = place::lock(dir)?;
+        let path = place::database(dir);
+        let mut db = connect(&path, Role::Writer)?;
+        schema::migrate(&mut db, &path)?;
+        place::sync(dir).map_err(|error| StoreError::Failed(format!("{} cannot be made durable: {error}", dir.display())))?;
+        let log_frames = Arc::new(AtomicU32::new(0));
+        let seen = log_frames.clone();
+        db.wal_hook(Some(move |_: &mut _, pages| {
+            seen.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        let checkpoints = Checkpoints::start(connect(&path, Role::Checkpointer)?, marks, BUSY_WAIT)?;
+        Ok(Sqlite { checkpoints, db, log_frames, text: Text::default(), path, dir: dir.to_owned(), _lock: lock })
+    }
+
+    /// Opens the data in `dir` for reading alone, whether a server is using it or not.
+    pub fn open_reader(dir: &Path) -> Result<SqliteReader, StoreError> {
+        let path = place::database(dir);
+        if !path.is_file() {
+            return Err(StoreError::Failed(format!("there is no database at {}", path.display())));
+        }
+        let db = connect(&path, Role::Reader)?;
+        schema::require_current(&db, &path)?;
+        SqliteReader::new(db)
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        let Sqlite { db, text, .. } = self;
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        insert_records(&transaction, &batch.entries, text)?;
+        put_rows(&transaction, &batch.puts)?;
+        for (table, key) in &batch.deletes {
+            let mut delete = transaction.prepare_cached(&statements::of(table).delete)?;
+            bind(&mut delete, key)?;
+            delete.raw_execute()?;
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+fn bind(statement: &mut CachedStatement<'_>, values: &[Value]) -> rusqlite::Result<()> {
+    for (at, value) in values.iter().enumerate() {
+        statement.raw_bind_parameter(at + 1, Bound(value))?;
+    }
+    Ok(())
+}
+
+fn insert_records(db: &Connection, entries: &[Entry], text: &mut Text) -> Result<(), StoreError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let mut insert = db.prepare_cached(statements::INSERT_RECORD)?;
+    for entry in entries {
+        text.owner.clear();
+        write!(text.owner, "{}", entry.owner).expect("a string takes all text");
+        text.body.clear();
+        serde_json::to_writer(&mut text.body, &entry.record).expect("a record has a JSON form");
+        insert.raw_bind_parameter(1, entry.seq.0 as i64)?;
+        insert.raw_bind_parameter(2, entry.prev.0 as i64)?;
+        insert.raw_bind_parameter(3, entry.at.us())?;
+        insert.raw_bind_parameter(4, text.owner.as_str())?;
+        insert.raw_bind_parameter(5, Bytes(&text.body))?;
+        insert.raw_bind_parameter(6, entry.payload.as_ref().map(|payload| payload.text()))?;
+        insert.raw_execute()?;
+    }
+    Ok(())
+}
+
+fn put_rows(db: &Connection, rows: &[Row]) -> Result<(), StoreError> {
+    // Looking a statement up by its long text costs as much as running it, so each is looked up once a batch.
+    let mut upserts: [Option<CachedStatement<'_>>; TABLES.len()] = Default::default();
+    for row in rows {
+        let upsert = &mut upserts[statements::index_of(row.table)];
+        let upsert = match upsert {
+            Some(upsert) => upsert,
+            None => upsert.insert(db.prepare_cached(&statements::of(row.table).upsert)?),
+        };
+        bind(upsert, &row.values)?;
+        upsert.raw_execute()?;
+    }
+    Ok(())
+}
+
+impl Store for Sqlite {
+    fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        let wanted = [
+            (&SHARDS, ""),
+            (&QUEUES, ""),
+            (&KEYS, ""),
+            (&BULKS, "WHERE status = 'open'"),
+            (&TASKS, "WHERE status IN ('idle', 'queued', 'running')"),
+        ];
+        for (table, condition) in wanted {
+            let sql = statements::of(table);
+            let mut select = self.db.prepare(&format!("{} {condition} ORDER BY {}", sql.select, sql.key))?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                each(statements::row(table, row)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn last_at_us(&mut self) -> Result<i64, StoreError> {
+        let newest = self.db.query_row("SELECT at FROM records ORDER BY seq DESC LIMIT 1", [], |row| row.get(0));
+        Ok(newest.optional()?.unwrap_or(0))
+    }
+
+    fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
+        let select = &statements::of(&TASKS).select;
+        let by_id = format!("{select} WHERE id = ?1");
+        let by_key = format!("{select} WHERE queue = ?1 AND idempotency_key = ?2 ORDER BY id DESC LIMIT 1");
+        let dead = format!("{select} WHERE queue = ?1 AND status = 'failed' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4");
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+        for need in needs {
+            let (sql, parameters) = match need {
+                Need::Task(id) => (&by_id, vec![Value::Int(id.number())]),
+                Need::Idempotency(queue, key) => (&by_key, vec![queue.shared().into(), key.shared().into()]),
+                Need::Dead { queue, after, upto, limit } => {
+                    let after = after.map_or(-1, TaskId::number);
+                    let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
+                    (&dead, vec![queue.shared().into(), Value::Int(after), Value::Int(upto.number()), Value::Int(limit)])
+                }
+            };
+            let mut select = self.db.prepare_cached(sql)?;
+            bind(&mut select, &parameters)?;
+            let mut rows = select.raw_query();
+            while let Some(row) = rows.next()? {
+                if seen.insert(row.get::<_, i64>(0)?) {
+                    found.push(statements::row(&TASKS, row)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.write(batch)?;
+        self.checkpoints.after_commit(&self.db, self.log_frames.load(Ordering::Relaxed));
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(SqliteReader::new(connect(&self.path, Role::Reader)?)?))
+    }
+
+    fn describe(&self) -> String {
+        let version: &str = rusqlite::version();
+        let trouble = self.checkpoints.trouble().map(|trouble| format!("; its log cannot be moved: {trouble}"));
+        format!("SQLite {version} in {}{}", self.dir.display(), trouble.unwrap_or_default())
+    }
+}

@@ -1,0 +1,230 @@
+//! A read-only connection. Each answer is one short statement, so no reader keeps the log from starting anew, and each
+//! is bounded in time, so no filter can keep a thread for ever.
+
+use super::statements::{self, Bound};
+use crate::store::{Reader, StoreError, TaskQuery};
+use kernel::ids::{BulkId, RecordSeq, TaskId};
+use kernel::names::QueueName;
+use kernel::record::{Entry, Payload};
+use kernel::row::{BULKS, BadRow, Row, TASKS, Table, Value};
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const SLOW: &str = "the query was stopped because it took too long: narrow the filter, for example by queue or status";
+
+/// How many steps of SQLite's machine lie between two looks at the clock: a fraction of a millisecond.
+const STEPS_PER_LOOK: i32 = 10_000;
+
+pub struct SqliteReader {
+    db: Connection,
+    clock: Arc<Clock>,
+    answer_within: Duration,
+}
+
+/// When the running statement is to be stopped, for SQLite to ask from inside it.
+struct Clock {
+    start: Instant,
+    stop_at_us: AtomicU64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Clock {
+    fn now_us(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+}
+
+impl SqliteReader {
+    pub(super) fn new(mut db: Connection) -> Result<SqliteReader, StoreError> {
+        let clock = Arc::new(Clock { start: Instant::now(), stop_at_us: AtomicU64::new(NEVER) });
+        let asked = clock.clone();
+        let is_late = move || {
+            let stop_at_us = asked.stop_at_us.load(Ordering::Relaxed);
+            stop_at_us != NEVER && asked.now_us() >= stop_at_us
+        };
+        db.progress_handler(STEPS_PER_LOOK, Some(is_late))?;
+        Ok(SqliteReader { db, clock, answer_within: ANSWER_WITHIN })
+    }
+
+    /// Every answer after this one has at most so much time.
+    pub fn answer_within(&mut self, time: Duration) {
+        self.answer_within = time;
+    }
+
+    fn bounded<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let stop_at_us = self.clock.now_us() + self.answer_within.as_micros() as u64;
+        self.clock.stop_at_us.store(stop_at_us, Ordering::Relaxed);
+        let answer = read(&self.db);
+        self.clock.stop_at_us.store(NEVER, Ordering::Relaxed);
+        answer
+    }
+}
+
+fn bind(statement: &mut CachedStatement<'_>, parameters: &[Value]) -> rusqlite::Result<()> {
+    super::bind(statement, parameters)
+}
+
+fn select_rows(db: &Connection, table: &'static Table, rest: &str, parameters: &[Value]) -> Result<Vec<Row>, StoreError> {
+    let mut select = db.prepare_cached(&format!("{} {rest}", statements::of(table).select))?;
+    bind(&mut select, parameters)?;
+    let (mut rows, mut found) = (select.raw_query(), Vec::new());
+    while let Some(row) = rows.next()? {
+        found.push(statements::row(table, row)?);
+    }
+    Ok(found)
+}
+
+fn limited(limit: usize) -> Value {
+    Value::Int(i64::try_from(limit).unwrap_or(i64::MAX))
+}
+
+/// The conditions of a query as SQL, with their parameters in order.
+fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
+    let (mut sql, mut parameters) = (String::from("WHERE id < ?"), Vec::new());
+    let before = query.before.map_or(Value::Int(i64::MAX), |id| Value::Int(id.number()));
+    if query.before.is_none() {
+        // The last id there can be is not left out either.
+        sql = String::from("WHERE id <= ?");
+    }
+    parameters.push(before);
+    if let Some(queue) = &query.queue {
+        sql.push_str(" AND queue = ?");
+        parameters.push(queue.shared().into());
+    }
+    if let Some(status) = query.status {
+        // Written out instead of bound: only so does SQLite see that the index of dead letters fits.
+        sql.push_str(&format!(" AND status = '{status}'"));
+    }
+    if let Some(kind) = &query.filter.kind {
+        sql.push_str(" AND type = ?");
+        parameters.push(kind.shared().into());
+    }
+    if let Some(code) = &query.filter.error_code {
+        sql.push_str(" AND error_code = ?");
+        parameters.push(code.as_str().into());
+    }
+    if let Some((name, value)) = &query.filter.key {
+        sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(keys) AS k WHERE k.value ->> 0 = ? AND k.value ->> 1 = ?)");
+        parameters.extend([name.shared().into(), value.shared().into()]);
+    }
+    for tag in query.tag.iter().chain(&query.filter.tag) {
+        sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(tags) AS t WHERE t.value = ?)");
+        parameters.push(tag.shared().into());
+    }
+    sql.push_str(" ORDER BY id DESC LIMIT ?");
+    parameters.push(limited(query.limit));
+    (sql, parameters)
+}
+
+impl Reader for SqliteReader {
+    fn task(&mut self, id: TaskId) -> Result<Option<Row>, StoreError> {
+        self.bounded(|db| Ok(select_rows(db, &TASKS, "WHERE id = ?", &[Value::Int(id.number())])?.pop()))
+    }
+
+    fn tasks(&mut self, query: &TaskQuery) -> Result<Vec<Row>, StoreError> {
+        let (sql, parameters) = conditions(query);
+        self.bounded(|db| select_rows(db, &TASKS, &sql, &parameters))
+    }
+
+    fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError> {
+        self.bounded(|db| {
+            let sql = "SELECT queue, count(*) FROM tasks WHERE status = 'failed' GROUP BY queue ORDER BY queue";
+            let mut select = db.prepare_cached(sql)?;
+            let (mut rows, mut counts) = (select.query([])?, Vec::new());
+            while let Some(row) = rows.next()? {
+                let queue = QueueName::parse(&row.get::<_, String>(0)?);
+                let queue = queue.map_err(|bad| BadRow { table: TASKS.name, column: "queue", why: bad.to_string() })?;
+                counts.push((queue, row.get(1)?));
+            }
+            Ok(counts)
+        })
+    }
+
+    fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError> {
+        self.bounded(|db| Ok(select_rows(db, &BULKS, "WHERE id = ?", &[Value::Int(id.number())])?.pop()))
+    }
+
+    fn bulks(&mut self, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.bounded(|db| select_rows(db, &BULKS, "ORDER BY id DESC LIMIT ?", &[limited(limit)]))
+    }
+
+    fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
+        self.bounded(|db| {
+            let mut select = db.prepare_cached("SELECT payload FROM records WHERE seq = ?")?;
+            let mut payload = |seq: &RecordSeq| {
+                let found = select.query_row([seq.0 as i64], |row| row.get::<_, Option<Arc<str>>>(0)).optional()?;
+                Ok(found.flatten().map(Payload))
+            };
+            records.iter().map(&mut payload).collect()
+        })
+    }
+
+    fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.bounded(|db| {
+            let mut select = db.prepare_cached(&format!("{} WHERE seq = ?", statements::SELECT_RECORD))?;
+            let (mut history, mut at): (Vec<Entry>, _) = (Vec::new(), last);
+            while history.len() < limit && at != RecordSeq::NONE {
+                let mut rows = select.query([at.0 as i64])?;
+                let Some(row) = rows.next()? else { break };
+                let entry = statements::entry(row).map_err(|(_, bad)| bad)?;
+                if entry.prev >= entry.seq || history.last().is_some_and(|after| after.owner != entry.owner) {
+                    let why = format!("record {}: its chain leads astray", entry.seq.0);
+                    return Err(BadRow { table: "records", column: "prev", why }.into());
+                }
+                at = entry.prev;
+                history.push(entry);
+            }
+            Ok(history)
+        })
+    }
+
+    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.bounded(|db| {
+            let sql = format!("{} WHERE seq > ? ORDER BY seq LIMIT ?", statements::SELECT_RECORD_BARE);
+            let mut select = db.prepare_cached(&sql)?;
+            bind(&mut select, &[Value::Int(after.0 as i64), limited(limit)])?;
+            let (mut rows, mut found) = (select.raw_query(), Vec::new());
+            while let Some(row) = rows.next()? {
+                found.push(statements::entry(row).map_err(|(_, bad)| bad)?);
+            }
+            Ok(found)
+        })
+    }
+
+    fn last_record(&mut self) -> Result<RecordSeq, StoreError> {
+        let newest: Option<i64> = self.db.query_row("SELECT max(seq) FROM records", [], |row| row.get(0))?;
+        Ok(RecordSeq(newest.unwrap_or(0) as u64))
+    }
+
+    fn scan(&mut self, table: &'static Table, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        let sql = statements::of(table);
+        let mut select = self.db.prepare(&format!("{} ORDER BY {}", sql.select, sql.key))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            each(statements::row_unchecked(table, row));
+        }
+        Ok(())
+    }
+
+    fn scan_records(&mut self, each: &mut dyn FnMut(Result<Entry, (RecordSeq, BadRow)>)) -> Result<(), StoreError> {
+        let mut select = self.db.prepare(&format!("{} ORDER BY seq", statements::SELECT_RECORD))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            each(statements::entry(row));
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), StoreError> {
+        // The moment is that of the first read, not of the BEGIN.
+        Ok(self.db.execute_batch("BEGIN; SELECT 1 FROM shards LIMIT 1")?)
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        Ok(self.db.execute_batch("COMMIT")?)
+    }
+}

@@ -1,0 +1,115 @@
+//! The contract between engine and store. One writer commits whole batches; readers see committed batches only and
+//! never wait for the writer. A commit is all or nothing and durable when it returns.
+
+use kernel::bulk::TaskFilter;
+use kernel::ids::{BulkId, RecordSeq, TaskId};
+use kernel::names::{QueueName, Tag};
+use kernel::needs::Need;
+use kernel::record::{Entry, Payload};
+use kernel::row::{BadRow, Row, Table, Value};
+use kernel::task::Status;
+use thiserror::Error;
+
+/// What one tick changed: its records, and each dirty row once, in its last image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    pub entries: Vec<Entry>,
+    pub puts: Vec<Row>,
+    pub deletes: Vec<(&'static Table, Vec<Value>)>,
+}
+
+impl Batch {
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.puts.is_empty() && self.deletes.is_empty()
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The environment failed: disk full, file gone, locked. Whether the batch is durable is not known.
+    #[error("the store failed: {0}")]
+    Failed(String),
+    /// Another process has it.
+    #[error("{0}")]
+    Taken(String),
+    /// What is stored does not decode.
+    #[error("the store holds a row that does not decode: {0}")]
+    Corrupt(#[from] BadRow),
+    /// Written by a newer version.
+    #[error("{0}")]
+    Newer(String),
+    /// A query went on for too long.
+    #[error("{0}")]
+    Slow(String),
+}
+
+pub trait Store: Send {
+    /// Hands over every row that belongs in memory: the shard, queues, keys, open bulks, and tasks that are idle,
+    /// queued or running. Shard first, then queues, keys, bulks, tasks.
+    fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError>;
+
+    /// The time of the newest record, in microseconds; 0 for none.
+    fn last_at_us(&mut self) -> Result<i64, StoreError>;
+
+    /// Cold task rows, each once, in the order they are asked for; what does not exist is left out.
+    fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError>;
+
+    /// All of it, durable, or an error after which nothing is known.
+    fn commit(&mut self, batch: &Batch) -> Result<(), StoreError>;
+
+    /// Another pair of eyes; usable from any thread while the writer goes on.
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
+
+    /// What and where this is, for people.
+    fn describe(&self) -> String;
+}
+
+/// Which tasks to list, newest first. `before` is the cursor: ids below it.
+#[derive(Clone, Debug, Default)]
+pub struct TaskQuery {
+    pub queue: Option<QueueName>,
+    pub status: Option<Status>,
+    pub filter: TaskFilter,
+    pub tag: Option<Tag>,
+    pub before: Option<TaskId>,
+    pub limit: usize,
+}
+
+pub trait Reader: Send {
+    fn task(&mut self, id: TaskId) -> Result<Option<Row>, StoreError>;
+
+    fn tasks(&mut self, query: &TaskQuery) -> Result<Vec<Row>, StoreError>;
+
+    /// Failed tasks per queue.
+    fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError>;
+
+    fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError>;
+
+    /// Newest first.
+    fn bulks(&mut self, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// The payloads of these records, in the same order; `None` where a record has none or is gone.
+    fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError>;
+
+    /// One owner's records with their payloads, newest first, walking its chain back from `last`.
+    fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// Records after `after`, oldest first: the stream's catch-up. Payloads left out.
+    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// The number of the newest record.
+    fn last_record(&mut self) -> Result<RecordSeq, StoreError>;
+
+    /// Every row of a table, raw and unchecked, by primary key.
+    fn scan(&mut self, table: &'static Table, each: &mut dyn FnMut(Row)) -> Result<(), StoreError>;
+
+    /// Every record with its payload, oldest first. A record that does not decode is handed over as its number and
+    /// the column that does not fit.
+    fn scan_records(&mut self, each: &mut dyn FnMut(Result<Entry, (RecordSeq, BadRow)>)) -> Result<(), StoreError>;
+
+    /// From here to `release`, every answer is of this one moment, while the writer goes on. The store cannot clean
+    /// up behind a moment that is held, so this is for `verify`, which must see rows and records of the same batch.
+    fn hold(&mut self) -> Result<(), StoreError>;
+
+    fn release(&mut self) -> Result<(), StoreError>;
+}
