@@ -1,1 +1,17 @@
+//! The loop: `inbox → load → decide/apply → commit → dispatch`. `tick` is synchronous and deterministic, and the
+//! simulator drives it as it is; `writer` is the one thread that drives it for real. Nothing is decided here that
+//! the kernel could decide, and nothing leaves the house before its commit.
 
+pub mod clock;
+mod engine;
+mod inbox;
+mod inputs;
+mod presence;
+pub mod request;
+mod stream;
+mod tick;
+
+pub use engine::{Engine, EngineOptions, Refused, Stopped};
+pub use request::*;
+pub use stream::{Heard, Subscription};
+pub use tick::{Core, Ticked};

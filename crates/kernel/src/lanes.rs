@@ -293,11 +293,6 @@ impl Lanes {
         line
     }
 
-    pub(crate) fn line_mut(&mut self, queue: &QueueName) -> &mut QueueLine {
-        let line = self.line_of(queue);
-        &mut self.queues[line]
-    }
-
     /// Drops a queue's line when nothing is left to know about it.
     pub(crate) fn forget_if_empty(&mut self, queue: &QueueName) {
         let Some(ix) = self.queues_by.get(queue).copied() else { return };

@@ -219,6 +219,11 @@ impl State {
         self.permits.values()
     }
 
+    /// The number of the newest record, committed or not.
+    pub fn last_record(&self) -> RecordSeq {
+        RecordSeq(self.shard.records_next - 1)
+    }
+
     pub fn shard(&self) -> &Shard {
         &self.shard
     }

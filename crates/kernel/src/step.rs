@@ -48,6 +48,10 @@ impl<'a> Step<'a> {
         self.entries.len()
     }
 
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     pub fn finish(mut self) -> Stepped {
         assert!(self.follow_ups.is_empty(), "a step ends when its cascades have");
         self.dirty_tasks.sort_unstable();

@@ -2,6 +2,7 @@
 //! `verify` folds the history and compares it with the rows. Nothing here decides anything.
 
 pub mod conformance;
+mod fold;
 pub mod memory;
 pub mod sqlite;
 mod store;

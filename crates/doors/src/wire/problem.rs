@@ -28,7 +28,7 @@ pub struct Problem {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 24] = [
+pub const CODES: [(&str, u16); 23] = [
     ("invalid", 400),
     ("unauthorized", 401),
     ("not_found", 404),
@@ -52,7 +52,6 @@ pub const CODES: [(&str, u16); 24] = [
     ("unavailable", 503),
     ("stopping", 503),
     ("unknown_outcome", 503),
-    ("superseded", 409),
 ];
 
 impl Problem {

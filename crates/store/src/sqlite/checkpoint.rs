@@ -37,7 +37,7 @@ pub(super) const MARKS: Marks = Marks { round: frames_of(16), wanted: frames_of(
 const _: () = assert!(MARKS.rest < MARKS.round && MARKS.round < MARKS.wanted && MARKS.wanted < MARKS.max);
 
 /// The file keeps its size when the log starts anew, up to this: writing into old space is faster than growing.
-pub(super) const LOG_BYTES_KEPT: u64 = MARKS.max as u64 * FRAME_BYTES;
+pub(super) const LOG_BYTES_KEPT: i64 = MARKS.max as i64 * FRAME_BYTES as i64;
 
 /// How long the writer lets a reader finish when it wants to start the log anew.
 const READERS_WAIT: Duration = Duration::from_millis(20);

@@ -15,7 +15,7 @@ use kernel::ids::TaskId;
 use kernel::needs::Need;
 use kernel::record::Entry;
 use kernel::row::{BULKS, KEYS, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
-use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 use rustc_hash::FxHashSet;
 use statements::{Bound, Bytes};
 use std::fmt::Write;

@@ -1,13 +1,13 @@
 //! A read-only connection. Each answer is one short statement, so no reader keeps the log from starting anew, and each
 //! is bounded in time, so no filter can keep a thread for ever.
 
-use super::statements::{self, Bound};
+use super::{bind, statements};
 use crate::store::{Reader, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, TaskId};
 use kernel::names::QueueName;
 use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, BadRow, Row, TASKS, Table, Value};
-use rusqlite::{CachedStatement, Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -64,10 +64,6 @@ impl SqliteReader {
     }
 }
 
-fn bind(statement: &mut CachedStatement<'_>, parameters: &[Value]) -> rusqlite::Result<()> {
-    super::bind(statement, parameters)
-}
-
 fn select_rows(db: &Connection, table: &'static Table, rest: &str, parameters: &[Value]) -> Result<Vec<Row>, StoreError> {
     let mut select = db.prepare_cached(&format!("{} {rest}", statements::of(table).select))?;
     bind(&mut select, parameters)?;
@@ -84,13 +80,8 @@ fn limited(limit: usize) -> Value {
 
 /// The conditions of a query as SQL, with their parameters in order.
 fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
-    let (mut sql, mut parameters) = (String::from("WHERE id < ?"), Vec::new());
-    let before = query.before.map_or(Value::Int(i64::MAX), |id| Value::Int(id.number()));
-    if query.before.is_none() {
-        // The last id there can be is not left out either.
-        sql = String::from("WHERE id <= ?");
-    }
-    parameters.push(before);
+    let upto = query.before.map_or(i64::MAX, |before| before.number() - 1);
+    let (mut sql, mut parameters) = (String::from("WHERE id <= ?"), vec![Value::Int(upto)]);
     if let Some(queue) = &query.queue {
         sql.push_str(" AND queue = ?");
         parameters.push(queue.shared().into());
@@ -138,7 +129,7 @@ impl Reader for SqliteReader {
             while let Some(row) = rows.next()? {
                 let queue = QueueName::parse(&row.get::<_, String>(0)?);
                 let queue = queue.map_err(|bad| BadRow { table: TASKS.name, column: "queue", why: bad.to_string() })?;
-                counts.push((queue, row.get(1)?));
+                counts.push((queue, row.get::<_, i64>(1)? as u64));
             }
             Ok(counts)
         })

@@ -16,7 +16,7 @@ pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError
     for (step, sql) in MIGRATIONS.iter().enumerate().skip(taken) {
         let migration = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         migration.execute_batch(sql)?;
-        migration.pragma_update(None, "user_version", step + 1)?;
+        migration.pragma_update(None, "user_version", step as i64 + 1)?;
         migration.commit()?;
     }
     Ok(())

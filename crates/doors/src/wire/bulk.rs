@@ -1,0 +1,205 @@
+//! Commands over many tasks of a queue, and the bulks they become.
+
+use super::{BulkStatus, Instant, KeyPair, Priority, Problem};
+use kernel::bulk::Bulk;
+use kernel::command::Reply;
+use kernel::ids::{BulkId, TaskId};
+use kernel::limits::IDS_MAX;
+use kernel::names::*;
+use kernel::queue::BoostOn;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Which tasks of the queue: every given condition holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskFilter {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub kind: Option<TypeName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyPair>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub tag: Option<Tag>,
+    /// Code of the last failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+}
+
+impl From<TaskFilter> for kernel::bulk::TaskFilter {
+    fn from(filter: TaskFilter) -> kernel::bulk::TaskFilter {
+        let TaskFilter { kind, key, tag, error_code } = filter;
+        kernel::bulk::TaskFilter { kind, key: key.map(Into::into), tag, error_code }
+    }
+}
+
+impl From<&kernel::bulk::TaskFilter> for TaskFilter {
+    fn from(filter: &kernel::bulk::TaskFilter) -> TaskFilter {
+        let kernel::bulk::TaskFilter { kind, key, tag, error_code } = filter.clone();
+        TaskFilter { kind, key: key.as_ref().map(KeyPair::from), tag, error_code }
+    }
+}
+
+/// Exactly one of `tasks`, `boost` (with or without `key`) and `filter`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueReprioritize {
+    pub priority: Priority,
+    /// These tasks, at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub tasks: Option<Vec<TaskId>>,
+    /// A head start for all that is or comes in the queue; 0 removes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub boost: bool,
+    /// The boost is only on tasks that carry this key's value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyPair>,
+    /// What waits in the queue now and fits, as a bulk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<TaskFilter>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+/// What a reprioritize is on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReprioritizeOn {
+    Tasks(Vec<TaskId>),
+    Boost(BoostOn),
+    Filter(kernel::bulk::TaskFilter),
+}
+
+impl QueueReprioritize {
+    pub fn on(&self) -> Result<ReprioritizeOn, Problem> {
+        match (&self.tasks, self.boost, &self.filter) {
+            (Some(tasks), false, None) if self.key.is_none() => Ok(ReprioritizeOn::Tasks(check_ids(tasks)?)),
+            (None, true, None) => Ok(ReprioritizeOn::Boost(BoostOn { key: self.key.clone().map(Into::into) })),
+            (None, false, Some(filter)) if self.key.is_none() => Ok(ReprioritizeOn::Filter(filter.clone().into())),
+            _ => Err(Problem::invalid("give exactly one of tasks, filter, and boost (boost alone may come with key)")),
+        }
+    }
+}
+
+/// Exactly one of `tasks` and `filter`; an empty filter is every dead letter of the queue.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueRedrive {
+    /// These tasks, at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub tasks: Option<Vec<TaskId>>,
+    /// The dead letters that fit, as a bulk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<TaskFilter>,
+    /// At most so many a second; only with `filter`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+/// What a redrive is on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RedriveOn {
+    Tasks(Vec<TaskId>),
+    Filter { filter: kernel::bulk::TaskFilter, per_s: Option<u32> },
+}
+
+impl QueueRedrive {
+    pub fn on(&self) -> Result<RedriveOn, Problem> {
+        match (&self.tasks, &self.filter, self.per_s) {
+            (Some(tasks), None, None) => Ok(RedriveOn::Tasks(check_ids(tasks)?)),
+            (None, Some(_), Some(0)) => Err(Problem::invalid("per_s must be at least 1")),
+            (None, Some(filter), per_s) => Ok(RedriveOn::Filter { filter: filter.clone().into(), per_s }),
+            (Some(_), None, Some(_)) => Err(Problem::invalid("per_s works only with filter")),
+            _ => Err(Problem::invalid("give exactly one of tasks and filter")),
+        }
+    }
+}
+
+fn check_ids(tasks: &[TaskId]) -> Result<Vec<TaskId>, Problem> {
+    match tasks.len() {
+        0 => Err(Problem::invalid("tasks is empty")),
+        1..=IDS_MAX => Ok(tasks.to_vec()),
+        count => Err(Problem::invalid(format!("tasks holds {count} ids; at most {IDS_MAX} are allowed, or use a filter"))),
+    }
+}
+
+/// A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum BulkAnswer {
+    Started {
+        #[schema(value_type = String)]
+        bulk: BulkId,
+    },
+    /// `skipped` were not in a state to be changed.
+    Changed { changed: u64, skipped: u64 },
+    Nothing {},
+}
+
+impl BulkAnswer {
+    /// The reply to a command over many; other replies have no such answer.
+    pub fn of(reply: &Reply) -> Option<BulkAnswer> {
+        match reply {
+            Reply::Bulk(bulk) => Some(BulkAnswer::Started { bulk: *bulk }),
+            Reply::Items { changed, skipped } => {
+                Some(BulkAnswer::Changed { changed: *changed as u64, skipped: *skipped as u64 })
+            }
+            Reply::Done => Some(BulkAnswer::Nothing {}),
+            Reply::Added(_) | Reply::Task { .. } | Reply::Finished { .. } | Reply::Leased(_) => None,
+        }
+    }
+}
+
+/// Work over many tasks, done a chunk at a time.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct BulkView {
+    #[schema(value_type = String)]
+    pub bulk: BulkId,
+    /// `clear`, `drain`, `reprioritize`, `redrive` or `unblock`.
+    pub work: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub queue: Option<QueueName>,
+    pub status: BulkStatus,
+    /// Tasks changed so far.
+    pub items: u64,
+    pub skipped: u64,
+    pub started_at: Instant,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Instant>,
+    #[schema(value_type = String)]
+    pub by: Actor,
+    pub reason: String,
+    /// It rests until then, to keep its rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_at: Option<Instant>,
+}
+
+impl From<&Bulk> for BulkView {
+    fn from(bulk: &Bulk) -> BulkView {
+        BulkView {
+            bulk: bulk.id(),
+            work: bulk.work().kind().to_owned(),
+            queue: bulk.work().queue().cloned(),
+            status: bulk.status().into(),
+            items: bulk.items(),
+            skipped: bulk.skipped(),
+            started_at: bulk.started_at().into(),
+            finished_at: bulk.finished_at().map(Instant),
+            by: bulk.by().clone(),
+            reason: bulk.reason().to_owned(),
+            resume_at: bulk.resume_at().map(Instant),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct BulkList {
+    pub bulks: Vec<BulkView>,
+}

@@ -1,0 +1,311 @@
+//! Queues: configuration, pause, and how a queue is shown. The configuration mirrors the kernel's, so that history may
+//! stay frozen while the API grows, and so that the kernel knows nothing of OpenAPI.
+
+use super::{BulkView, Instant, KeyPair, Priority, Problem};
+use kernel::names::*;
+use kernel::queue as inner;
+use kernel::time::Time;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// When a failed attempt is tried again.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retry {
+    /// Attempts in all, the first included.
+    pub attempts: u16,
+    /// Wait after the first failure; it doubles after each further one.
+    pub backoff_ms: u64,
+    pub backoff_max_ms: u64,
+    /// How much of the wait, in percent, chance may add.
+    pub jitter_percent: u8,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        kernel::retry::RetryPolicy::default().into()
+    }
+}
+
+impl From<kernel::retry::RetryPolicy> for Retry {
+    fn from(policy: kernel::retry::RetryPolicy) -> Retry {
+        let kernel::retry::RetryPolicy { attempts, backoff_ms, backoff_max_ms, jitter_percent } = policy;
+        Retry { attempts, backoff_ms, backoff_max_ms, jitter_percent }
+    }
+}
+
+impl From<Retry> for kernel::retry::RetryPolicy {
+    fn from(retry: Retry) -> kernel::retry::RetryPolicy {
+        let Retry { attempts, backoff_ms, backoff_max_ms, jitter_percent } = retry;
+        kernel::retry::RetryPolicy { attempts, backoff_ms, backoff_max_ms, jitter_percent }
+    }
+}
+
+/// `count` starts per `per_ms`, at most `burst` at once.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    pub count: u32,
+    pub per_ms: u64,
+    #[serde(default = "one")]
+    pub burst: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl From<kernel::rate::Rate> for Rate {
+    fn from(rate: kernel::rate::Rate) -> Rate {
+        Rate { count: rate.count, per_ms: rate.per_ms, burst: rate.burst }
+    }
+}
+
+impl From<Rate> for kernel::rate::Rate {
+    fn from(rate: Rate) -> kernel::rate::Rate {
+        kernel::rate::Rate { count: rate.count, per_ms: rate.per_ms, burst: rate.burst }
+    }
+}
+
+/// Limits of each value of one key.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KeyLimit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+}
+
+/// Who runs already waits a little: each running task of a key's value sets its others back by `step_ms ÷ weight`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fairness {
+    #[schema(value_type = String)]
+    pub key: KeyName,
+    #[serde(default = "step")]
+    pub step_ms: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = std::collections::HashMap<String, u32>)]
+    pub weights: BTreeMap<KeyValue, u32>,
+}
+
+fn step() -> u64 {
+    kernel::limits::FAIR_STEP_MS_DEFAULT
+}
+
+/// The whole configuration of a queue; what is left out has its default.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueueConfig {
+    /// Tasks running at once, over all types and keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = std::collections::HashMap<String, KeyLimit>)]
+    pub keys: BTreeMap<KeyName, KeyLimit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
+    pub retry: Retry,
+    /// A worker silent for longer has lost its lease.
+    pub heartbeat_ms: u32,
+    /// How long one attempt may run.
+    pub budget_ms: u64,
+    /// Waiting tasks beyond which new ones are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_max: Option<u32>,
+    /// Only tasks with this tag are picked; the others wait and `explain` says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub require_tag: Option<Tag>,
+    /// Tasks that may be run now past the limits, waiting or running.
+    pub override_slots: u32,
+    /// How long an idempotency key is remembered.
+    pub idempotency_window_ms: u64,
+}
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig::from(&inner::QueueConfig::default())
+    }
+}
+
+impl From<&inner::QueueConfig> for QueueConfig {
+    fn from(config: &inner::QueueConfig) -> QueueConfig {
+        let key = |(name, limit): (&KeyName, &inner::KeyLimit)| {
+            (name.clone(), KeyLimit { concurrency: limit.concurrency, rate: limit.rate.map(Rate::from) })
+        };
+        let fairness = |fairness: &inner::Fairness| Fairness {
+            key: fairness.key.clone(),
+            step_ms: fairness.step_ms,
+            weights: fairness.weights.clone(),
+        };
+        QueueConfig {
+            concurrency: config.concurrency,
+            rate: config.rate.map(Rate::from),
+            keys: config.keys.iter().map(key).collect(),
+            fairness: config.fairness.as_ref().map(fairness),
+            retry: config.retry.into(),
+            heartbeat_ms: config.heartbeat_ms,
+            budget_ms: config.budget_ms,
+            backlog_max: config.backlog_max,
+            require_tag: config.require_tag.clone(),
+            override_slots: config.override_slots,
+            idempotency_window_ms: config.idempotency_window_ms,
+        }
+    }
+}
+
+impl QueueConfig {
+    /// The kernel's configuration, checked.
+    pub fn into_kernel(self) -> Result<inner::QueueConfig, Problem> {
+        let key = |(name, limit): (KeyName, KeyLimit)| {
+            (name, inner::KeyLimit { concurrency: limit.concurrency, rate: limit.rate.map(Into::into) })
+        };
+        let fairness = |Fairness { key, step_ms, weights }| inner::Fairness { key, step_ms, weights };
+        let config = inner::QueueConfig {
+            concurrency: self.concurrency,
+            rate: self.rate.map(Into::into),
+            keys: self.keys.into_iter().map(key).collect(),
+            fairness: self.fairness.map(fairness),
+            retry: self.retry.into(),
+            heartbeat_ms: self.heartbeat_ms,
+            budget_ms: self.budget_ms,
+            backlog_max: self.backlog_max,
+            require_tag: self.require_tag,
+            override_slots: self.override_slots,
+            idempotency_window_ms: self.idempotency_window_ms,
+        };
+        config.check().map_err(Problem::invalid)?;
+        Ok(config)
+    }
+}
+
+/// Replaces the configuration whole.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueuePut {
+    pub config: QueueConfig,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+/// Stops handing out tasks until it is resumed, until an instant, or for a while.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueuePause {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
+    /// Instead of `until`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+impl QueuePause {
+    pub fn until(&self, now: Time) -> Result<Option<Time>, Problem> {
+        match (self.until, self.for_ms) {
+            (Some(_), Some(_)) => Err(Problem::invalid("until and for_ms exclude each other")),
+            (Some(until), None) if until.0 <= now => Err(Problem::invalid(format!("until, {until}, has passed already"))),
+            (Some(until), None) => Ok(Some(until.0)),
+            (None, Some(0)) => Err(Problem::invalid("for_ms must be at least 1")),
+            (None, Some(ms)) if now.plus_ms(ms).us() > kernel::limits::TIME_US_MAX => {
+                Err(Problem::invalid("for_ms reaches beyond the year 9999"))
+            }
+            (None, Some(ms)) => Ok(Some(now.plus_ms(ms))),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueClear {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct QueueView {
+    #[schema(value_type = String)]
+    pub queue: QueueName,
+    pub config: QueueConfig,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<PauseView>,
+    #[serde(default)]
+    pub boosts: Vec<BoostView>,
+    pub counts: Counts,
+    /// Bulks under way on this queue.
+    #[serde(default)]
+    pub bulks: Vec<BulkView>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PauseView {
+    pub since: Instant,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
+    pub reason: String,
+    #[schema(value_type = String)]
+    pub by: Actor,
+}
+
+impl From<&inner::Pause> for PauseView {
+    fn from(pause: &inner::Pause) -> PauseView {
+        PauseView {
+            since: pause.since.into(),
+            until: pause.until.map(Instant),
+            reason: pause.reason.clone(),
+            by: pause.by.clone(),
+        }
+    }
+}
+
+/// A head start for the whole queue, or for the tasks that carry one key's value.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct BoostView {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyPair>,
+    #[schema(value_type = i32)]
+    pub seconds: Priority,
+}
+
+impl From<(&inner::BoostOn, &kernel::priority::Priority)> for BoostView {
+    fn from((on, boost): (&inner::BoostOn, &kernel::priority::Priority)) -> BoostView {
+        BoostView { key: on.key.as_ref().map(KeyPair::from), seconds: Priority(*boost) }
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Counts {
+    /// All that wait: ready, scheduled or blocked.
+    pub queued: u64,
+    /// Could be picked now, as far as the task itself goes.
+    pub ready: u64,
+    /// Wait for their instant.
+    pub scheduled: u64,
+    /// Wait for other tasks.
+    pub blocked: u64,
+    pub running: u64,
+    /// Hold an override slot, waiting or running.
+    pub overrides: u64,
+    /// Dead letters.
+    pub dead: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct QueueList {
+    pub queues: Vec<QueueView>,
+}

@@ -1,0 +1,234 @@
+//! `POST /v1/work`: results, heartbeats and more work in one round trip. Durations are relative, so that the workers'
+//! clocks do not matter. A result that cannot be taken is answered on its own; it never fails the whole poll.
+
+use super::{Problem, TaskError, fence_text, task::payload};
+use kernel::command::{Grant, Outcome};
+use kernel::ids::{Fence, TaskId};
+use kernel::limits::*;
+use kernel::names::*;
+use kernel::record::Failure;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// A poll may wait so long for work.
+pub const POLL_WAIT_MS_MAX: u64 = 60_000;
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"worker": "py-1", "types": ["lint"], "want": 1, "wait_ms": 20000}))]
+pub struct WorkPoll {
+    /// One poll in flight per name.
+    #[schema(value_type = String)]
+    pub worker: WorkerName,
+    #[schema(value_type = Vec<String>)]
+    pub types: Vec<TypeName>,
+    /// Only from these queues; from all when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub queues: Vec<QueueName>,
+    /// Tasks it can take on.
+    #[serde(default)]
+    pub want: usize,
+    /// How long to wait for one when there is nothing to report.
+    #[serde(default)]
+    pub wait_ms: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<WorkResult>,
+    /// Every lease it still works on: one that is neither here nor in `results` is taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holding: Vec<Holding>,
+}
+
+impl WorkPoll {
+    pub fn check(&self) -> Result<(), Problem> {
+        let bounded = [
+            ("types", self.types.len(), POLL_TYPES_MAX),
+            ("queues", self.queues.len(), POLL_QUEUES_MAX),
+            ("want", self.want, POLL_TASKS_MAX),
+            ("results", self.results.len(), POLL_TASKS_MAX),
+            ("holding", self.holding.len(), POLL_TASKS_MAX),
+        ];
+        if let Some((name, count, max)) = bounded.into_iter().find(|(_, count, max)| count > max) {
+            return Err(Problem::invalid(format!("{name} is {count}; at most {max} are allowed")));
+        }
+        if self.types.is_empty() && self.want > 0 {
+            return Err(Problem::invalid("types is empty: say which types of task this worker takes"));
+        }
+        if self.wait_ms > POLL_WAIT_MS_MAX {
+            return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkResult {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    #[serde(with = "fence_text")]
+    #[schema(value_type = String)]
+    pub fence: Fence,
+    pub status: WorkStatus,
+    /// Of a task that is done; any JSON, null when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub output: Option<Box<RawValue>>,
+    /// Of a task that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// Whether another attempt could help; true when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    /// Not before so long, whatever the backoff says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkStatus {
+    Done,
+    Failed,
+    /// Handed back without burning the attempt.
+    Released,
+}
+
+impl WorkResult {
+    pub fn outcome(self) -> Result<Outcome, Problem> {
+        let failing = self.error.is_some() || self.retryable.is_some() || self.retry_after_ms.is_some();
+        match self.status {
+            WorkStatus::Done if failing => Err(Problem::invalid("a task that is done has an output and no error")),
+            WorkStatus::Done => Ok(Outcome::Done { output: payload("output", self.output)? }),
+            WorkStatus::Failed if self.output.is_some() => Err(Problem::invalid("a task that failed has an error and no output")),
+            WorkStatus::Failed => {
+                if self.retry_after_ms.is_some_and(|ms| ms > RETRY_AFTER_MS_MAX) {
+                    return Err(Problem::invalid(format!("retry_after_ms may be at most {RETRY_AFTER_MS_MAX}")));
+                }
+                let error = self.error.unwrap_or_else(|| TaskError { code: "failed".into(), message: String::new() });
+                let failure = Failure {
+                    code: clip(&error.code, ERROR_CODE_BYTES_MAX),
+                    message: clip(&error.message, ERROR_MESSAGE_BYTES_MAX),
+                };
+                let retryable = self.retryable.unwrap_or(true);
+                Ok(Outcome::Failed { failure, retryable, retry_after_ms: self.retry_after_ms })
+            }
+            WorkStatus::Released if failing || self.output.is_some() => {
+                Err(Problem::invalid("a task that is released has neither output nor error"))
+            }
+            WorkStatus::Released => Ok(Outcome::Released),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Holding {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    #[serde(with = "fence_text")]
+    #[schema(value_type = String)]
+    pub fence: Fence,
+    /// From 0 to 1, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct WorkAnswer {
+    /// One for each result, in order.
+    pub results: Vec<ResultAnswer>,
+    /// One for each lease held, in order.
+    pub holding: Vec<HoldingAnswer>,
+    pub tasks: Vec<WorkTask>,
+    /// The server goes away: no more work comes until it is back.
+    pub stopping: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ResultAnswer {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    pub ok: bool,
+    /// The same result had counted before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub duplicate: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl ResultAnswer {
+    pub fn ok(task: TaskId, duplicate: bool) -> ResultAnswer {
+        ResultAnswer { task, ok: true, duplicate, code: None, message: None }
+    }
+
+    pub fn refused(task: TaskId, problem: &Problem) -> ResultAnswer {
+        let (code, message) = (problem.code.to_string(), problem.message.clone());
+        ResultAnswer { task, ok: false, duplicate: false, code: Some(code), message: Some(message) }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct HoldingAnswer {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    /// False: the lease is lost, the work no longer counts.
+    pub ok: bool,
+    /// Stop, and say so with a result.
+    #[serde(default)]
+    pub cancel: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_ms: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// One attempt at a task, leased to this worker.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkTask {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    #[serde(with = "fence_text")]
+    #[schema(value_type = String)]
+    pub fence: Fence,
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
+    pub kind: TypeName,
+    #[schema(value_type = String)]
+    pub queue: QueueName,
+    /// From 1.
+    pub attempt: u16,
+    #[schema(value_type = serde_json::Value)]
+    pub input: Box<RawValue>,
+    /// Poll at least so often, with this lease in `holding`.
+    pub heartbeat_ms: u32,
+    pub budget_ms: u64,
+    /// The caller's, or the task's id: the same over all attempts.
+    pub idempotency_key: String,
+}
+
+impl WorkTask {
+    pub fn new(grant: Grant, input: Box<RawValue>) -> WorkTask {
+        let idempotency_key = match &grant.idempotency_key {
+            Some(key) => key.to_string(),
+            None => grant.task.to_string(),
+        };
+        WorkTask {
+            task: grant.task,
+            fence: grant.fence,
+            kind: grant.kind,
+            queue: grant.queue,
+            attempt: grant.attempt,
+            input,
+            heartbeat_ms: grant.heartbeat_ms,
+            budget_ms: grant.budget_ms,
+            idempotency_key,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The engine as the doors see it: a handle to ask through, and the one thread that answers. Dropping a poll's future
+//! is noticed, so that what it was granted goes back unburnt.
+
+use crate::clock::Clock;
+use crate::inbox::{Inbox, Letter, NotTaken};
+use crate::request::*;
+use crate::stream::{Stream, Subscription};
+use crate::tick::{Core, Ticked};
+use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
+use kernel::time::Time;
+use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use store::{Reader, Store, StoreError};
+use thiserror::Error;
+use tokio::sync::{oneshot, watch};
+
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Pairs of eyes on the store; queries beyond that wait for one.
+    pub readers: usize,
+    /// How long running work may go on after a stop.
+    pub stop_limit: Duration,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions { readers: 4, stop_limit: Duration::from_secs(30) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Refused {
+    #[error("the inbox is full")]
+    Full { retry_after_ms: u64 },
+    #[error("the engine has stopped")]
+    Down,
+}
+
+/// How the engine ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// Everything that ran had finished.
+    Drained,
+    /// The limit came first; what still runs keeps its lease and its attempt.
+    Limit,
+    /// The store failed for good.
+    Failed(String),
+}
+
+struct Shared {
+    inbox: Inbox,
+    stream: Stream,
+    tickets: AtomicU64,
+    readers: Mutex<Vec<Box<dyn Reader>>>,
+    reader_free: Condvar,
+    describe: String,
+    stopped: watch::Receiver<Option<Stopped>>,
+}
+
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+impl Engine {
+    /// Loads the store and starts the writer.
+    pub fn open(mut store: Box<dyn Store>, options: EngineOptions) -> Result<Engine, StoreError> {
+        let mut clock = Clock::start(Time::from_us(store.last_at_us()?));
+        let describe = store.describe();
+        let readers = (0..options.readers.max(1)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
+        let core = Core::open(store, 0, clock.now())?;
+        let (announce, stopped) = watch::channel(None);
+        let shared = Arc::new(Shared {
+            inbox: Inbox::default(),
+            stream: Stream::new(),
+            tickets: AtomicU64::new(1),
+            readers: Mutex::new(readers),
+            reader_free: Condvar::new(),
+            describe,
+            stopped,
+        });
+        let writer = Writer { shared: shared.clone(), core, clock, answers: FxHashMap::default(), options };
+        let thread = std::thread::Builder::new().name("writer".into());
+        let started = thread.spawn(move || announce.send_replace(Some(writer.run())));
+        started.map_err(|error| StoreError::Failed(format!("cannot start the writer's thread: {error}")))?;
+        Ok(Engine { shared })
+    }
+
+    pub fn describe(&self) -> &str {
+        &self.shared.describe
+    }
+
+    pub async fn ask(&self, request: Request) -> Result<Answer, Refused> {
+        let (_, answer) = self.send(request)?;
+        answer.await.map_err(|_| Refused::Down)
+    }
+
+    /// For callers without a runtime.
+    pub fn ask_blocking(&self, request: Request) -> Result<Answer, Refused> {
+        let (_, answer) = self.send(request)?;
+        answer.blocking_recv().map_err(|_| Refused::Down)
+    }
+
+    /// Like `ask`, but a caller that goes away takes its poll with it.
+    pub async fn work(&self, work: Work) -> Result<Answer, Refused> {
+        let (ticket, answer) = self.send(Request::Work(work))?;
+        let mut guard = PollGuard { engine: self, ticket, answer: Some(answer) };
+        let answer = guard.answer.as_mut().expect("it is set above").await.map_err(|_| Refused::Down);
+        guard.answer = None;
+        answer
+    }
+
+    fn send(&self, request: Request) -> Result<(Ticket, oneshot::Receiver<Answer>), Refused> {
+        let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
+        let (sender, receiver) = oneshot::channel();
+        match self.shared.inbox.put(Letter { ticket, request, answer: Some(sender) }) {
+            Ok(()) => Ok((ticket, receiver)),
+            Err(NotTaken::Full) => Err(Refused::Full { retry_after_ms: 100 }),
+            Err(NotTaken::Closed) => Err(Refused::Down),
+        }
+    }
+
+    /// Sends without waiting for the answer.
+    fn tell(&self, request: Request) {
+        let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
+        _ = self.shared.inbox.put(Letter { ticket, request, answer: None });
+    }
+
+    /// These grants were answered but could not be handed over.
+    pub fn undelivered(&self, deliveries: &[Delivery]) {
+        let grants = deliveries.iter().map(|delivery| (delivery.grant.task, delivery.grant.fence)).collect();
+        self.tell(Request::Undelivered { grants });
+    }
+
+    pub fn subscribe(&self) -> Subscription {
+        self.shared.stream.subscribe()
+    }
+
+    /// Runs a query on one of the read-only connections. Blocks; not for an async thread.
+    pub fn read<T>(&self, query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut free = self.shared.readers.lock().expect("no holder of the readers panics");
+        let reader = loop {
+            match free.pop() {
+                Some(reader) => break reader,
+                None => free = self.shared.reader_free.wait(free).expect("as above"),
+            }
+        };
+        drop(free);
+        // Given back also when the query panics, or the pool would run dry.
+        let mut lent = Lent { shared: &self.shared, reader: Some(reader) };
+        query(&mut **lent.reader.as_mut().expect("it is set above"))
+    }
+
+    /// Lease no more, let what runs finish up to the limit, then end.
+    pub async fn stop(&self) -> Stopped {
+        _ = self.ask(Request::Stop).await;
+        self.stopped().await
+    }
+
+    pub async fn stopped(&self) -> Stopped {
+        let mut stopped = self.shared.stopped.clone();
+        match stopped.wait_for(Option::is_some).await {
+            Ok(how) => how.clone().expect("it was waited for"),
+            Err(_) => Stopped::Failed("the writer's thread ended unexpectedly".into()),
+        }
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.shared.stopped.borrow().is_none() && self.shared.stopped.has_changed().is_ok()
+    }
+}
+
+struct Lent<'a> {
+    shared: &'a Shared,
+    reader: Option<Box<dyn Reader>>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let (Some(reader), Ok(mut free)) = (self.reader.take(), self.shared.readers.lock()) {
+            free.push(reader);
+            self.shared.reader_free.notify_one();
+        }
+    }
+}
+
+struct PollGuard<'a> {
+    engine: &'a Engine,
+    ticket: Ticket,
+    answer: Option<oneshot::Receiver<Answer>>,
+}
+
+impl Drop for PollGuard<'_> {
+    fn drop(&mut self) {
+        let Some(mut answer) = self.answer.take() else { return };
+        answer.close();
+        match answer.try_recv() {
+            Ok(Answer::Worked(worked)) if !worked.deliveries.is_empty() => self.engine.undelivered(&worked.deliveries),
+            Ok(_) => {}
+            Err(_) => self.engine.tell(Request::Gone { poll: self.ticket }),
+        }
+    }
+}
+
+/// The one thread that writes.
+struct Writer {
+    shared: Arc<Shared>,
+    core: Core,
+    clock: Clock,
+    answers: FxHashMap<Ticket, oneshot::Sender<Answer>>,
+    options: EngineOptions,
+}
+
+impl Writer {
+    fn run(mut self) -> Stopped {
+        let mut chance = RandomState::new().hash_one(0);
+        let mut next: Option<Time> = Some(Time::ZERO);
+        let mut stop_by: Option<Instant> = None;
+        let stopped = loop {
+            let wait = next.map(|at| Duration::from_micros((at.us() - self.clock.now().us()).max(0) as u64));
+            let wait = match stop_by.map(|by| by.saturating_duration_since(Instant::now())) {
+                Some(left) => Some(wait.map_or(left, |wait| wait.min(left))),
+                None => wait,
+            };
+            let (letters, idle) = self.shared.inbox.take(BATCH_REQUESTS_MAX, BATCH_ITEMS_MAX, wait);
+            let mut requests = Vec::with_capacity(letters.len());
+            for Letter { ticket, request, answer } in letters {
+                if matches!(request, Request::Stop) {
+                    stop_by.get_or_insert_with(|| Instant::now() + self.options.stop_limit);
+                }
+                answer.map(|answer| self.answers.insert(ticket, answer));
+                requests.push((ticket, request));
+            }
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let ticked = self.core.tick(self.clock.now(), chance, requests, idle);
+            next = ticked.next;
+            let drained = ticked.drained;
+            if let Some(ending) = self.dispatch(ticked) {
+                break ending;
+            }
+            if drained {
+                break Stopped::Drained;
+            }
+            if stop_by.is_some_and(|by| Instant::now() >= by) {
+                break Stopped::Limit;
+            }
+        };
+        // Whoever still waits learns it by its answer's channel closing.
+        drop(self.shared.inbox.close());
+        stopped
+    }
+
+    /// Everything that leaves the house, after the commit.
+    fn dispatch(&mut self, ticked: Ticked) -> Option<Stopped> {
+        if let Some(why) = &ticked.reloaded {
+            tracing::error!(why, "a commit failed; memory was loaded again from the store");
+        }
+        for (ticket, answer) in ticked.answers {
+            let Some(sender) = self.answers.remove(&ticket) else { continue };
+            if let Err(Answer::Worked(worked)) = sender.send(answer)
+                && !worked.deliveries.is_empty()
+            {
+                let grants = worked.deliveries.iter().map(|d| (d.grant.task, d.grant.fence)).collect();
+                let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
+                _ = self.shared.inbox.put(Letter { ticket, request: Request::Undelivered { grants }, answer: None });
+            }
+        }
+        self.shared.stream.publish(ticked.entries);
+        ticked.fatal.map(|error| Stopped::Failed(error.to_string()))
+    }
+}

@@ -1,0 +1,241 @@
+//! Who is there: parked polls, heartbeat deadlines, when a type was last asked for. Volatile on purpose; after a
+//! restart every live lease gets one fresh window.
+
+use crate::request::{Held, Ticket, WorkerSummary};
+use kernel::ids::{Fence, TaskId};
+use kernel::lease::Lease;
+use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::time::Time;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Workers and types remembered after they stopped asking; the oldest go first.
+const REMEMBERED_MAX: usize = 10_000;
+
+#[derive(Debug)]
+pub struct Poll {
+    pub ticket: Ticket,
+    pub worker: WorkerName,
+    pub types: Arc<[TypeName]>,
+    pub queues: Arc<[QueueName]>,
+    pub want: usize,
+    pub until: Time,
+    /// The leases it reported as held, answered when it is.
+    pub holding: Vec<Held>,
+}
+
+#[derive(Debug)]
+struct Watch {
+    fence: Fence,
+    worker: WorkerName,
+    window_ms: u32,
+    deadline: Time,
+    /// The worker has named it: the grant was delivered.
+    named: bool,
+}
+
+#[derive(Debug)]
+struct Seen {
+    at: Time,
+    types: Arc<[TypeName]>,
+}
+
+#[derive(Debug, Default)]
+pub struct Presence {
+    polls: FxHashMap<Ticket, Poll>,
+    polls_by_type: FxHashMap<TypeName, BTreeSet<Ticket>>,
+    polls_by_worker: FxHashMap<WorkerName, Ticket>,
+    polls_until: BTreeSet<(Time, Ticket)>,
+    leases: FxHashMap<TaskId, Watch>,
+    leases_by_worker: FxHashMap<WorkerName, BTreeSet<TaskId>>,
+    deadlines: BTreeSet<(Time, TaskId)>,
+    asked: FxHashMap<TypeName, Time>,
+    workers: FxHashMap<WorkerName, Seen>,
+}
+
+impl Presence {
+    // ---- Polls --------------------------------------------------------------------------------------------------
+
+    pub fn park(&mut self, poll: Poll) {
+        for kind in poll.types.iter() {
+            self.polls_by_type.entry(kind.clone()).or_default().insert(poll.ticket);
+        }
+        self.polls_by_worker.insert(poll.worker.clone(), poll.ticket);
+        self.polls_until.insert((poll.until, poll.ticket));
+        self.polls.insert(poll.ticket, poll);
+    }
+
+    pub fn unpark(&mut self, ticket: Ticket) -> Option<Poll> {
+        let poll = self.polls.remove(&ticket)?;
+        for kind in poll.types.iter() {
+            if let Some(waiting) = self.polls_by_type.get_mut(kind) {
+                waiting.remove(&ticket);
+                if waiting.is_empty() {
+                    self.polls_by_type.remove(kind);
+                }
+            }
+        }
+        if self.polls_by_worker.get(&poll.worker) == Some(&ticket) {
+            self.polls_by_worker.remove(&poll.worker);
+        }
+        self.polls_until.remove(&(poll.until, ticket));
+        Some(poll)
+    }
+
+    pub fn poll_of(&self, worker: &WorkerName) -> Option<Ticket> {
+        self.polls_by_worker.get(worker).copied()
+    }
+
+    pub fn poll(&self, ticket: Ticket) -> Option<&Poll> {
+        self.polls.get(&ticket)
+    }
+
+    pub fn all_polls(&self) -> Vec<Ticket> {
+        let mut all: Vec<Ticket> = self.polls.keys().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    pub fn polls_over(&self, now: Time) -> Vec<Ticket> {
+        self.polls_until.iter().take_while(|(until, _)| *until <= now).map(|(_, ticket)| *ticket).collect()
+    }
+
+    /// The poll that has waited longest for this type, among those `fits` accepts.
+    pub fn longest_waiting(&self, kind: &TypeName, fits: impl Fn(&Poll) -> bool) -> Option<&Poll> {
+        let waiting = self.polls_by_type.get(kind)?;
+        waiting.iter().map(|ticket| &self.polls[ticket]).find(|poll| fits(poll))
+    }
+
+    pub fn types_waiting(&self) -> impl Iterator<Item = &TypeName> {
+        self.polls_by_type.keys()
+    }
+
+    pub fn is_anyone_waiting(&self) -> bool {
+        !self.polls.is_empty()
+    }
+
+    // ---- Leases -------------------------------------------------------------------------------------------------
+
+    pub fn granted(&mut self, task: TaskId, lease: &Lease, now: Time) {
+        let deadline = now.plus_ms(lease.heartbeat_ms().into());
+        self.deadlines.insert((deadline, task));
+        self.leases_by_worker.entry(lease.worker().clone()).or_default().insert(task);
+        let watch = Watch {
+            fence: lease.fence(),
+            worker: lease.worker().clone(),
+            window_ms: lease.heartbeat_ms(),
+            deadline,
+            named: false,
+        };
+        self.leases.insert(task, watch);
+    }
+
+    pub fn ended(&mut self, task: TaskId) {
+        if let Some(watch) = self.leases.remove(&task) {
+            self.deadlines.remove(&(watch.deadline, task));
+            if let Some(held) = self.leases_by_worker.get_mut(&watch.worker) {
+                held.remove(&task);
+                if held.is_empty() {
+                    self.leases_by_worker.remove(&watch.worker);
+                }
+            }
+        }
+    }
+
+    pub fn beat(&mut self, task: TaskId, now: Time) {
+        if let Some(watch) = self.leases.get_mut(&task) {
+            self.deadlines.remove(&(watch.deadline, task));
+            watch.deadline = now.plus_ms(watch.window_ms.into());
+            watch.named = true;
+            self.deadlines.insert((watch.deadline, task));
+        }
+    }
+
+    /// Every live lease gets one fresh window: the silence was ours.
+    pub fn refresh(&mut self, now: Time) {
+        self.deadlines.clear();
+        for (task, watch) in &mut self.leases {
+            watch.deadline = now.plus_ms(watch.window_ms.into());
+            self.deadlines.insert((watch.deadline, *task));
+        }
+    }
+
+    /// The shortest heartbeat window among live leases.
+    pub fn window_min_ms(&self) -> Option<u32> {
+        self.leases.values().map(|watch| watch.window_ms).min()
+    }
+
+    /// Leases of this worker: the task, its fence, and whether the worker ever named it.
+    pub fn held_by(&self, worker: &WorkerName) -> Vec<(TaskId, Fence, bool)> {
+        let held = self.leases_by_worker.get(worker).into_iter().flatten();
+        held.map(|task| (*task, self.leases[task].fence, self.leases[task].named)).collect()
+    }
+
+    pub fn silent(&self, now: Time, max: usize) -> Vec<(TaskId, Fence)> {
+        let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now).take(max);
+        late.map(|(_, task)| (*task, self.leases[task].fence)).collect()
+    }
+
+    pub fn leases(&self) -> usize {
+        self.leases.len()
+    }
+
+    pub fn next_due(&self) -> Option<Time> {
+        let poll = self.polls_until.first().map(|(until, _)| *until);
+        let lease = self.deadlines.first().map(|(deadline, _)| *deadline);
+        [poll, lease].into_iter().flatten().min()
+    }
+
+    // ---- Who asked ----------------------------------------------------------------------------------------------
+
+    pub fn asked(&mut self, worker: &WorkerName, types: &Arc<[TypeName]>, want: usize, now: Time) {
+        if want > 0 {
+            for kind in types.iter() {
+                match self.asked.get_mut(kind) {
+                    Some(at) => *at = now,
+                    None => {
+                        forget_oldest(&mut self.asked, |at| *at);
+                        self.asked.insert(kind.clone(), now);
+                    }
+                }
+            }
+        }
+        match self.workers.get_mut(worker) {
+            Some(seen) => *seen = Seen { at: now, types: types.clone() },
+            None => {
+                forget_oldest(&mut self.workers, |seen| seen.at);
+                self.workers.insert(worker.clone(), Seen { at: now, types: types.clone() });
+            }
+        }
+    }
+
+    pub fn asked_at(&self, kind: &TypeName) -> Option<Time> {
+        self.asked.get(kind).copied()
+    }
+
+    pub fn workers(&self) -> Vec<WorkerSummary> {
+        let mut all: Vec<WorkerSummary> = self
+            .workers
+            .iter()
+            .map(|(worker, seen)| WorkerSummary {
+                worker: worker.clone(),
+                types: seen.types.clone(),
+                asked_at: seen.at,
+                holding: self.leases_by_worker.get(worker).map_or(0, BTreeSet::len),
+                waiting: self.polls_by_worker.contains_key(worker),
+            })
+            .collect();
+        all.sort_by(|a, b| b.asked_at.cmp(&a.asked_at).then_with(|| a.worker.cmp(&b.worker)));
+        all
+    }
+}
+
+fn forget_oldest<K: Clone + Eq + std::hash::Hash, V>(map: &mut FxHashMap<K, V>, at: impl Fn(&V) -> Time) {
+    if map.len() >= REMEMBERED_MAX {
+        let mut times: Vec<Time> = map.values().map(&at).collect();
+        times.sort_unstable();
+        let cut = times[times.len() / 2];
+        map.retain(|_, value| at(value) > cut);
+    }
+}

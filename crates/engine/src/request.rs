@@ -1,0 +1,143 @@
+//! What can be asked of the engine, and what it answers. A request is a command for the kernel, a worker's report, or
+//! a look at what only the writer knows.
+
+use kernel::bulk::Bulk;
+use kernel::command::{Command, Grant, Outcome, Reply};
+use kernel::explain::Explanation;
+use kernel::ids::{Fence, RecordSeq, TaskId};
+use kernel::limits::BATCH_ITEMS_MAX;
+use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::record::Payload;
+use kernel::rejection::Rejection;
+use kernel::state::{Counts, QueueSummary};
+use kernel::time::Time;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub task: TaskId,
+    pub fence: Fence,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Debug)]
+pub struct Holding {
+    pub task: TaskId,
+    pub fence: Fence,
+    /// From 0 to 1000; volatile.
+    pub progress: Option<u16>,
+}
+
+/// One round trip of a worker: results, heartbeats and the wish for more.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub worker: WorkerName,
+    pub types: Arc<[TypeName]>,
+    pub queues: Arc<[QueueName]>,
+    pub want: usize,
+    pub wait_ms: u64,
+    pub results: Vec<Report>,
+    pub holding: Vec<Holding>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Request {
+    Command(Command),
+    Work(Work),
+    /// The connection of this poll is gone: whatever it was granted was not delivered.
+    Gone { poll: Ticket },
+    /// These grants could not be handed over.
+    Undelivered { grants: Vec<(TaskId, Fence)> },
+    Explain { task: TaskId },
+    Queue { queue: QueueName },
+    Queues,
+    Status,
+    /// Lease no more; let what runs finish.
+    Stop,
+}
+
+impl Request {
+    /// How much of a batch it fills.
+    pub fn items(&self) -> usize {
+        let items = match self {
+            Request::Command(Command::Add { tasks }) => tasks.len(),
+            Request::Command(Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. }) => tasks.len(),
+            Request::Work(work) => work.results.len() + work.want.min(64) + work.holding.len() / 8,
+            _ => 1,
+        };
+        items.clamp(1, BATCH_ITEMS_MAX)
+    }
+
+    /// New work may be refused when the inbox is full; results, heartbeats and control never.
+    pub fn is_new_work(&self) -> bool {
+        matches!(self, Request::Command(Command::Add { .. }))
+    }
+}
+
+/// The number a request's answer is matched by.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ticket(pub u64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub task: TaskId,
+    /// The lease is still this worker's; the heartbeat counted.
+    pub held: bool,
+    /// Please stop: it was cancelled or ran too long.
+    pub cancel: bool,
+    pub heartbeat_ms: u32,
+}
+
+/// A grant and, when it is still in memory, its input; otherwise the door reads it from `grant.input`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    pub grant: Grant,
+    pub input: Option<Payload>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Worked {
+    /// In the order of the reports: accepted (`true`: it had counted before), or why not.
+    pub results: Vec<(TaskId, Result<bool, Rejection>)>,
+    pub holding: Vec<Held>,
+    pub deliveries: Vec<Delivery>,
+    pub stopping: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct WorkerSummary {
+    pub worker: WorkerName,
+    pub types: Arc<[TypeName]>,
+    pub asked_at: Time,
+    pub holding: usize,
+    pub waiting: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct StatusSummary {
+    pub now: Time,
+    pub up_since: Time,
+    pub stopping: bool,
+    pub counts: Counts,
+    pub queues: usize,
+    pub bulks: usize,
+    pub commits: u64,
+    pub commits_failed: u64,
+    pub last_record: RecordSeq,
+    pub workers: Vec<WorkerSummary>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Reply(Result<Reply, Rejection>),
+    Worked(Worked),
+    Explained(Result<Box<Explanation>, Rejection>),
+    Queue { summary: Box<QueueSummary>, bulks: Vec<Bulk> },
+    Queues(Vec<QueueSummary>),
+    Status(Box<StatusSummary>),
+    Noted,
+    /// The commit failed: it may or may not have happened. Ask, or send it again with the same idempotency key.
+    UnknownOutcome,
+    /// Shutting down: nothing new is taken.
+    Stopping,
+}

@@ -1,0 +1,537 @@
+//! One turn of the loop, synchronous: load what the requests need, decide them all, commit once, and only then hand
+//! out answers. A failed commit discards memory and loads it again; it never rolls back by hand.
+
+use crate::inputs::Inputs;
+use crate::presence::{Poll, Presence};
+use crate::request::*;
+use kernel::command::{Command, Grant, Reply};
+use kernel::explain::{Facts, explain};
+use kernel::ids::{Fence, TaskId};
+use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::needs::{Need, needs};
+use kernel::record::{Entry, Owner, Record, ReleaseCause};
+use kernel::rejection::Rejection;
+use kernel::state::State;
+use kernel::step::{Step, Stepped};
+use kernel::task::Task;
+use kernel::time::Time;
+use kernel::{decide, defect};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use store::{Batch, Store, StoreError};
+
+/// Commits that may fail in a row before the process ends.
+const FAILURES_MAX: u32 = 3;
+
+pub struct Core {
+    store: Box<dyn Store>,
+    shard: u16,
+    state: State,
+    presence: Presence,
+    inputs: Inputs,
+    up_since: Time,
+    stopping: bool,
+    /// When the last tick meant to be woken; much later than that, we were asleep and not the workers.
+    planned: Option<Time>,
+    failures: u32,
+    commits: u64,
+    commits_failed: u64,
+}
+
+/// What one tick leaves behind: all of it after the commit.
+#[derive(Debug, Default)]
+pub struct Ticked {
+    pub answers: Vec<(Ticket, Answer)>,
+    /// The committed records, in order.
+    pub entries: Vec<Entry>,
+    /// When to tick again if nothing comes; `None`: not before something does.
+    pub next: Option<Time>,
+    /// The commit failed and memory was loaded again.
+    pub reloaded: Option<String>,
+    /// The engine cannot go on.
+    pub fatal: Option<StoreError>,
+    /// Stopping, and nothing runs any more.
+    pub drained: bool,
+}
+
+impl Core {
+    pub fn open(mut store: Box<dyn Store>, shard: u16, now: Time) -> Result<Core, StoreError> {
+        let (state, presence) = load(&mut *store, shard, now)?;
+        Ok(Core {
+            store,
+            shard,
+            state,
+            presence,
+            inputs: Inputs::default(),
+            up_since: now,
+            stopping: false,
+            planned: None,
+            failures: 0,
+            commits: 0,
+            commits_failed: 0,
+        })
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// `chance` seeds every jitter of this tick; `idle` says the inbox is empty, so silence is the worker's own.
+    pub fn tick(&mut self, now: Time, chance: u64, requests: Vec<(Ticket, Request)>, idle: bool) -> Ticked {
+        self.notice_sleep(now);
+        let more = self.state.advance(now);
+        if let Err(error) = self.fetch(now, &requests) {
+            return self.recover(now, error, requests.into_iter().map(|(ticket, _)| ticket).collect());
+        }
+        let tickets: Vec<Ticket> = requests.iter().map(|(ticket, _)| *ticket).collect();
+
+        let mut turn = Turn {
+            step: Step::new(&mut self.state, now),
+            presence: &mut self.presence,
+            inputs: &mut self.inputs,
+            chance,
+            stopping: &mut self.stopping,
+            up_since: self.up_since,
+            commits: (self.commits, self.commits_failed),
+            answers: Vec::with_capacity(requests.len()),
+        };
+        // Bulks first: the rows they were given are true now and may not be after the requests.
+        if turn.step.state().bulk_due(now).is_some() {
+            _ = turn.run(&Command::Proceed);
+        }
+        if turn.step.state().has_due(now) {
+            _ = turn.run(&Command::Due);
+        }
+        for (ticket, request) in requests {
+            turn.serve(ticket, request);
+        }
+        if idle {
+            turn.lapse();
+        }
+        turn.offer();
+        turn.end_polls();
+        let Turn { step, answers, .. } = turn;
+        let Stepped { entries, dirty } = step.finish();
+
+        if !entries.is_empty() {
+            let batch = self.batch(entries, &dirty);
+            if let Err(error) = self.store.commit(&batch) {
+                if defect("reply_before_commit") {
+                    return Ticked { answers, ..self.recover(now, error, Vec::new()) };
+                }
+                let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
+                return self.recover(now, error, waiting);
+            }
+            self.commits += 1;
+            self.failures = 0;
+            self.after_commit(answers, batch.entries, more, now)
+        } else {
+            self.after_commit(answers, Vec::new(), more, now)
+        }
+    }
+
+    fn after_commit(&mut self, answers: Vec<(Ticket, Answer)>, entries: Vec<Entry>, more: bool, now: Time) -> Ticked {
+        self.state.cool();
+        let due = [self.state.next_due(now), self.presence.next_due()].into_iter().flatten().min();
+        let next = if more { Some(now) } else { due };
+        self.planned = next;
+        let drained = self.stopping && self.presence.leases() == 0;
+        Ticked { answers, entries, next, drained, ..Ticked::default() }
+    }
+
+    fn batch(&self, entries: Vec<Entry>, dirty: &[Owner]) -> Batch {
+        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new() };
+        for owner in dirty {
+            match self.state.row(owner) {
+                Ok(row) => batch.puts.push(row),
+                Err(key) => batch.deletes.push(key),
+            }
+        }
+        if defect("lost_row") {
+            batch.puts.pop();
+        }
+        batch
+    }
+
+    /// Loads the cold rows these requests touch.
+    fn fetch(&mut self, now: Time, requests: &[(Ticket, Request)]) -> Result<(), StoreError> {
+        let mut wanted = Vec::new();
+        needs(&Command::Proceed, &self.state, now, &mut wanted);
+        for (_, request) in requests {
+            match request {
+                Request::Command(command) => needs(command, &self.state, now, &mut wanted),
+                Request::Work(work) => {
+                    let cold = work.results.iter().map(|report| report.task).filter(|task| self.state.task(*task).is_none());
+                    wanted.extend(cold.map(Need::Task));
+                }
+                Request::Explain { task } if self.state.task(*task).is_none() => wanted.push(Need::Task(*task)),
+                _ => {}
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for row in self.store.rows(&wanted)? {
+            self.state.take_row(&row, now)?;
+        }
+        Ok(())
+    }
+
+    /// Memory may be ahead of the disk, or behind it: forget it and read what is true. Nobody is told yes.
+    fn recover(&mut self, now: Time, error: StoreError, tickets: Vec<Ticket>) -> Ticked {
+        self.failures += 1;
+        self.commits_failed += 1;
+        let parked = self.presence.all_polls();
+        let mut waiting: Vec<Ticket> = tickets.into_iter().chain(parked).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        let answers = waiting.into_iter().map(|ticket| (ticket, Answer::UnknownOutcome)).collect();
+        let mut ticked = Ticked { answers, reloaded: Some(error.to_string()), next: Some(now), ..Ticked::default() };
+        if self.failures >= FAILURES_MAX {
+            ticked.fatal = Some(error);
+            return ticked;
+        }
+        match load(&mut *self.store, self.shard, now) {
+            Ok((state, presence)) => {
+                self.state = state;
+                self.presence = presence;
+                self.inputs = Inputs::default();
+            }
+            Err(error) => ticked.fatal = Some(error),
+        }
+        ticked
+    }
+
+    /// Woken far later than planned (a suspend, a slow disk): the workers could not reach us, so no lease lapses for it.
+    fn notice_sleep(&mut self, now: Time) {
+        let late_ms = self.planned.map_or(0, |planned| now.ms_since(planned));
+        if late_ms > 0 && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3) {
+            self.presence.refresh(now);
+        }
+    }
+}
+
+fn load(store: &mut dyn Store, shard: u16, now: Time) -> Result<(State, Presence), StoreError> {
+    let mut state = State::new(shard);
+    let mut bad = None;
+    store.load(&mut |row| {
+        if let Err(error) = state.take_row(&row, now) {
+            bad.get_or_insert(error);
+        }
+    })?;
+    if let Some(error) = bad {
+        return Err(error.into());
+    }
+    let mut presence = Presence::default();
+    for task in state.running() {
+        let lease = task.lease().expect("a running task has a lease");
+        presence.granted(task.card().id(), lease, now);
+    }
+    Ok((state, presence))
+}
+
+/// One tick's worth of deciding.
+struct Turn<'a> {
+    step: Step<'a>,
+    presence: &'a mut Presence,
+    inputs: &'a mut Inputs,
+    chance: u64,
+    stopping: &'a mut bool,
+    up_since: Time,
+    commits: (u64, u64),
+    answers: Vec<(Ticket, Answer)>,
+}
+
+impl Turn<'_> {
+    fn run(&mut self, command: &Command) -> Result<Reply, Rejection> {
+        decide(&mut self.step, command)
+    }
+
+    /// The next random number of this tick (splitmix64), for jitter.
+    fn jitter(&mut self) -> u32 {
+        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.chance;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as u32
+    }
+
+    fn serve(&mut self, ticket: Ticket, request: Request) {
+        let answer = match request {
+            Request::Command(command) => self.command(command),
+            Request::Work(work) => match self.work(ticket, work) {
+                Some(worked) => Answer::Worked(worked),
+                None => return,
+            },
+            Request::Gone { poll } => {
+                self.presence.unpark(poll);
+                Answer::Noted
+            }
+            Request::Undelivered { grants } => {
+                for (task, fence) in grants {
+                    self.release(task, fence);
+                }
+                Answer::Noted
+            }
+            Request::Explain { task } => {
+                let now = self.step.now();
+                let found = self.step.state().task(task).ok_or(Rejection::TaskNotFound { task });
+                Answer::Explained(found.map(|task| {
+                    let facts = Facts {
+                        asked_at: self.presence.asked_at(task.card().route().kind()),
+                        up_since: self.up_since,
+                        stopping: *self.stopping,
+                    };
+                    Box::new(explain(self.step.state(), task, &facts, now))
+                }))
+            }
+            Request::Queue { queue } => {
+                let state = self.step.state();
+                let bulks = state.bulks_open().filter(|bulk| bulk.work().queue() == Some(&queue)).cloned().collect();
+                Answer::Queue { summary: Box::new(state.queue_summary(&queue)), bulks }
+            }
+            Request::Queues => Answer::Queues(self.step.state().queue_summaries()),
+            Request::Status => Answer::Status(Box::new(self.status())),
+            Request::Stop => {
+                *self.stopping = true;
+                Answer::Noted
+            }
+        };
+        self.answers.push((ticket, answer));
+    }
+
+    fn status(&self) -> StatusSummary {
+        let state = self.step.state();
+        StatusSummary {
+            now: self.step.now(),
+            up_since: self.up_since,
+            stopping: *self.stopping,
+            counts: state.counts(),
+            queues: state.queue_summaries().len(),
+            bulks: state.bulks_open().count(),
+            commits: self.commits.0,
+            commits_failed: self.commits.1,
+            last_record: state.last_record(),
+            workers: self.presence.workers(),
+        }
+    }
+
+    fn command(&mut self, mut command: Command) -> Answer {
+        if *self.stopping && matches!(command, Command::Add { .. }) {
+            return Answer::Stopping;
+        }
+        let mut waiting = None;
+        if let Command::Start { task, worker, .. } = &mut command
+            && !*self.stopping
+            && let Some(route) = self.step.state().task(*task).map(|task| task.card().route().clone())
+        {
+            let fits = |poll: &Poll| poll.queues.is_empty() || poll.queues.contains(route.queue());
+            let poll = self.presence.longest_waiting(route.kind(), fits);
+            *worker = poll.map(|poll| poll.worker.clone());
+            waiting = poll.map(|poll| poll.ticket);
+        }
+        let before = self.step.records();
+        let reply = self.run(&command);
+        if let (Ok(Reply::Added(added)), Command::Add { tasks }) = (&reply, &command) {
+            for (added, new) in added.iter().zip(tasks).filter(|(added, _)| !added.duplicate) {
+                let input = self.step.state().task(added.task).map(|task| task.card().input());
+                self.inputs.keep(input.expect("an added task is live"), &new.input);
+            }
+        }
+        match reply {
+            // A start that found its worker: the lease goes to the worker, the status to whoever asked.
+            Ok(Reply::Leased(grants)) => {
+                let task = grants[0].task;
+                self.deliver(waiting.expect("only a waiting worker is leased to"), grants);
+                let status = kernel::task::Status::Running;
+                Answer::Reply(Ok(Reply::Task { task, status }))
+            }
+            reply => {
+                if let (Ok(_), Command::Cancel { task, .. }) = (&reply, &command)
+                    && self.step.records() > before
+                {
+                    self.tell_worker(*task);
+                }
+                Answer::Reply(reply)
+            }
+        }
+    }
+
+    /// A worker that is waiting for more work while holding this task need not wait to hear that it should stop.
+    fn tell_worker(&mut self, task: TaskId) {
+        let worker = self.step.state().task(task).and_then(Task::lease).map(|lease| lease.worker().clone());
+        let Some(ticket) = worker.and_then(|worker| self.presence.poll_of(&worker)) else { return };
+        if self.presence.poll(ticket).is_some_and(|poll| poll.holding.iter().any(|held| held.task == task)) {
+            self.end_poll(ticket);
+        }
+    }
+
+    /// `None`: the poll waits.
+    fn work(&mut self, ticket: Ticket, work: Work) -> Option<Worked> {
+        let now = self.step.now();
+        let Work { worker, types, queues, want, wait_ms, results, holding } = work;
+        self.presence.asked(&worker, &types, want, now);
+        if let Some(earlier) = self.presence.poll_of(&worker) {
+            self.end_poll(earlier);
+        }
+        let mut worked = Worked { stopping: *self.stopping, ..Worked::default() };
+        let named: FxHashSet<TaskId> =
+            results.iter().map(|report| report.task).chain(holding.iter().map(|held| held.task)).collect();
+        for Report { task, fence, outcome } in results {
+            let jitter = self.jitter();
+            let reply = self.run(&Command::Finish { task, fence, outcome, jitter });
+            if matches!(reply, Ok(Reply::Finished { duplicate: false })) {
+                self.presence.ended(task);
+            }
+            let result = reply.map(|reply| matches!(reply, Reply::Finished { duplicate: true }));
+            worked.results.push((task, result));
+        }
+        for Holding { task, fence, .. } in holding {
+            worked.holding.push(self.heartbeat(task, fence));
+        }
+        for (task, fence, was_named) in self.presence.held_by(&worker) {
+            if named.contains(&task) {
+                continue;
+            }
+            // Never named: the grant got lost on its way. Named before and now forgotten: the worker lost it.
+            if was_named { self.lapse_one(task, fence) } else { self.release(task, fence) }
+        }
+        if want > 0 && !*self.stopping {
+            worked.deliveries = self.lease(&worker, &types, &queues, want);
+        }
+        let idle = worked.results.is_empty() && worked.deliveries.is_empty() && !*self.stopping;
+        if !idle || wait_ms == 0 || want == 0 {
+            return Some(worked);
+        }
+        // While it waits it cannot send heartbeats, so a worker that holds leases is answered before they grow old.
+        let beat_ms = worked.holding.iter().map(|held| u64::from(held.heartbeat_ms) / 3).min().unwrap_or(u64::MAX);
+        let until = now.plus_ms(wait_ms.min(beat_ms));
+        self.presence.park(Poll { ticket, worker, types, queues, want, until, holding: worked.holding });
+        None
+    }
+
+    fn heartbeat(&mut self, task: TaskId, fence: Fence) -> Held {
+        let lease = self.step.state().task(task).and_then(Task::lease).filter(|lease| lease.fence() == fence);
+        let held = match lease {
+            None => Held { task, held: false, cancel: true, heartbeat_ms: 0 },
+            Some(lease) => {
+                Held { task, held: true, cancel: lease.ending().is_some(), heartbeat_ms: lease.heartbeat_ms() }
+            }
+        };
+        if held.held {
+            self.presence.beat(task, self.step.now());
+        }
+        held
+    }
+
+    fn lease(
+        &mut self,
+        worker: &WorkerName,
+        types: &Arc<[TypeName]>,
+        queues: &Arc<[QueueName]>,
+        want: usize,
+    ) -> Vec<Delivery> {
+        let command = Command::Lease { worker: worker.clone(), types: types.clone(), queues: queues.clone(), want };
+        match self.run(&command) {
+            Ok(Reply::Leased(grants)) => self.granted(grants),
+            other => unreachable!("a lease is granted or empty, not {other:?}"),
+        }
+    }
+
+    fn granted(&mut self, grants: Vec<Grant>) -> Vec<Delivery> {
+        let now = self.step.now();
+        let mut deliveries = Vec::with_capacity(grants.len());
+        for grant in grants {
+            let lease = self.step.state().task(grant.task).and_then(Task::lease).expect("a granted task runs");
+            self.presence.granted(grant.task, lease, now);
+            let input = self.inputs.take(grant.input);
+            deliveries.push(Delivery { grant, input });
+        }
+        deliveries
+    }
+
+    fn release(&mut self, task: TaskId, fence: Fence) {
+        if self.run(&Command::Release { task, fence, cause: ReleaseCause::Undelivered }).is_ok() {
+            self.presence.ended(task);
+        }
+    }
+
+    fn lapse_one(&mut self, task: TaskId, fence: Fence) {
+        let jitter = self.jitter();
+        // A rejection means the lease ended by itself in this very tick: either way nobody watches it any more.
+        _ = self.run(&Command::Lapse { task, fence, jitter });
+        self.presence.ended(task);
+    }
+
+    /// Leases whose worker fell silent. Only asked when the inbox was empty: a heartbeat may be waiting in it.
+    fn lapse(&mut self) {
+        for (task, fence) in self.presence.silent(self.step.now(), CHUNK_ITEMS_MAX) {
+            self.lapse_one(task, fence);
+        }
+    }
+
+    /// What became free to run in this tick goes to whoever has waited longest, in the same commit.
+    fn offer(&mut self) {
+        if *self.stopping || !self.presence.is_anyone_waiting() {
+            return;
+        }
+        let mut types: Vec<TypeName> = self.presence.types_waiting().cloned().collect();
+        types.sort_unstable();
+        for kind in types {
+            while self.step.state().has_ready(std::slice::from_ref(&kind), &[]) {
+                let state = self.step.state();
+                let fits = |poll: &Poll| state.has_ready(std::slice::from_ref(&kind), &poll.queues);
+                let Some(poll) = self.presence.longest_waiting(&kind, fits) else { break };
+                let (ticket, worker, want) = (poll.ticket, poll.worker.clone(), poll.want);
+                let (types, queues) = (poll.types.clone(), poll.queues.clone());
+                let command = Command::Lease { worker, types, queues, want };
+                match self.run(&command) {
+                    Ok(Reply::Leased(grants)) if !grants.is_empty() => self.deliver(ticket, grants),
+                    other => unreachable!("a ready task is leased, not {other:?}"),
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, ticket: Ticket, grants: Vec<Grant>) {
+        let poll = self.presence.unpark(ticket).expect("the poll is parked");
+        let deliveries = self.granted(grants);
+        let worked = Worked { holding: poll.holding, deliveries, ..Worked::default() };
+        self.answers.push((ticket, Answer::Worked(worked)));
+    }
+
+    /// Polls whose time is up, or all when stopping.
+    fn end_polls(&mut self) {
+        let over = if *self.stopping { self.presence.all_polls() } else { self.presence.polls_over(self.step.now()) };
+        for ticket in over {
+            self.end_poll(ticket);
+        }
+        let timed_out: Vec<TaskId> = self.step.entries().iter().filter_map(timed_out).collect();
+        for task in timed_out {
+            self.tell_worker(task);
+        }
+    }
+
+    fn end_poll(&mut self, ticket: Ticket) {
+        let Some(poll) = self.presence.unpark(ticket) else { return };
+        let state = self.step.state();
+        let holding = poll.holding.iter().map(|held| {
+            let lease = state.task(held.task).and_then(Task::lease);
+            Held { cancel: held.cancel || lease.is_none_or(|lease| lease.ending().is_some()), ..held.clone() }
+        });
+        let worked = Worked { holding: holding.collect(), stopping: *self.stopping, ..Worked::default() };
+        self.answers.push((ticket, Answer::Worked(worked)));
+    }
+}
+
+fn timed_out(entry: &Entry) -> Option<TaskId> {
+    match (&entry.owner, &entry.record) {
+        (Owner::Task(task), Record::TaskTimedOut {}) => Some(*task),
+        _ => None,
+    }
+}

@@ -1,0 +1,421 @@
+//! The store in memory, for the simulator and for tests. The disk outlives the store: a crash is to drop the store and
+//! open another one on the same disk. Faults are put in from outside and hit the next call they fit, so a run is the
+//! same every time.
+
+use crate::store::{Batch, Reader, Store, StoreError, TaskQuery};
+use kernel::ids::{BulkId, RecordSeq, TaskId};
+use kernel::names::QueueName;
+use kernel::needs::Need;
+use kernel::record::{Entry, Payload};
+use kernel::row::{BULKS, BadRow, KEYS, QUEUES, Row, SHARDS, TABLES, TASKS, Table, Value};
+use kernel::task::{Status, Task};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What a disk can do to its store.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The commit fails and nothing was written.
+    CommitLost,
+    /// The commit fails although all of it was written.
+    CommitKept,
+    LoadFails,
+    RowsFail,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 4] = [Fault::CommitLost, Fault::CommitKept, Fault::LoadFails, Fault::RowsFail];
+}
+
+/// What survives. Clones are the same disk.
+#[derive(Clone, Default)]
+pub struct MemoryDisk(Arc<Mutex<Disk>>);
+
+#[derive(Default)]
+struct Disk {
+    durable: Durable,
+    faults: VecDeque<Fault>,
+    hits: [u64; Fault::ALL.len()],
+}
+
+type Rows = BTreeMap<Vec<Value>, Vec<Value>>;
+
+/// The rows and records on the disk, for checkers to read.
+#[derive(Clone, Default)]
+pub struct Durable {
+    tables: [Rows; TABLES.len()],
+    entries: BTreeMap<RecordSeq, Entry>,
+    // As the indexes of a database: (queue, id) of failed tasks, and (queue, key, id) of tasks with a key.
+    dead: BTreeSet<(Arc<str>, i64)>,
+    keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
+}
+
+fn index_of(table: &'static Table) -> usize {
+    TABLES.iter().position(|known| std::ptr::eq(*known, table)).expect("every table is one of the kernel's")
+}
+
+/// The place of a task's column.
+fn column(name: &str) -> usize {
+    TASKS.columns.iter().position(|(column, _)| *column == name).expect("tasks have this column")
+}
+
+/// The columns of a task that the indexes and queries look at, found once.
+struct TaskColumns {
+    queue: usize,
+    status: usize,
+    idempotency_key: usize,
+}
+
+impl TaskColumns {
+    fn get() -> &'static TaskColumns {
+        static COLUMNS: std::sync::LazyLock<TaskColumns> = std::sync::LazyLock::new(|| TaskColumns {
+            queue: column("queue"),
+            status: column("status"),
+            idempotency_key: column("idempotency_key"),
+        });
+        &COLUMNS
+    }
+}
+
+fn text(value: &Value) -> Option<&Arc<str>> {
+    if let Value::Text(text) = value { Some(text) } else { None }
+}
+
+fn has_status(values: &[Value], statuses: &[Status]) -> bool {
+    text(&values[TaskColumns::get().status]).is_some_and(|status| statuses.iter().any(|wanted| wanted.as_str() == &**status))
+}
+
+impl Durable {
+    /// Every row of a table, by primary key.
+    pub fn rows(&self, table: &'static Table) -> impl DoubleEndedIterator<Item = &[Value]> {
+        self.tables[index_of(table)].values().map(Vec::as_slice)
+    }
+
+    pub fn row(&self, table: &'static Table, key: &[Value]) -> Option<&[Value]> {
+        self.tables[index_of(table)].get(key).map(Vec::as_slice)
+    }
+
+    /// Every record, oldest first.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// Records after `after`, oldest first.
+    pub fn entries_after(&self, after: RecordSeq) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.range((Excluded(after), Unbounded)).map(|(_, entry)| entry)
+    }
+
+    fn task(&self, id: i64) -> Option<Row> {
+        self.row(&TASKS, &[Value::Int(id)]).map(|values| Row { table: &TASKS, values: values.to_vec() })
+    }
+
+    fn check(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut new = FxHashSet::default();
+        for entry in &batch.entries {
+            if self.entries.contains_key(&entry.seq) || !new.insert(entry.seq) {
+                return Err(StoreError::Failed(format!("record {} was written already", entry.seq.0)));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, batch: &Batch) {
+        for entry in &batch.entries {
+            self.entries.insert(entry.seq, entry.clone());
+        }
+        for row in &batch.puts {
+            let table = index_of(row.table);
+            if row.table == &TASKS {
+                self.unindex(row.key());
+                self.index(&row.values);
+            }
+            match self.tables[table].get_mut(row.key()) {
+                Some(values) => values.clone_from(&row.values),
+                None => drop(self.tables[table].insert(row.key().to_vec(), row.values.clone())),
+            }
+        }
+        for (table, key) in &batch.deletes {
+            if *table == &TASKS {
+                self.unindex(key);
+            }
+            self.tables[index_of(table)].remove(key);
+        }
+    }
+
+    fn index(&mut self, values: &[Value]) {
+        let columns = TaskColumns::get();
+        let (Value::Int(id), Some(queue)) = (&values[0], text(&values[columns.queue])) else { return };
+        if has_status(values, &[Status::Failed]) {
+            self.dead.insert((queue.clone(), *id));
+        }
+        if let Some(key) = text(&values[columns.idempotency_key]) {
+            self.keyed.insert((queue.clone(), key.clone(), *id));
+        }
+    }
+
+    fn unindex(&mut self, key: &[Value]) {
+        let columns = TaskColumns::get();
+        let Some(values) = self.tables[index_of(&TASKS)].get(key) else { return };
+        let (Value::Int(id), Some(queue)) = (&values[0], text(&values[columns.queue])) else { return };
+        if has_status(values, &[Status::Failed]) {
+            self.dead.remove(&(queue.clone(), *id));
+        }
+        if let Some(key) = text(&values[columns.idempotency_key]) {
+            self.keyed.remove(&(queue.clone(), key.clone(), *id));
+        }
+    }
+
+    fn needed(&self, need: &Need) -> Vec<i64> {
+        match need {
+            Need::Task(id) => vec![id.number()],
+            Need::Idempotency(queue, key) => {
+                let of = |id| (queue.shared().clone(), key.shared().clone(), id);
+                self.keyed.range(of(i64::MIN)..=of(i64::MAX)).next_back().map(|(_, _, id)| *id).into_iter().collect()
+            }
+            Need::Dead { queue, after, upto, limit } => {
+                let of = |id| (queue.shared().clone(), id);
+                let after = after.map_or(-1, TaskId::number);
+                if after >= upto.number() {
+                    return Vec::new();
+                }
+                let range = (Excluded(of(after)), Included(of(upto.number())));
+                self.dead.range(range).take(*limit).map(|(_, id)| *id).collect()
+            }
+        }
+    }
+}
+
+impl MemoryDisk {
+    pub fn new() -> MemoryDisk {
+        MemoryDisk::default()
+    }
+
+    /// A store on this disk. Who opens a second one while the first lives has two writers, and that is on purpose: a
+    /// simulator may want to see what happens.
+    pub fn open(&self) -> Memory {
+        Memory { disk: self.clone() }
+    }
+
+    /// Hits the next call that it fits; faults for the same call hit one call each, in the order they were put in.
+    pub fn inject(&self, fault: Fault) {
+        self.lock().faults.push_back(fault);
+    }
+
+    /// How often this fault has hit.
+    pub fn hits(&self, fault: Fault) -> u64 {
+        self.lock().hits[fault as usize]
+    }
+
+    /// Looks at what is durable.
+    pub fn read<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
+        look(&self.lock().durable)
+    }
+
+    /// Changes what is durable behind the store's back, as a bad disk would.
+    pub fn spoil(&self, table: &'static Table, key: &[Value], change: impl FnOnce(&mut [Value])) {
+        let mut disk = self.lock();
+        if let Some(values) = disk.durable.tables[index_of(table)].get_mut(key) {
+            change(values);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        // A panic elsewhere (a broken invariant that the simulator caught) leaves the disk as it was.
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Disk {
+    fn fault(&mut self, fits: &[Fault]) -> Option<Fault> {
+        let at = self.faults.iter().position(|fault| fits.contains(fault))?;
+        let fault = self.faults.remove(at)?;
+        self.hits[fault as usize] += 1;
+        Some(fault)
+    }
+}
+
+fn injected(what: &str) -> StoreError {
+    StoreError::Failed(format!("injected: {what}"))
+}
+
+pub struct Memory {
+    disk: MemoryDisk,
+}
+
+impl Store for Memory {
+    fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        let mut disk = self.disk.lock();
+        if disk.fault(&[Fault::LoadFails]).is_some() {
+            return Err(injected("the load fails"));
+        }
+        for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS] {
+            for values in disk.durable.rows(table) {
+                let is_live = if table == &BULKS {
+                    values[2] == Value::from("open")
+                } else {
+                    table != &TASKS || has_status(values, &[Status::Idle, Status::Queued, Status::Running])
+                };
+                if is_live {
+                    each(Row { table, values: values.to_vec() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn last_at_us(&mut self) -> Result<i64, StoreError> {
+        Ok(self.disk.lock().durable.entries().next_back().map_or(0, |entry| entry.at.us()))
+    }
+
+    fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
+        let mut disk = self.disk.lock();
+        if disk.fault(&[Fault::RowsFail]).is_some() {
+            return Err(injected("the rows cannot be read"));
+        }
+        let mut seen = FxHashSet::default();
+        let ids = needs.iter().flat_map(|need| disk.durable.needed(need)).filter(|id| seen.insert(*id));
+        Ok(ids.filter_map(|id| disk.durable.task(id)).collect())
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        let mut disk = self.disk.lock();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        match disk.fault(&[Fault::CommitLost, Fault::CommitKept]) {
+            Some(Fault::CommitLost) => Err(injected("the commit is lost")),
+            fault => {
+                disk.durable.check(batch)?;
+                disk.durable.write(batch);
+                if fault.is_some() { Err(injected("the commit is kept, but nobody is told")) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(MemoryReader { disk: self.disk.clone(), held: None }))
+    }
+
+    fn describe(&self) -> String {
+        "memory".into()
+    }
+}
+
+struct MemoryReader {
+    disk: MemoryDisk,
+    held: Option<Box<Durable>>,
+}
+
+impl MemoryReader {
+    fn read<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
+        match &self.held {
+            Some(held) => look(held),
+            None => self.disk.read(look),
+        }
+    }
+}
+
+impl Reader for MemoryReader {
+    fn task(&mut self, id: TaskId) -> Result<Option<Row>, StoreError> {
+        Ok(self.read(|durable| durable.task(id.number())))
+    }
+
+    fn tasks(&mut self, query: &TaskQuery) -> Result<Vec<Row>, StoreError> {
+        self.read(|durable| {
+            let mut found = Vec::new();
+            for values in durable.rows(&TASKS).rev() {
+                if found.len() == query.limit {
+                    break;
+                }
+                let task = Task::from_row(values)?;
+                let card = task.card();
+                let fits = query.before.is_none_or(|before| card.id() < before)
+                    && query.queue.as_ref().is_none_or(|queue| queue == card.route().queue())
+                    && query.status.is_none_or(|status| status == task.status())
+                    && query.tag.as_ref().is_none_or(|tag| card.tags().contains(tag))
+                    && query.filter.matches(card);
+                if fits {
+                    found.push(Row { table: &TASKS, values: values.to_vec() });
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError> {
+        self.read(|durable| {
+            let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+            durable.dead.iter().for_each(|(queue, _)| *counts.entry(queue).or_default() += 1);
+            let named = counts.into_iter().map(|(queue, count)| Ok((QueueName::parse(queue)?, count)));
+            let named: Result<Vec<_>, kernel::names::BadName> = named.collect();
+            Ok(named.map_err(|bad| BadRow { table: TASKS.name, column: "queue", why: bad.to_string() })?)
+        })
+    }
+
+    fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError> {
+        Ok(self.read(|durable| {
+            let values = durable.row(&BULKS, &[Value::Int(id.number())])?;
+            Some(Row { table: &BULKS, values: values.to_vec() })
+        }))
+    }
+
+    fn bulks(&mut self, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let row = |values: &[Value]| Row { table: &BULKS, values: values.to_vec() };
+        Ok(self.read(|durable| durable.rows(&BULKS).rev().take(limit).map(row).collect()))
+    }
+
+    fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
+        Ok(self.read(|durable| {
+            let payload = |seq| durable.entries.get(seq).and_then(|entry: &Entry| entry.payload.clone());
+            records.iter().map(payload).collect()
+        }))
+    }
+
+    fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.read(|durable| {
+            let (mut history, mut at): (Vec<Entry>, _) = (Vec::new(), last);
+            while history.len() < limit
+                && let Some(entry) = durable.entries.get(&at)
+            {
+                if entry.prev >= entry.seq || history.last().is_some_and(|after| after.owner != entry.owner) {
+                    let why = format!("record {}: its chain leads astray", entry.seq.0);
+                    return Err(BadRow { table: "records", column: "prev", why }.into());
+                }
+                at = entry.prev;
+                history.push(entry.clone());
+            }
+            Ok(history)
+        })
+    }
+
+    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let bare = |entry: &Entry| Entry { payload: None, ..entry.clone() };
+        Ok(self.read(|durable| durable.entries_after(after).take(limit).map(bare).collect()))
+    }
+
+    fn last_record(&mut self) -> Result<RecordSeq, StoreError> {
+        Ok(self.read(|durable| durable.entries().next_back().map_or(RecordSeq::NONE, |entry| entry.seq)))
+    }
+
+    fn scan(&mut self, table: &'static Table, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        self.read(|durable| durable.rows(table).for_each(|values| each(Row { table, values: values.to_vec() })));
+        Ok(())
+    }
+
+    fn scan_records(&mut self, each: &mut dyn FnMut(Result<Entry, (RecordSeq, BadRow)>)) -> Result<(), StoreError> {
+        self.read(|durable| durable.entries().for_each(|entry| each(Ok(entry.clone()))));
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), StoreError> {
+        self.held = Some(Box::new(self.disk.read(Durable::clone)));
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        self.held = None;
+        Ok(())
+    }
+}
