@@ -1,3 +1,4 @@
 //! The front doors: what comes in is checked and becomes a command, what goes out becomes JSON. Nothing is decided here.
 
+pub mod http;
 pub mod wire;

@@ -110,6 +110,9 @@ struct Key {
     running: u32,
     arrival: Time,
     lanes: usize,
+    /// As of the last touch, for plain and for expedited lanes. A gate that the time or a new limit has opened stays
+    /// shut until it is touched: whoever slipped through before would be counted as one that was called.
+    open: [bool; 2],
     ready: BTreeSet<(Ix, bool, Ix)>,
     parked: BTreeMap<(Ix, bool), BTreeSet<(Score, Ix)>>,
     /// The groups that count this key as their fairness key.
@@ -502,6 +505,7 @@ impl Lanes {
             running: 0,
             arrival: Time::ZERO,
             lanes: 0,
+            open: [true, true],
             ready: BTreeSet::new(),
             parked: BTreeMap::new(),
             fair: Vec::new(),
@@ -628,7 +632,7 @@ impl Lanes {
         let after = match entry.tasks.first() {
             Some((order, head)) if !entry.flags.withheld => {
                 let boost: i64 = entry.keys.iter().map(|key| self.keys[*key].boost_us).sum();
-                self.place_for(entry, (order - boost, *head), now)
+                self.place_for(entry, (order - boost, *head))
             }
             _ => LanePlace::Out,
         };
@@ -646,8 +650,8 @@ impl Lanes {
         }
     }
 
-    fn place_for(&self, lane: &Lane, score: Score, now: Time) -> LanePlace {
-        let closed = lane.keys.iter().find(|key| self.keys[**key].capacity(lane.flags.expedited, now) == 0);
+    fn place_for(&self, lane: &Lane, score: Score) -> LanePlace {
+        let closed = lane.keys.iter().find(|key| !self.keys[**key].open[usize::from(lane.flags.expedited)]);
         closed.map_or(LanePlace::Ready(score), |on| LanePlace::Parked { on: *on, score })
     }
 
@@ -756,8 +760,10 @@ impl Lanes {
             let group = self.keys[key].fair[at];
             self.relist_group(group);
         }
+        let entry = &mut self.keys[key];
+        entry.open = [false, true].map(|expedited| entry.capacity(expedited, now) > 0);
         for expedited in [false, true] {
-            if self.keys[key].capacity(expedited, now) == 0 {
+            if !self.keys[key].open[usize::from(expedited)] {
                 let shut: Vec<Ix> =
                     self.keys[key].ready.iter().filter(|(_, e, _)| *e == expedited).map(|(_, _, lane)| *lane).collect();
                 for lane in shut {
@@ -778,21 +784,25 @@ impl Lanes {
         let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name.0);
         let lists: Vec<(Ix, bool)> = entry.parked.keys().copied().collect();
         for (kind, expedited) in lists {
-            let room = match self.keys[key].capacity(expedited, now) {
-                0 => continue,
-                _ if fair_elsewhere => usize::MAX,
-                room => room as usize,
-            };
+            if !self.keys[key].open[usize::from(expedited)] {
+                continue;
+            }
+            let room = if fair_elsewhere { usize::MAX } else { self.keys[key].capacity(expedited, now) as usize };
             let front = (kind, expedited, Ix::MIN)..=(kind, expedited, Ix::MAX);
             let ready = self.keys[key].ready.range(front).take(room).count();
             let mut wanted = (room - ready).max(extra);
             while wanted > 0 {
                 let list = self.keys[key].parked.get(&(kind, expedited));
                 let Some((score, lane)) = list.and_then(|list| list.first()).copied() else { break };
-                let place = self.place_for(&self.lanes[lane], score, now);
+                let place = self.place_for(&self.lanes[lane], score);
                 self.place(lane, place);
                 wanted -= usize::from(matches!(place, LanePlace::Ready(_)));
             }
         }
     }
 }
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

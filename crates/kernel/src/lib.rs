@@ -21,6 +21,8 @@ pub mod rejection;
 pub mod retry;
 pub mod route;
 pub mod row;
+#[cfg(test)]
+mod script;
 pub mod shard;
 pub mod state;
 pub mod step;

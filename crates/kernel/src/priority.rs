@@ -22,7 +22,7 @@ impl Priority {
 
     /// A head start in seconds, at most ten years either way.
     pub fn seconds(seconds: i64) -> Option<Priority> {
-        (seconds.abs() <= i64::from(HEAD_START_S_MAX)).then_some(Priority(seconds as i32))
+        (seconds.unsigned_abs() <= HEAD_START_S_MAX as u64).then_some(Priority(seconds as i32))
     }
 
     /// One of the four names, or a number of seconds.

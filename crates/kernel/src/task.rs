@@ -603,3 +603,6 @@ impl Task {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

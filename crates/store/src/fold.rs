@@ -154,6 +154,10 @@ pub(crate) fn owner(row: &Row) -> Option<Owner> {
     } else {
         let [queue, name, value] = texts?[..] else { return None };
         // The same rules as for the text of an owner.
-        Owner::parse(&if name.is_empty() && value.is_empty() { format!("rate:{queue}") } else { format!("key:{queue}|{name}={value}") })
+        Owner::parse(&if name.is_empty() && value.is_empty() {
+            format!("rate:{queue}")
+        } else {
+            format!("key:{queue}|{name}={value}")
+        })
     }
 }

@@ -2,6 +2,8 @@
 //! `verify` folds the history and compares it with the rows. Nothing here decides anything.
 
 pub mod conformance;
+#[cfg(test)]
+mod decoding;
 mod fold;
 pub mod memory;
 pub mod sqlite;

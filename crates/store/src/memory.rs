@@ -419,3 +419,44 @@ impl Reader for MemoryReader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{self, scribe};
+
+    #[test]
+    fn memory_conforms() {
+        conformance::check(|| {
+            let disk = MemoryDisk::new();
+            Box::new(move || Box::new(disk.open()))
+        });
+    }
+
+    /// Commits one task a batch and gives what each commit said, and which tasks are on the disk.
+    fn check(faults: &[Fault], expected: &str) {
+        let disk = MemoryDisk::new();
+        faults.iter().for_each(|fault| disk.inject(*fault));
+        let (mut store, mut scribe, mut said) = (disk.open(), scribe::Scribe::new(), String::new());
+        for id in 1..=3 {
+            scribe.add(scribe::task(id), scribe::plain("ci"));
+            said += if store.commit(&scribe.batch()).is_ok() { "ok " } else { "failed " };
+        }
+        said += if store.load(&mut |_| {}).is_ok() { "loaded " } else { "unloaded " };
+        said += if store.rows(&[]).is_ok() { "rows:" } else { "unread:" };
+        disk.read(|durable| durable.rows(&TASKS).for_each(|values| said += &format!(" {}", values[0])));
+        assert_eq!(said, expected, "{faults:?}");
+        let hits: u64 = Fault::ALL.iter().map(|fault| disk.hits(*fault)).sum();
+        assert_eq!(hits, faults.len() as u64);
+    }
+
+    #[test]
+    fn each_fault_hits_once() {
+        check(&[], "ok ok ok loaded rows: 1 2 3");
+        check(&[Fault::CommitLost], "failed ok ok loaded rows: 2 3");
+        check(&[Fault::CommitKept], "failed ok ok loaded rows: 1 2 3");
+        check(&[Fault::CommitKept, Fault::CommitLost], "failed failed ok loaded rows: 1 3");
+        check(&[Fault::LoadFails], "ok ok ok unloaded rows: 1 2 3");
+        check(&[Fault::RowsFail, Fault::CommitLost], "failed ok ok loaded unread: 2 3");
+    }
+}

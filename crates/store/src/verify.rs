@@ -60,11 +60,7 @@ pub fn verify(reader: &mut dyn Reader, progress: &mut dyn FnMut(u64)) -> Result<
     verify_in_passes(reader, progress, RECORDS_PER_PASS)
 }
 
-fn verify_in_passes(
-    reader: &mut dyn Reader,
-    progress: &mut dyn FnMut(u64),
-    records_per_pass: u64,
-) -> Result<Report, StoreError> {
+fn verify_in_passes(reader: &mut dyn Reader, progress: &mut dyn FnMut(u64), records_per_pass: u64) -> Result<Report, StoreError> {
     reader.hold()?;
     let report = verify_held(reader, progress, records_per_pass);
     reader.release()?;
@@ -161,7 +157,8 @@ impl Pass {
             self.differ(record_of(&owner, entry.seq, "prev", &stored, &folded, sentence));
         }
         if let Err(why) = quietly(|| self.fold.apply(entry)) {
-            let sentence = format!("the history of {owner} cannot have happened at record {}: {why}; its row is not compared", entry.seq.0);
+            let sentence =
+                format!("the history of {owner} cannot have happened at record {}: {why}; its row is not compared", entry.seq.0);
             self.differ(record_of(&owner, entry.seq, "body", entry.record.kind(), &why, sentence));
             self.broken.insert(entry.owner.clone());
         }
@@ -211,15 +208,8 @@ impl Pass {
         let key: Vec<String> = row.key().iter().map(shown).collect();
         let (table, stored) = (row.table.name, key.join(", "));
         let sentence = format!("{table} holds a row for {stored}, but its history says there is none");
-        let difference = Difference {
-            owner: owner.into(),
-            table,
-            key: row.key().to_vec(),
-            column: "*",
-            stored,
-            folded: "-".into(),
-            sentence,
-        };
+        let difference =
+            Difference { owner: owner.into(), table, key: row.key().to_vec(), column: "*", stored, folded: "-".into(), sentence };
         self.differ(difference);
     }
 
@@ -287,3 +277,6 @@ fn quietly(fold: impl FnOnce()) -> Result<(), String> {
         Err(panic) => panic.downcast::<&str>().map_or_else(|_| "it panicked".into(), |said| (*said).into()),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,3 +35,24 @@ pub struct BlockedOn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta: Option<Instant>,
 }
+
+impl From<&kernel::explain::Explanation> for Explanation {
+    fn from(explained: &kernel::explain::Explanation) -> Explanation {
+        let cause = |cause: &kernel::explain::Cause| BlockedOn {
+            code: cause.code.to_owned(),
+            sentence: cause.sentence.clone(),
+            since: cause.since.map(Instant),
+            eta: cause.eta.map(Instant),
+        };
+        Explanation {
+            task: explained.task,
+            status: explained.status.into(),
+            sentence: explained.sentence.clone(),
+            blocked_on: explained.blocked_on.iter().map(cause).collect(),
+            since: explained.since.map(Instant),
+            eta: explained.eta.map(Instant),
+            eta_reason: explained.eta_reason.clone(),
+            next_actions: explained.next_actions.clone(),
+        }
+    }
+}

@@ -47,7 +47,7 @@ pub struct History {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub struct StreamQuery {
-    /// Records of these queues and of their tasks, keys and bulks.
+    /// Records of these queues and of their tasks and keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,2 +1,71 @@
-//! x
+//! What every backend must do, as one list of cases. A backend's test hands over a way to get fresh places; a case
+//! opens its place as often as it likes, one store at a time, and finds what it left there.
+
+mod queries;
+pub mod sample;
 pub mod scribe;
+mod writes;
+
+use crate::store::Store;
+use kernel::row::{Row, Table};
+
+/// Opens the same place again and again.
+pub type Open<'a> = dyn FnMut() -> Box<dyn Store> + 'a;
+
+pub struct Case {
+    pub name: &'static str,
+    pub check: fn(&mut Open<'_>),
+}
+
+macro_rules! cases {
+    ($($module:ident :: $name:ident,)*) => {
+        &[$(Case { name: stringify!($name), check: $module::$name },)*]
+    };
+}
+
+pub const CASES: &[Case] = cases![
+    writes::an_empty_store_holds_nothing,
+    writes::what_is_live_is_loaded_and_nothing_else,
+    writes::the_last_image_wins,
+    writes::deleted_rows_are_gone_and_may_come_back,
+    writes::a_batch_is_all_or_nothing,
+    writes::an_empty_batch_changes_nothing,
+    writes::a_store_opened_again_holds_what_was_committed,
+    writes::the_newest_records_time_is_known,
+    writes::cold_tasks_are_found_by_id,
+    writes::the_youngest_task_of_an_idempotency_key_is_found,
+    writes::dead_letters_are_paged,
+    writes::the_ends_of_the_number_line_fit,
+    writes::any_text_and_large_payloads_fit,
+    queries::a_history_is_a_chain,
+    queries::payloads_come_in_the_order_asked_for,
+    queries::records_follow_a_number,
+    queries::dead_letters_are_counted_per_queue,
+    queries::tasks_are_listed_by_every_filter,
+    queries::tasks_are_listed_in_pages,
+    queries::bulks_are_listed_newest_first,
+    queries::scans_go_by_key,
+    queries::readers_see_whole_batches_while_commits_go_on,
+    queries::a_held_moment_stays_as_it_was,
+];
+
+/// Runs every case, each at a place of its own; `fresh` gives a new, empty place.
+pub fn check(mut fresh: impl FnMut() -> Box<Open<'static>>) {
+    for case in CASES {
+        // Seen when the case fails.
+        println!("conformance: {}", case.name);
+        (case.check)(&mut *fresh());
+    }
+}
+
+fn loaded(store: &mut dyn Store) -> Vec<Row> {
+    let mut rows = Vec::new();
+    store.load(&mut |row| rows.push(row)).expect("the store loads");
+    rows
+}
+
+fn scanned(store: &dyn Store, table: &'static Table) -> Vec<Row> {
+    let mut rows = Vec::new();
+    store.reader().and_then(|mut reader| reader.scan(table, &mut |row| rows.push(row))).expect("the store scans");
+    rows
+}

@@ -17,7 +17,7 @@ use kernel::record::Entry;
 use kernel::row::{BULKS, KEYS, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 use rustc_hash::FxHashSet;
-use statements::{Bound, Bytes};
+use statements::{Bound, Bytes, COLD};
 use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -211,19 +211,15 @@ impl Store for Sqlite {
     }
 
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
-        let select = &statements::of(&TASKS).select;
-        let by_id = format!("{select} WHERE id = ?1");
-        let by_key = format!("{select} WHERE queue = ?1 AND idempotency_key = ?2 ORDER BY id DESC LIMIT 1");
-        let dead = format!("{select} WHERE queue = ?1 AND status = 'failed' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4");
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
         for need in needs {
             let (sql, parameters) = match need {
-                Need::Task(id) => (&by_id, vec![Value::Int(id.number())]),
-                Need::Idempotency(queue, key) => (&by_key, vec![queue.shared().into(), key.shared().into()]),
+                Need::Task(id) => (&COLD.by_id, vec![Value::Int(id.number())]),
+                Need::Idempotency(queue, key) => (&COLD.by_idempotency_key, vec![queue.shared().into(), key.shared().into()]),
                 Need::Dead { queue, after, upto, limit } => {
                     let after = after.map_or(-1, TaskId::number);
                     let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
-                    (&dead, vec![queue.shared().into(), Value::Int(after), Value::Int(upto.number()), Value::Int(limit)])
+                    (&COLD.dead, vec![queue.shared().into(), Value::Int(after), Value::Int(upto.number()), Value::Int(limit)])
                 }
             };
             let mut select = self.db.prepare_cached(sql)?;
@@ -257,3 +253,6 @@ impl Store for Sqlite {
         format!("SQLite {version} in {}{}", self.dir.display(), trouble.unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests;

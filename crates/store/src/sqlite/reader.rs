@@ -18,6 +18,8 @@ pub(super) const SLOW: &str = "the query was stopped because it took too long: n
 /// How many steps of SQLite's machine lie between two looks at the clock: a fraction of a millisecond.
 const STEPS_PER_LOOK: i32 = 10_000;
 
+pub(super) const DEAD_COUNTS: &str = "SELECT queue, count(*) FROM tasks WHERE status = 'failed' GROUP BY queue ORDER BY queue";
+
 pub struct SqliteReader {
     db: Connection,
     clock: Arc<Clock>,
@@ -79,7 +81,7 @@ fn limited(limit: usize) -> Value {
 }
 
 /// The conditions of a query as SQL, with their parameters in order.
-fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
+pub(super) fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
     let upto = query.before.map_or(i64::MAX, |before| before.number() - 1);
     let (mut sql, mut parameters) = (String::from("WHERE id <= ?"), vec![Value::Int(upto)]);
     if let Some(queue) = &query.queue {
@@ -123,8 +125,7 @@ impl Reader for SqliteReader {
 
     fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError> {
         self.bounded(|db| {
-            let sql = "SELECT queue, count(*) FROM tasks WHERE status = 'failed' GROUP BY queue ORDER BY queue";
-            let mut select = db.prepare_cached(sql)?;
+            let mut select = db.prepare_cached(DEAD_COUNTS)?;
             let (mut rows, mut counts) = (select.query([])?, Vec::new());
             while let Some(row) = rows.next()? {
                 let queue = QueueName::parse(&row.get::<_, String>(0)?);

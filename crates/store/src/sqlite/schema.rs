@@ -70,14 +70,14 @@ mod tests {
         for table in TABLES {
             let mut statement = db.prepare("SELECT name, type, pk FROM pragma_table_xinfo(?1) ORDER BY cid").unwrap();
             let columns = statement.query_map([table.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-            let columns: Vec<(String, String, usize)> = columns.map(Result::unwrap).collect();
-            let expected: Vec<(String, String, usize)> = (table.columns.iter().enumerate())
+            let columns: Vec<(String, String, i64)> = columns.map(Result::unwrap).collect();
+            let expected: Vec<(String, String, i64)> = (table.columns.iter().enumerate())
                 .map(|(at, (name, kind))| {
                     let kind = match kind {
                         Kind::Int => "INTEGER",
                         Kind::Text => "TEXT",
                     };
-                    (name.to_string(), kind.to_owned(), if at < table.key { at + 1 } else { 0 })
+                    (name.to_string(), kind.to_owned(), if at < table.key { at as i64 + 1 } else { 0 })
                 })
                 .collect();
             assert_eq!(columns, expected, "{}", table.name);
@@ -88,7 +88,11 @@ mod tests {
     fn every_table_is_strict() {
         let db = fresh();
         let loose: i64 = db
-            .query_row("SELECT count(*) FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND NOT strict", [], |r| r.get(0))
+            .query_row(
+                "SELECT count(*) FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND NOT strict",
+                [],
+                |r| r.get(0),
+            )
             .unwrap();
         assert_eq!(loose, 0);
     }

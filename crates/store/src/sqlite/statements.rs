@@ -1,7 +1,7 @@
 //! Statements made once from the kernel's description of its tables, and the way of values in and out of SQLite.
 
 use kernel::record::{Entry, Owner, Payload, Record};
-use kernel::row::{BadRow, Row, TABLES, Table, Value};
+use kernel::row::{BadRow, Row, TABLES, TASKS, Table, Value};
 use kernel::{ids::RecordSeq, time::Time};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -19,7 +19,25 @@ pub(super) struct TableSql {
 
 static ALL: LazyLock<[TableSql; TABLES.len()]> = LazyLock::new(|| TABLES.map(TableSql::new));
 
-pub(super) const INSERT_RECORD: &str = "INSERT INTO records (seq, prev, at, owner, body, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+/// How the writer finds cold tasks.
+pub(super) struct ColdSql {
+    pub by_id: String,
+    pub by_idempotency_key: String,
+    pub dead: String,
+}
+
+pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
+    let select = &of(&TASKS).select;
+    ColdSql {
+        by_id: format!("{select} WHERE id = ?1"),
+        by_idempotency_key: format!("{select} WHERE queue = ?1 AND idempotency_key = ?2 ORDER BY id DESC LIMIT 1"),
+        // The status is written out, or SQLite would not see that the index of dead letters fits.
+        dead: format!("{select} WHERE queue = ?1 AND status = 'failed' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4"),
+    }
+});
+
+pub(super) const INSERT_RECORD: &str =
+    "INSERT INTO records (seq, prev, at, owner, body, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 /// What [`entry`] reads, in its order.
 pub(super) const SELECT_RECORD: &str = "SELECT seq, prev, at, owner, body, payload FROM records";
@@ -116,7 +134,8 @@ pub(super) fn entry(from: &rusqlite::Row<'_>) -> Result<Entry, (RecordSeq, BadRo
     let bad = |column: &'static str, why: String| {
         (RecordSeq(seq as u64), BadRow { table: "records", column, why: format!("record {seq}: {why}") })
     };
-    let number = |column, number: i64| u64::try_from(number).map(RecordSeq).map_err(|_| bad(column, format!("{number} is negative")));
+    let number =
+        |column, number: i64| u64::try_from(number).map(RecordSeq).map_err(|_| bad(column, format!("{number} is negative")));
     let int = |at, column| from.get_ref_unwrap(at).as_i64().map_err(|error| bad(column, error.to_string()));
     let text = |at, column| from.get_ref_unwrap(at).as_str().map_err(|error| bad(column, error.to_string()));
 

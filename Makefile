@@ -1,0 +1,42 @@
+# Everything a newcomer needs; `make` alone lists it.
+SHELL := /bin/bash
+CARGO ?= cargo
+
+.PHONY: help run build test check fmt sim bench clean
+
+help: ## list these targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 14
+
+run: build ## build it and start it with a small live example
+	./examples/live.sh
+
+build: ## the release binary, target/release/signaller
+	$(CARGO) build --release -p cli
+
+test: tools check ## everything: format, lints, tidy, all tests
+	$(CARGO) nextest run --workspace
+	$(CARGO) test --workspace --doc --quiet
+
+check: ## format and lints, warnings as errors
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+fmt: ## format the code
+	$(CARGO) fmt --all
+
+# How long `make sim` goes on, and from which seed.
+MINUTES ?= 10
+sim: ## run the simulator for MINUTES=10, with fresh seeds
+	$(CARGO) run --release -p sim --example sim -- --minutes $(MINUTES)
+
+bench: build ## measure this machine
+	./target/release/signaller bench
+
+.PHONY: tools
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it from https://rustup.rs"; exit 1; }
+	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest
+	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install build-essential"; exit 1; }
+
+clean: ## remove what was built
+	$(CARGO) clean

@@ -1,0 +1,100 @@
+//! `signaller bulk`: work over many tasks, while it goes on and after.
+
+use super::{Session, bulk_id};
+use crate::output::{Answer, Outcome};
+use crate::progress::follow_bulk;
+use crate::table::{bulk_status_cell, facts, table};
+use crate::units::{count_of, now, show_age};
+use clap::{Args, Subcommand};
+use comfy_table::Cell;
+use doors::wire::{BulkList, BulkView, Signed};
+use kernel::ids::BulkId;
+use serde::de::IgnoredAny;
+
+/// Bulks: clear, drain, redrive and reprioritize over many tasks
+#[derive(Args, Debug)]
+pub struct BulkArgs {
+    #[command(subcommand)]
+    command: BulkCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum BulkCommand {
+    /// List the bulks under way and the last ones that ended
+    #[command(after_help = "Examples:\n  signaller bulk list")]
+    List,
+    /// Show one bulk
+    #[command(after_help = "Examples:\n  signaller bulk show bulk-3\n  signaller bulk show bulk-3 --wait")]
+    Show {
+        #[arg(value_name = "BULK", value_parser = bulk_id)]
+        bulk: BulkId,
+        /// Wait until it is closed
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Stop a bulk where it is; what it did stays done
+    #[command(after_help = "Examples:\n  signaller bulk cancel bulk-3")]
+    Cancel {
+        #[arg(value_name = "BULK", value_parser = bulk_id)]
+        bulk: BulkId,
+    },
+}
+
+pub fn run(args: BulkArgs, session: &Session) -> Outcome {
+    let client = &session.client;
+    match args.command {
+        BulkCommand::List => {
+            let list: BulkList = client.get("/v1/bulks")?;
+            if list.bulks.is_empty() {
+                return Ok(Answer::new(&list, "No bulk is under way or has ended lately."));
+            }
+            let rows = list.bulks.iter().map(|bulk| {
+                let queue = bulk.queue.as_ref().map_or("", |queue| queue.as_str());
+                vec![
+                    Cell::new(bulk.bulk),
+                    Cell::new(&bulk.work),
+                    Cell::new(queue),
+                    bulk_status_cell(bulk.status),
+                    Cell::new(bulk.items),
+                    Cell::new(bulk.skipped),
+                    Cell::new(show_age(bulk.started_at, now())),
+                    Cell::new(&bulk.by),
+                ]
+            });
+            let header = ["BULK", "WORK", "QUEUE", "STATUS", "TASKS", "SKIPPED", "STARTED", "BY"];
+            Ok(Answer::new(&list, table(&session.screen, &header, rows)))
+        }
+        BulkCommand::Show { bulk, wait: false } => shown(session, client.get(&format!("/v1/bulks/{bulk}"))?),
+        BulkCommand::Show { bulk, wait: true } => shown(session, follow_bulk(&session.screen, client, bulk, None)?),
+        BulkCommand::Cancel { bulk } => {
+            let body = Signed { by: Some(session.by.clone()) };
+            client.post::<IgnoredAny>(&format!("/v1/bulks/{bulk}/cancel"), &body)?;
+            let view: BulkView = client.get(&format!("/v1/bulks/{bulk}"))?;
+            let text = format!("{bulk} is cancelled; {} had been changed and stay so.", count_of(view.items, "task"));
+            Ok(Answer::new(&view, text))
+        }
+    }
+}
+
+fn shown(session: &Session, bulk: BulkView) -> Outcome {
+    let mut lines = vec![
+        ("bulk", bulk.bulk.to_string()),
+        ("work", bulk.work.clone()),
+        ("status", bulk.status.to_string()),
+        ("tasks", format!("{} changed, {} skipped", bulk.items, bulk.skipped)),
+        ("started", format!("{} by {}", show_age(bulk.started_at, now()), bulk.by)),
+    ];
+    if let Some(queue) = &bulk.queue {
+        lines.insert(2, ("queue", queue.to_string()));
+    }
+    if let Some(finished_at) = bulk.finished_at {
+        lines.push(("finished", show_age(finished_at, now())));
+    }
+    if let Some(resume_at) = bulk.resume_at {
+        lines.push(("goes on", show_age(resume_at, now())));
+    }
+    if !bulk.reason.is_empty() {
+        lines.push(("reason", bulk.reason.clone()));
+    }
+    Ok(Answer::new(&bulk, facts(&session.screen, &lines)))
+}

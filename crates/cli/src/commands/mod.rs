@@ -1,0 +1,91 @@
+//! One file per verb. Each takes its arguments and a [`Session`], and gives an answer or a failure; none prints its own
+//! last word.
+
+pub mod bench;
+pub mod bulk;
+pub mod completions;
+pub mod dev;
+pub mod queue;
+pub mod serve;
+pub mod status;
+pub mod task;
+pub mod verify;
+pub mod watch;
+pub mod work;
+
+use crate::client::Client;
+use crate::config::{Globals, Target, actor};
+use crate::output::{Outcome, Screen};
+use clap::Subcommand;
+use doors::wire::{KeyPair, Priority};
+use kernel::ids::{BulkId, TaskId};
+use kernel::names::Actor;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Dev(dev::DevArgs),
+    Serve(serve::ServeArgs),
+    Task(task::TaskArgs),
+    Queue(queue::QueueArgs),
+    Bulk(bulk::BulkArgs),
+    Work(work::WorkArgs),
+    Watch(watch::WatchArgs),
+    Status(status::StatusArgs),
+    Verify(verify::VerifyArgs),
+    Bench(bench::BenchArgs),
+    #[command(hide = true)]
+    BenchLoad(bench::BenchLoadArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// What a command that talks to a server works with.
+pub struct Session {
+    pub client: Client,
+    pub by: Actor,
+    pub screen: Screen,
+}
+
+impl Session {
+    fn new(globals: &Globals, screen: Screen) -> Result<Session, crate::output::Failure> {
+        let env = |name: &str| std::env::var(name).ok();
+        let client = Client::new(Target::resolve(globals, env)?);
+        Ok(Session { client, by: actor(globals, env)?, screen })
+    }
+}
+
+pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
+    let session = || Session::new(globals, screen);
+    match command {
+        Command::Dev(args) => dev::run(args, globals.token.clone(), screen),
+        Command::Serve(args) => serve::run(args, globals.token.clone(), screen),
+        Command::Bench(args) => bench::run(args, screen),
+        Command::BenchLoad(args) => bench::run_load(args),
+        Command::Verify(args) => verify::run(args, screen),
+        Command::Task(args) => task::run(args, &session()?),
+        Command::Queue(args) => queue::run(args, &session()?),
+        Command::Bulk(args) => bulk::run(args, &session()?),
+        Command::Work(args) => work::run(args, &session()?),
+        Command::Watch(args) => watch::run(args, &session()?),
+        Command::Status(args) => status::run(args, &session()?),
+        Command::Completions(args) => completions::run(args, globals.json),
+    }
+}
+
+// How values are read from the command line.
+
+pub fn task_id(text: &str) -> Result<TaskId, String> {
+    TaskId::parse(text).ok_or_else(|| format!("`{text}` is not a task id such as task-9m2"))
+}
+
+pub fn bulk_id(text: &str) -> Result<BulkId, String> {
+    BulkId::parse(text).ok_or_else(|| format!("`{text}` is not a bulk id such as bulk-3"))
+}
+
+pub fn key_pair(text: &str) -> Result<KeyPair, String> {
+    KeyPair::parse(text)
+}
+
+pub fn priority(text: &str) -> Result<Priority, String> {
+    let priority = kernel::priority::Priority::parse(text).map(Priority);
+    priority.ok_or_else(|| format!("`{text}` is none of critical, high, normal, background, nor a number of seconds"))
+}

@@ -1,0 +1,103 @@
+//! `signaller queue`: how work waits, one file for each thing that can be done about it.
+
+mod clear;
+mod dead;
+mod list;
+mod pause;
+mod priority;
+mod set;
+mod show;
+
+use super::Session;
+use crate::client::segment;
+use crate::output::{Answer, Failure, Outcome};
+use crate::progress::follow_bulk;
+use crate::units::count_of;
+use clap::{Args, Subcommand};
+use doors::wire::{BulkAnswer, BulkView, QueueView};
+use kernel::ids::BulkId;
+use kernel::names::QueueName;
+
+/// Queues: list, configure, pause, drain, clear, reprioritize and redrive them
+#[derive(Args, Debug)]
+pub struct QueueArgs {
+    #[command(subcommand)]
+    command: QueueCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum QueueCommand {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Set(Box<set::SetArgs>),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
+    Drain(clear::DrainArgs),
+    Clear(clear::ClearArgs),
+    Priority(priority::PriorityArgs),
+    Dead(dead::DeadArgs),
+    Redrive(dead::RedriveArgs),
+}
+
+pub fn run(args: QueueArgs, session: &Session) -> Outcome {
+    match args.command {
+        QueueCommand::List(args) => list::run(args, session),
+        QueueCommand::Show(args) => show::run(args, session),
+        QueueCommand::Set(args) => set::run(*args, session),
+        QueueCommand::Pause(args) => pause::pause(args, session),
+        QueueCommand::Resume(args) => pause::resume(args, session),
+        QueueCommand::Drain(args) => clear::drain(args, session),
+        QueueCommand::Clear(args) => clear::clear(args, session),
+        QueueCommand::Priority(args) => priority::run(args, session),
+        QueueCommand::Dead(args) => dead::list(args, session),
+        QueueCommand::Redrive(args) => dead::redrive(args, session),
+    }
+}
+
+/// `/v1/queues/NAME` and what comes after.
+fn path(queue: &QueueName, rest: &str) -> String {
+    format!("/v1/queues/{}{rest}", segment(queue.as_str()))
+}
+
+fn view(session: &Session, queue: &QueueName) -> Result<QueueView, Failure> {
+    session.client.get(&path(queue, ""))
+}
+
+#[derive(Args, Debug)]
+pub struct Follow {
+    /// Answer as soon as it has begun, with its id, instead of waiting for its end
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl Follow {
+    /// The answer to a command over many tasks. `total` is about how many it will touch, `done` what it does to one.
+    fn answer(&self, session: &Session, answer: BulkAnswer, total: Option<u64>, done: &str) -> Outcome {
+        match answer {
+            BulkAnswer::Started { bulk } if self.no_wait => Ok(begun(bulk)),
+            BulkAnswer::Started { bulk } => {
+                let view = follow_bulk(&session.screen, &session.client, bulk, total)?;
+                Ok(Answer::new(&view, ended(&view, done)))
+            }
+            BulkAnswer::Changed { changed, skipped } => {
+                let left = if skipped == 0 { String::new() } else { format!("; {skipped} were left as they are") };
+                Ok(Answer::new(&answer, format!("{} {done}{left}.", count_of(changed, "task"))))
+            }
+            BulkAnswer::Nothing {} => Ok(Answer::new(&answer, "Done.")),
+        }
+    }
+}
+
+fn begun(bulk: BulkId) -> Answer {
+    Answer::new(&BulkAnswer::Started { bulk }, format!("{bulk} has begun."))
+        .next(format!("bulk show {bulk} --wait"), "wait for its end")
+        .next(format!("bulk cancel {bulk}"), "stop it where it is")
+}
+
+fn ended(view: &BulkView, done: &str) -> String {
+    let left = if view.skipped == 0 { String::new() } else { format!("; {} were left as they are", view.skipped) };
+    match view.items {
+        0 if view.skipped == 0 => "There was nothing to do.".into(),
+        items => format!("{} {done}{left}.", count_of(items, "task")),
+    }
+}

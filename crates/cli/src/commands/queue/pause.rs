@@ -1,0 +1,50 @@
+//! `signaller queue pause` and `resume`.
+
+use super::path;
+use crate::commands::Session;
+use crate::output::{Answer, Outcome};
+use crate::units::parse_duration_ms;
+use clap::Args;
+use doors::wire::{Instant, QueuePause, QueueView, Signed};
+use kernel::names::QueueName;
+
+/// Stop handing out tasks of a queue; what runs goes on, what comes waits
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller queue pause mails --for 10m --reason 'provider is down'\n  signaller queue pause mails")]
+pub struct PauseArgs {
+    #[arg(value_parser = QueueName::parse)]
+    queue: QueueName,
+    /// Resume by itself after so long
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_ms, conflicts_with = "until")]
+    for_ms: Option<u64>,
+    /// Resume by itself at this time, such as 2026-11-15T08:57:00Z
+    #[arg(long, value_name = "TIME")]
+    until: Option<Instant>,
+    /// Why, for everyone who asks
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Hand out tasks of a queue again
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller queue resume mails")]
+pub struct ResumeArgs {
+    #[arg(value_parser = QueueName::parse)]
+    queue: QueueName,
+}
+
+pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
+    let PauseArgs { queue, for_ms, until, reason } = args;
+    let body = QueuePause { until, for_ms, reason, by: Some(session.by.clone()) };
+    let view: QueueView = session.client.post(&path(&queue, "/pause"), &body)?;
+    let until = view.pause.as_ref().and_then(|pause| pause.until).map_or_else(String::new, |at| format!(" until {at}"));
+    let text = format!("Queue {queue} is paused{until}; {} waiting, {} still running.", view.counts.queued, view.counts.running);
+    Ok(Answer::new(&view, text).next(format!("queue resume {queue}"), "let it go on"))
+}
+
+pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
+    let queue = args.queue;
+    let body = Signed { by: Some(session.by.clone()) };
+    let view: QueueView = session.client.post(&path(&queue, "/resume"), &body)?;
+    Ok(Answer::new(&view, format!("Queue {queue} goes on with {} ready.", view.counts.ready)))
+}

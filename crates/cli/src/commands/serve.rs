@@ -1,0 +1,125 @@
+//! `signaller serve`: the same server, set up by a file, the environment and flags, in rising order of weight.
+
+use super::dev::greet;
+use crate::output::{Exit, Failure, Outcome, Screen};
+use crate::server::{self, Settings};
+use crate::units::parse_duration_ms;
+use clap::Args;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Start a server set up by signaller.toml, SIGNALLER_* and flags
+#[derive(Args, Debug)]
+#[command(after_help = "signaller.toml, all of it optional:\n  listen = \"127.0.0.1:7400\"\n  data_dir = \".signaller\"\n  \
+                        token_file = \"/run/secrets/signaller\"   # asked of every caller\n  stop_limit = \"30s\"              \
+                              # how long running work may finish at the end\n\n\
+                        Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400")]
+pub struct ServeArgs {
+    /// The file to read; signaller.toml if there is one
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen [env: SIGNALLER_LISTEN] [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where everything is kept [env: SIGNALLER_DATA_DIR] [default: .signaller]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// How long running work may finish at the end, such as 30s [env: SIGNALLER_STOP_LIMIT]
+    #[arg(long, value_name = "DURATION")]
+    stop_limit: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    listen: Option<SocketAddr>,
+    data_dir: Option<PathBuf>,
+    token: Option<String>,
+    token_file: Option<PathBuf>,
+    stop_limit: Option<String>,
+}
+
+pub fn run(args: ServeArgs, token: Option<String>, screen: Screen) -> Outcome {
+    let settings = settings(args, token, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
+    server::run(settings, screen, |ready| greet(ready, screen))
+}
+
+fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option<String>) -> Result<Settings, Failure> {
+    let file = read(args.config.as_deref())?;
+    let from_env = |name: &str| env(name).map(|text| (name.to_owned(), text));
+    let listen = match (args.listen, from_env("SIGNALLER_LISTEN")) {
+        (Some(listen), _) => listen,
+        (None, Some((name, text))) => {
+            text.parse().map_err(|_| Failure::usage(format!("{name}: `{text}` is not an address such as 127.0.0.1:7400")))?
+        }
+        (None, None) => file.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 7400))),
+    };
+    let data_dir = args.data_dir.or_else(|| env("SIGNALLER_DATA_DIR").map(PathBuf::from)).or(file.data_dir);
+    let stop_limit = args.stop_limit.or_else(|| env("SIGNALLER_STOP_LIMIT")).or(file.stop_limit);
+    let stop_limit_ms = match stop_limit {
+        Some(text) => parse_duration_ms(&text).map_err(|why| Failure::usage(format!("stop_limit: {why}")))?,
+        None => 30_000,
+    };
+    let token = match (token.or_else(|| env("SIGNALLER_TOKEN")).or(file.token), file.token_file) {
+        (Some(token), _) => Some(token),
+        (None, None) => None,
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Failure::new(Exit::Usage, "config", format!("token_file {}: {error}", path.display())))?;
+            Some(text.trim().to_owned())
+        }
+    };
+    let data_dir = data_dir.unwrap_or_else(|| PathBuf::from(".signaller"));
+    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms) })
+}
+
+/// A file that was named must be there; `signaller.toml` need not.
+fn read(named: Option<&Path>) -> Result<File, Failure> {
+    let path = named.unwrap_or(Path::new("signaller.toml"));
+    let wrong = |why: String| Failure::new(Exit::Usage, "config", format!("{}: {why}", path.display()));
+    match std::fs::read_to_string(path) {
+        Ok(text) => toml::from_str(&text).map_err(|error| wrong(error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none() -> ServeArgs {
+        ServeArgs { config: None, listen: None, data_dir: None, stop_limit: None }
+    }
+
+    #[test]
+    fn flags_win_over_the_environment_over_the_file_over_the_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\ndata_dir = \"from-file\"\nstop_limit = \"5s\"\ntoken = \"f\"").unwrap();
+        let env = |name: &str| (name == "SIGNALLER_LISTEN").then(|| "127.0.0.1:2".to_owned());
+        let with_file = || ServeArgs { config: Some(path.clone()), ..none() };
+
+        let from_file = settings(with_file(), None, |_| None).unwrap();
+        assert_eq!((from_file.listen.port(), from_file.stop_limit.as_secs(), from_file.token.as_deref()), (1, 5, Some("f")));
+        assert_eq!(from_file.data_dir, Path::new("from-file"));
+        assert_eq!(settings(with_file(), None, env).unwrap().listen.port(), 2);
+        let flagged = ServeArgs { listen: Some("127.0.0.1:3".parse().unwrap()), ..with_file() };
+        assert_eq!(settings(flagged, Some("t".into()), env).unwrap().listen.port(), 3);
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        for (text, told) in [("listne = \"x\"", "listne"), ("listen = 5", "listen"), ("listen", "line 1")] {
+            let path = folder.path().join("b.toml");
+            std::fs::write(&path, text).unwrap();
+            let failure = settings(ServeArgs { config: Some(path), ..none() }, None, |_| None).unwrap_err();
+            assert!(failure.message.contains(told), "{}", failure.message);
+        }
+        let missing = ServeArgs { config: Some("nowhere.toml".into()), ..none() };
+        assert!(settings(missing, None, |_| None).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! `signaller task explain`.
+
+use crate::commands::{Session, task_id};
+use crate::output::{Answer, Outcome, Paint};
+use crate::units::{now, show_age};
+use clap::Args;
+use doors::wire::Explanation;
+use kernel::ids::TaskId;
+
+/// Say why a task is not running, or what it waits for
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller task explain task-9m2")]
+pub struct ExplainArgs {
+    #[arg(value_name = "TASK", value_parser = task_id)]
+    task: TaskId,
+}
+
+pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
+    let explanation: Explanation = session.client.get(&format!("/v1/tasks/{}/explain", args.task))?;
+    let (screen, now) = (&session.screen, now());
+    let mut text = explanation.sentence.clone();
+    // One cause is the sentence itself; several are worth a list.
+    if explanation.blocked_on.len() > 1 {
+        for cause in &explanation.blocked_on {
+            let eta = cause.eta.map_or_else(String::new, |at| format!(", {}", show_age(at, now)));
+            text.push_str(&format!("\n  {} {}{eta}", screen.paint(Paint::Yellow, &cause.code), cause.sentence));
+        }
+    }
+    if let Some(since) = explanation.since {
+        text.push_str(&format!("\n{} {}", screen.paint(Paint::Dim, "since:"), show_age(since, now)));
+    }
+    match (explanation.eta, &explanation.eta_reason) {
+        (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_age(eta, now))),
+        (None, Some(reason)) => text.push_str(&format!("\n{} not known: {reason}", screen.paint(Paint::Dim, "moves:"))),
+        (None, None) => {}
+    }
+    for action in &explanation.next_actions {
+        text.push_str(&format!("\n{} {action}", screen.paint(Paint::Dim, "try:")));
+    }
+    Ok(Answer::new(&explanation, text).next(format!("task show {}", args.task), "see it whole"))
+}

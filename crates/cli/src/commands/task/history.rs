@@ -1,0 +1,37 @@
+//! `signaller task history`.
+
+use crate::commands::{Session, task_id};
+use crate::output::{Answer, Outcome};
+use crate::table::table;
+use crate::telling::{kind, sentence};
+use crate::units::{now, show_age};
+use clap::Args;
+use comfy_table::Cell;
+use doors::wire::History;
+use kernel::ids::TaskId;
+
+/// Tell everything that happened to a task, oldest first
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller task history task-9m2")]
+pub struct HistoryArgs {
+    #[arg(value_name = "TASK", value_parser = task_id)]
+    task: TaskId,
+}
+
+pub fn run(args: HistoryArgs, session: &Session) -> Outcome {
+    let history: History = session.client.get(&format!("/v1/tasks/{}/history", args.task))?;
+    if history.records.is_empty() {
+        return Ok(Answer::new(&history, format!("Nothing is recorded of {}.", args.task)));
+    }
+    let now = now();
+    let rows = history.records.iter().map(|record| {
+        vec![
+            Cell::new(record.at),
+            Cell::new(show_age(record.at, now)),
+            Cell::new(kind(&record.record)),
+            Cell::new(sentence(&record.record)),
+        ]
+    });
+    let text = table(&session.screen, &["AT", "", "RECORD", ""], rows);
+    Ok(Answer::new(&history, text).next(format!("task show {}", args.task), "how it stands now"))
+}

@@ -1,0 +1,93 @@
+//! `signaller task show`.
+
+use crate::commands::{Session, task_id};
+use crate::json_text::pretty;
+use crate::output::{Answer, Outcome, Screen};
+use crate::table::{facts, priority_text, status_text};
+use crate::units::{now, show_age, show_exact_ms};
+use clap::Args;
+use doors::wire::{EndingView, Instant, Status, TaskView};
+use kernel::ids::TaskId;
+
+/// Show one task whole, with its input and output
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller task show task-9m2\n  signaller task show task-9m2 --json | jq .result.output")]
+pub struct ShowArgs {
+    #[arg(value_name = "TASK", value_parser = task_id)]
+    task: TaskId,
+}
+
+pub fn run(args: ShowArgs, session: &Session) -> Outcome {
+    let view: TaskView = session.client.get(&format!("/v1/tasks/{}", args.task))?;
+    let task = view.task;
+    let answer = Answer::new(&view, page(&session.screen, &view)).next(format!("task history {task}"), "everything that happened to it");
+    Ok(match view.status {
+        Status::Queued | Status::Idle => answer.next(format!("task explain {task}"), "why it is not running"),
+        Status::Running => answer.next(format!("task wait {task}"), "wait until it has ended"),
+        Status::Failed | Status::Cancelled => answer.next(format!("task retry {task}"), "queue it again"),
+        Status::Done => answer,
+    })
+}
+
+pub fn page(screen: &Screen, task: &TaskView) -> String {
+    let now = now();
+    let when = |at: Instant| format!("{} ({at})", show_age(at, now));
+    let joined = |values: Vec<String>| values.join(", ");
+    let mut lines = vec![
+        ("task", task.task.to_string()),
+        ("type", task.kind.to_string()),
+        ("queue", task.queue.to_string()),
+        ("status", status_text(screen, task.status)),
+        ("priority", priority_text(task.priority)),
+        ("attempt", task.attempt.to_string()),
+        ("added", when(task.created_at)),
+    ];
+    if let Some(at) = task.since {
+        lines.push(("queued", when(at)));
+    }
+    if let Some(at) = task.ready_at.filter(|at| *at > now) {
+        lines.push(("ready", when(at)));
+    }
+    if let Some(at) = task.scheduled_for {
+        lines.push(("scheduled", when(at)));
+    }
+    if task.run_now {
+        lines.push(("run now", "yes, past the limits".into()));
+    }
+    if !task.keys.is_empty() {
+        lines.push(("keys", joined(task.keys.iter().map(|(name, value)| format!("{name}={value}")).collect())));
+    }
+    if !task.tags.is_empty() {
+        lines.push(("tags", joined(task.tags.iter().map(ToString::to_string).collect())));
+    }
+    if !task.blocked_by.is_empty() {
+        lines.push(("blocked by", joined(task.blocked_by.iter().map(ToString::to_string).collect())));
+    }
+    if let Some(key) = &task.idempotency_key {
+        lines.push(("key", key.to_string()));
+    }
+    if let Some(lease) = &task.lease {
+        lines.push(("worker", format!("{}, since {}", lease.worker, when(lease.since))));
+        lines.push(("budget", format!("until {}, heartbeat every {}", when(lease.budget_until), show_exact_ms(lease.heartbeat_ms.into()))));
+        match lease.ending {
+            Some(EndingView::Cancel) => lines.push(("ending", "the worker was asked to stop".into())),
+            Some(EndingView::TimedOut) => lines.push(("ending", "its time budget is spent; the worker was asked to stop".into())),
+            None => {}
+        }
+    }
+    if let Some(at) = task.finished_at {
+        lines.push(("finished", when(at)));
+    }
+    if let Some(why) = &task.cancelled {
+        lines.push(("cancelled", format!("{} by {}: {}", why.cause, why.by, why.reason)));
+    }
+    if let Some(error) = &task.error {
+        lines.push(("error", format!("{}: {}", error.code, error.message)));
+    }
+    for (name, payload) in [("input", &task.input), ("output", &task.output)] {
+        if let Some(payload) = payload {
+            lines.push((name, pretty(payload.get())));
+        }
+    }
+    facts(screen, &lines)
+}

@@ -1,0 +1,413 @@
+//! `signaller work`: a worker in any language in one line. One poll is under way at a time; each attempt is a process
+//! with a thread that waits for it; this loop alone knows what is held and decides.
+
+mod child;
+mod crew;
+mod verdict;
+
+use super::Session;
+use crate::client::Client;
+use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::signals::on_stop;
+use crate::units::{count_of, show_about_ms};
+use child::Group;
+use clap::Args;
+use crew::{Crew, Todo, Told};
+use doors::wire::{WorkAnswer, WorkPoll, WorkTask};
+use kernel::ids::{Fence, TaskId};
+use kernel::names::{QueueName, TypeName, WorkerName};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use verdict::Verdict;
+
+/// After so long SIGTERM becomes SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// Beyond the wait it asked for, a poll is given up after so long.
+const POLL_ANSWER_MS_MAX: u64 = 10_000;
+const RETRY_FIRST: Duration = Duration::from_millis(250);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// Work on tasks with a command: each comes as JSON on its stdin, its stdout is the output
+///
+/// The command is started once for each task and gets {"task","type","queue","attempt","input",…} on stdin, and
+/// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment.
+/// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
+/// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
+/// tail of stderr is the message.
+/// Ctrl-C finishes what runs and ends; a second one stops what runs and hands it back, no attempt burnt.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  signaller work --type lint -- ./lint.sh
+  signaller work --type mail --type sms --queue urgent --concurrency 4 -- python3 send.py
+  signaller work --type echo --once -- jq .input")]
+pub struct WorkArgs {
+    /// A type of task to work on; may be given several times
+    #[arg(long = "type", value_name = "TYPE", required = true, value_parser = TypeName::parse)]
+    types: Vec<TypeName>,
+    /// Only from this queue; may be given several times
+    #[arg(long = "queue", value_name = "QUEUE", value_parser = QueueName::parse)]
+    queues: Vec<QueueName>,
+    /// Tasks at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    concurrency: u16,
+    /// This worker's name, used by no other [default: HOST-PID-RANDOM]
+    #[arg(long, value_name = "NAME", value_parser = WorkerName::parse)]
+    name: Option<WorkerName>,
+    /// End after one task, and fail if it failed
+    #[arg(long)]
+    once: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+enum Event {
+    Answered { poll: Box<WorkPoll>, answer: Box<Result<WorkAnswer, Failure>> },
+    Ended { task: TaskId, fence: Fence, verdict: Verdict, left_behind: bool },
+    Stop,
+}
+
+#[derive(Default, Serialize)]
+struct Tally {
+    worker: String,
+    done: u64,
+    failed: u64,
+    /// Ended because the server asked for it.
+    stopped: u64,
+    released: u64,
+    /// Their lease was lost before they ended.
+    lost: u64,
+    /// Results the server did not take.
+    refused: u64,
+}
+
+struct Running {
+    group: Group,
+    kind: TypeName,
+    since: Instant,
+    kill_at: Option<Instant>,
+}
+
+struct Worker<'a> {
+    session: &'a Session,
+    command: Vec<OsString>,
+    once: bool,
+    crew: Crew,
+    running: BTreeMap<TaskId, Running>,
+    tally: Tally,
+    events: Sender<Event>,
+    polls: Sender<WorkPoll>,
+    /// When the poll under way was sent.
+    polling: Option<Instant>,
+    /// Not before this instant, unless there is something to tell.
+    ask_at: Instant,
+    /// Not before this instant, whatever there is to tell: the server is not well.
+    retry_at: Instant,
+    retry_in: Duration,
+    heard: Option<Instant>,
+    stops: u32,
+    /// Ends the worker at once: nothing can be told to the server any more.
+    fatal: Option<Failure>,
+    /// Ends the worker once what it holds is handed back.
+    failed_start: Option<Failure>,
+}
+
+pub fn run(args: WorkArgs, session: &Session) -> Outcome {
+    let name = args.name.unwrap_or_else(default_name);
+    let (events, inbox) = channel();
+    let polls = start_poller(session.client.clone(), events.clone());
+    let stop = events.clone();
+    on_stop(move || stop.send(Event::Stop).is_ok());
+    let slots = if args.once { 1 } else { usize::from(args.concurrency) };
+    let now = Instant::now();
+    let mut worker = Worker {
+        session,
+        command: args.command,
+        once: args.once,
+        tally: Tally { worker: name.to_string(), ..Tally::default() },
+        crew: Crew::new(name, args.types, args.queues, slots),
+        running: BTreeMap::new(),
+        events,
+        polls,
+        polling: None,
+        ask_at: now,
+        retry_at: now,
+        retry_in: RETRY_FIRST,
+        heard: None,
+        stops: 0,
+        fatal: None,
+        failed_start: None,
+    };
+    worker.work(&inbox);
+    worker.finish()
+}
+
+/// One poll at a time, on a thread of its own.
+fn start_poller(client: Client, events: Sender<Event>) -> Sender<WorkPoll> {
+    let (polls, inbox) = channel::<WorkPoll>();
+    thread::spawn(move || {
+        for poll in inbox {
+            let answer = Box::new(client.post_within("/v1/work", &poll, POLL_ANSWER_MS_MAX + poll.wait_ms));
+            if events.send(Event::Answered { poll: Box::new(poll), answer }).is_err() {
+                return;
+            }
+        }
+    });
+    polls
+}
+
+impl Worker<'_> {
+    fn work(&mut self, inbox: &Receiver<Event>) {
+        loop {
+            let now = Instant::now();
+            self.kill_overdue(now);
+            let idle = self.crew.running() == 0 && !self.crew.owes();
+            if self.crew.closing && idle {
+                return;
+            }
+            if self.fatal.is_some() && self.crew.running() == 0 {
+                return;
+            }
+            self.poll_if_due(now);
+            let wait = self.next_deadline().map_or(Duration::from_secs(60), |at| at.saturating_duration_since(Instant::now()));
+            match inbox.recv_timeout(wait) {
+                Ok(Event::Answered { poll, answer }) => self.answered(&poll, *answer),
+                Ok(Event::Ended { task, fence, verdict, left_behind }) => {
+                    if left_behind {
+                        self.session.screen.note(&format!("{task} left something running behind it"));
+                    }
+                    self.ended(task, fence, verdict);
+                }
+                Ok(Event::Stop) => self.stop(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// When the server should hear of this worker next, if nothing happens before.
+    fn poll_at(&self) -> Option<Instant> {
+        let told = self.crew.owes().then_some(self.retry_at);
+        let asked = (self.crew.free() > 0).then_some(self.ask_at);
+        let beat = self.crew.heartbeat().map(|heartbeat| self.heard.map_or(self.ask_at, |heard| heard + heartbeat));
+        let due = told.into_iter().chain(asked).chain(beat).min()?;
+        Some(due.max(self.retry_at))
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let poll = self.poll_at().filter(|_| self.polling.is_none() && self.fatal.is_none());
+        self.running.values().filter_map(|running| running.kill_at).chain(poll).min()
+    }
+
+    fn poll_if_due(&mut self, now: Instant) {
+        let due = self.polling.is_none() && self.fatal.is_none() && self.poll_at().is_some_and(|at| at <= now);
+        if due && self.polls.send(self.crew.poll()).is_ok() {
+            self.polling = Some(now);
+        }
+    }
+
+    fn answered(&mut self, poll: &WorkPoll, answer: Result<WorkAnswer, Failure>) {
+        let sent = self.polling.take().unwrap_or_else(Instant::now);
+        match answer {
+            Ok(answer) => {
+                if self.heard.is_none() {
+                    self.introduce();
+                }
+                self.heard = Some(sent);
+                self.retry_in = RETRY_FIRST;
+                // A server that answers at once, with nothing, is not asked again before the wait is over.
+                let pause = if answer.stopping { Duration::from_secs(1) } else { Duration::from_millis(poll.wait_ms) };
+                self.ask_at = if answer.tasks.is_empty() { sent + pause } else { Instant::now() };
+                for todo in self.crew.answered(poll, answer) {
+                    self.act(todo);
+                }
+            }
+            Err(failure) if self.heard.is_none() || !(failure.retryable || failure.exit == Exit::Unavailable) => {
+                self.close();
+                self.fatal = Some(failure);
+            }
+            Err(failure) => {
+                self.session.screen.note(&format!("{}; trying again", failure.message));
+                let wait = failure.retry_after_ms.map_or(self.retry_in, Duration::from_millis).min(RETRY_MAX);
+                self.retry_at = Instant::now() + wait;
+                self.retry_in = (self.retry_in * 2).min(RETRY_MAX);
+            }
+        }
+    }
+
+    fn act(&mut self, todo: Todo) {
+        match todo {
+            Todo::Start(task) => self.start(*task),
+            Todo::End { task, why } => {
+                self.session.screen.note(&format!("{task} is stopped: {why}"));
+                self.terminate(task);
+            }
+            Todo::Refused { task, message } => {
+                self.tally.refused += 1;
+                self.session.screen.note(&format!("the result of {task} was not taken: {message}"));
+            }
+        }
+    }
+
+    fn start(&mut self, task: WorkTask) {
+        let (id, fence, kind) = (task.task, task.fence, task.kind.clone());
+        let events = self.events.clone();
+        let ended = move |ended: child::Ended| {
+            let left_behind = ended.left_behind;
+            // The loop may be gone; then nobody wants to know.
+            let _ = events.send(Event::Ended { task: id, fence, verdict: verdict::judge(ended), left_behind });
+        };
+        let target = self.session.client.target();
+        let mut env = vec![
+            ("SIGNALLER_TASK", id.to_string()),
+            ("SIGNALLER_TYPE", task.kind.to_string()),
+            ("SIGNALLER_QUEUE", task.queue.to_string()),
+            ("SIGNALLER_ATTEMPT", task.attempt.to_string()),
+            ("SIGNALLER_IDEMPOTENCY_KEY", task.idempotency_key.clone()),
+            ("SIGNALLER_URL", target.url.clone()),
+        ];
+        env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
+        match child::start(id, &self.command, env, stdin_of(&task), ended) {
+            Ok(group) => {
+                self.running.insert(id, Running { group, kind, since: Instant::now(), kill_at: None });
+                self.crew.closing |= self.once;
+            }
+            Err(error) => {
+                self.crew.not_started(id);
+                self.tally.released += 1;
+                let command = self.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+                let message = format!("`{command}` cannot be started: {error}; {id} is handed back");
+                // Every further task would fare the same, so the worker hands back what it holds and ends.
+                let failure = Failure::new(Exit::WorkFailed, "command_not_started", message).fix("check the command after `--`");
+                self.close();
+                self.failed_start = Some(failure);
+            }
+        }
+    }
+
+    fn ended(&mut self, task: TaskId, fence: Fence, verdict: Verdict) {
+        let Some(running) = self.running.remove(&task) else { return };
+        let why = match &verdict {
+            Verdict::Done(_) => String::new(),
+            Verdict::Failed { error, .. } => format!(": {}", error.code),
+        };
+        let (count, word) = match self.crew.ended(task, fence, verdict) {
+            Told::Done => (&mut self.tally.done, "done"),
+            Told::Failed => (&mut self.tally.failed, "failed"),
+            Told::Stopped => (&mut self.tally.stopped, "stopped"),
+            Told::Released => (&mut self.tally.released, "handed back"),
+            Told::Nothing => (&mut self.tally.lost, "lost"),
+        };
+        *count += 1;
+        let took = show_about_ms(running.since.elapsed().as_millis() as u64);
+        let line = format!("{task} {} {word} after {took}{why}", running.kind);
+        if self.session.screen.people {
+            self.session.screen.line(&line);
+        } else {
+            self.session.screen.note(&line);
+        }
+    }
+
+    fn terminate(&mut self, task: TaskId) {
+        if let Some(running) = self.running.get_mut(&task) {
+            running.group.terminate();
+            running.kill_at.get_or_insert(Instant::now() + GRACE);
+        }
+    }
+
+    fn terminate_all(&mut self) {
+        self.crew.release_all();
+        for task in self.running.keys().copied().collect::<Vec<_>>() {
+            self.terminate(task);
+        }
+    }
+
+    fn kill_overdue(&mut self, now: Instant) {
+        for running in self.running.values_mut().filter(|running| running.kill_at.is_some_and(|at| at <= now)) {
+            running.group.kill();
+            running.kill_at = None;
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stops += 1;
+        self.crew.closing = true;
+        match self.stops {
+            1 if self.crew.running() > 0 => {
+                let count = count_of(self.crew.running() as u64, "task");
+                self.session.screen.note(&format!("finishing {count}; once more to stop and hand back"));
+            }
+            1 => {}
+            2 => self.terminate_all(),
+            _ => self.running.values().for_each(|running| running.group.kill()),
+        }
+    }
+
+    fn close(&mut self) {
+        self.crew.closing = true;
+        self.terminate_all();
+    }
+
+    fn introduce(&self) {
+        let types = self.crew.types.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+        let note = format!("{} works on {types} for {}; Ctrl-C ends it", self.crew.worker, self.session.client.target().url);
+        self.session.screen.note(&note);
+    }
+
+    fn finish(self) -> Outcome {
+        // A poll still under way may be given a task that nobody will take: the last word is that nothing is held.
+        if self.polling.is_some() && self.fatal.is_none() {
+            let goodbye = WorkPoll { want: 0, wait_ms: 0, ..self.crew.poll() };
+            let _ = self.session.client.post_within::<WorkAnswer>("/v1/work", &goodbye, 2_000);
+        }
+        let Worker { fatal, failed_start, tally, once, .. } = self;
+        if let Some(failure) = fatal.or(failed_start) {
+            return Err(failure.result(&tally));
+        }
+        if once && tally.failed > 0 {
+            return Err(Failure::new(Exit::WorkFailed, "work_failed", "the task failed").result(&tally));
+        }
+        let text = format!("{}: {} done, {} failed, {} handed back.", tally.worker, tally.done, tally.failed, tally.released);
+        Ok(Answer::new(&tally, text))
+    }
+}
+
+fn stdin_of(task: &WorkTask) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Stdin<'a> {
+        task: TaskId,
+        #[serde(rename = "type")]
+        kind: &'a TypeName,
+        queue: &'a QueueName,
+        attempt: u16,
+        idempotency_key: &'a str,
+        budget_ms: u64,
+        input: &'a serde_json::value::RawValue,
+    }
+    let stdin = Stdin {
+        task: task.task,
+        kind: &task.kind,
+        queue: &task.queue,
+        attempt: task.attempt,
+        idempotency_key: &task.idempotency_key,
+        budget_ms: task.budget_ms,
+        input: &task.input,
+    };
+    let mut text = serde_json::to_vec(&stdin).expect("a task is JSON");
+    text.push(b'\n');
+    text
+}
+
+/// Used by no other worker: host, process, chance.
+fn default_name() -> WorkerName {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(60).collect();
+    let chance = std::collections::hash_map::RandomState::new().build_hasher().finish() & 0xffff;
+    let name = format!("{}-{}-{chance:04x}", if host.is_empty() { "worker" } else { &host }, std::process::id());
+    WorkerName::parse(&name).expect("only letters, digits, - . _ are left")
+}

@@ -1,0 +1,320 @@
+//! How a command answers: a page for people, or one JSON document for agents. Results go to stdout, everything else to
+//! stderr. Nothing here ever asks back.
+
+use doors::wire::Problem;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use std::io::{IsTerminal, Write};
+
+/// What the process ends with.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Exit {
+    Ok = 0,
+    WorkFailed = 1,
+    Usage = 2,
+    NotFound = 3,
+    Conflict = 4,
+    ConfirmationNeeded = 5,
+    Limited = 6,
+    Unavailable = 7,
+}
+
+impl Exit {
+    pub fn of_http_status(status: u16) -> Exit {
+        match status {
+            404 => Exit::NotFound,
+            409 => Exit::Conflict,
+            429 => Exit::Limited,
+            400..=499 => Exit::Usage,
+            _ => Exit::Unavailable,
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NextAction {
+    pub command: String,
+    pub description: String,
+}
+
+fn next_action(command: impl Into<String>, description: impl Into<String>) -> NextAction {
+    NextAction { command: format!("signaller {}", command.into()), description: description.into() }
+}
+
+/// A command that did what it was asked to.
+#[derive(Debug)]
+pub struct Answer {
+    pub result: Box<RawValue>,
+    /// For people.
+    pub text: String,
+    pub next: Vec<NextAction>,
+    /// The text is the answer, also off a terminal: a script to be piped on.
+    pub verbatim: bool,
+}
+
+impl Answer {
+    pub fn new(result: &impl Serialize, text: impl Into<String>) -> Answer {
+        Answer { result: raw(result), text: text.into(), next: Vec::new(), verbatim: false }
+    }
+
+    /// `command` without the name of the binary.
+    pub fn next(mut self, command: impl Into<String>, description: impl Into<String>) -> Answer {
+        self.next.push(next_action(command, description));
+        self
+    }
+}
+
+pub fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).expect("results have text keys and finite numbers")
+}
+
+/// A command that did not.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    pub code: String,
+    pub message: String,
+    pub fix: Option<String>,
+    pub retryable: bool,
+    pub retry_after_ms: Option<u64>,
+    /// What there is to show all the same.
+    pub result: Option<Box<RawValue>>,
+    pub next: Vec<NextAction>,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, code: impl Into<String>, message: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            code: code.into(),
+            message: message.into(),
+            fix: None,
+            retryable: false,
+            retry_after_ms: None,
+            result: None,
+            next: Vec::new(),
+        }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Usage, "usage", message)
+    }
+
+    /// Something that cannot be undone was asked for without `--yes`.
+    pub fn confirmation_needed(message: impl Into<String>) -> Failure {
+        let fix = "run it again with --yes, or with --dry-run to see what it would do";
+        Failure::new(Exit::ConfirmationNeeded, "confirmation_needed", message).fix(fix)
+    }
+
+    pub fn of_problem(status: u16, problem: Problem) -> Failure {
+        Failure {
+            exit: Exit::of_http_status(status),
+            code: problem.code.into_owned(),
+            message: problem.message,
+            fix: Some(problem.fix).filter(|fix| !fix.is_empty()),
+            retryable: problem.retryable,
+            retry_after_ms: problem.retry_after_ms,
+            result: None,
+            next: Vec::new(),
+        }
+    }
+
+    pub fn fix(mut self, fix: impl Into<String>) -> Failure {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    pub fn retryable(mut self) -> Failure {
+        self.retryable = true;
+        self
+    }
+
+    pub fn result(mut self, result: &impl Serialize) -> Failure {
+        self.result = Some(raw(result));
+        self
+    }
+
+    pub fn next(mut self, command: impl Into<String>, description: impl Into<String>) -> Failure {
+        self.next.push(next_action(command, description));
+        self
+    }
+}
+
+pub type Outcome = Result<Answer, Failure>;
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    ok: bool,
+    command: &'a str,
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorPart<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<&'a str>,
+    next_actions: &'a [NextAction],
+}
+
+#[derive(Serialize)]
+struct ErrorPart<'a> {
+    code: &'a str,
+    message: &'a str,
+    retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+/// The one document of a command, without a line break in it.
+pub fn envelope(command: &str, outcome: &Outcome) -> String {
+    let envelope = match outcome {
+        Ok(answer) => {
+            Envelope { ok: true, command, result: Some(&answer.result), error: None, fix: None, next_actions: &answer.next }
+        }
+        Err(failure) => Envelope {
+            ok: false,
+            command,
+            result: failure.result.as_deref(),
+            error: Some(ErrorPart {
+                code: &failure.code,
+                message: &failure.message,
+                retryable: failure.retryable,
+                retry_after_ms: failure.retry_after_ms,
+            }),
+            fix: failure.fix.as_deref(),
+            next_actions: &failure.next,
+        },
+    };
+    let text = serde_json::to_string(&envelope).expect("an envelope is JSON");
+    // A payload may hold line breaks between its tokens; inside strings JSON has them escaped.
+    text.replace(['\n', '\r'], " ")
+}
+
+/// Where answers go and in which dress.
+#[derive(Copy, Clone, Debug)]
+pub struct Screen {
+    pub people: bool,
+    /// Colour on stdout.
+    pub colour: bool,
+}
+
+impl Screen {
+    pub fn new(json: bool, human: bool) -> Screen {
+        let terminal = std::io::stdout().is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let people = human || (terminal && !json);
+        Screen { people, colour: people && terminal && !plain }
+    }
+
+    /// A line of a stream on stdout. False when nobody reads any more.
+    pub fn line(&self, text: &str) -> bool {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
+    }
+
+    /// Something to know, beside the answer.
+    pub fn note(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    pub fn paint(&self, paint: Paint, text: &str) -> String {
+        if self.colour { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.to_owned() }
+    }
+
+    /// Says the last word of a command and gives what the process ends with.
+    pub fn finish(&self, command: &str, outcome: Outcome) -> Exit {
+        let exit = outcome.as_ref().map_or_else(|failure| failure.exit, |_| Exit::Ok);
+        match &outcome {
+            Ok(answer) if self.people || answer.verbatim => {
+                if !answer.text.is_empty() {
+                    self.line(answer.text.trim_end());
+                }
+            }
+            Err(failure) if self.people => {
+                let colour = self.colour && std::io::stderr().is_terminal();
+                let dress = Screen { colour, ..*self };
+                self.note(&format!("{} {}", dress.paint(Paint::Red, "error:"), failure.message));
+                if let Some(fix) = &failure.fix {
+                    self.note(&format!("{} {fix}", dress.paint(Paint::Bold, "  fix:")));
+                }
+                for next in &failure.next {
+                    self.note(&format!("{} {}  ({})", dress.paint(Paint::Dim, "  try:"), next.command, next.description));
+                }
+            }
+            Ok(_) | Err(_) => {
+                self.line(&envelope(command, &outcome));
+            }
+        }
+        exit
+    }
+}
+
+/// The number is the ANSI code.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Paint {
+    Bold = 1,
+    Dim = 2,
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+    Blue = 34,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_envelope_has_one_shape() {
+        let limited = Problem::new("limited", "the inbox is full", "wait").retry_after_ms(20);
+        for (outcome, shown) in [
+            (
+                Ok(Answer::new(&json!({"task": "task-1"}), "").next("task show task-1", "see it")),
+                r#"{"ok":true,"command":"c","result":{"task":"task-1"},"next_actions":[{"command":"signaller task show task-1","description":"see it"}]}"#,
+            ),
+            (
+                Err(Failure::usage("no such flag")),
+                r#"{"ok":false,"command":"c","result":null,"error":{"code":"usage","message":"no such flag","retryable":false},"next_actions":[]}"#,
+            ),
+            (
+                Err(Failure::of_problem(429, limited)),
+                r#"{"ok":false,"command":"c","result":null,"error":{"code":"limited","message":"the inbox is full","retryable":true,"retry_after_ms":20},"fix":"wait","next_actions":[]}"#,
+            ),
+            (
+                Err(Failure::new(Exit::WorkFailed, "work_failed", "m").result(&json!([1]))),
+                r#"{"ok":false,"command":"c","result":[1],"error":{"code":"work_failed","message":"m","retryable":false},"next_actions":[]}"#,
+            ),
+        ] {
+            assert_eq!(envelope("c", &outcome), shown);
+        }
+    }
+
+    #[test]
+    fn a_payload_with_line_breaks_stays_on_one_line() {
+        let raw = RawValue::from_string("{\n\"a\":\r\n\"b\\n\"}".into()).unwrap();
+        let answer = Answer { result: raw, text: String::new(), next: Vec::new(), verbatim: false };
+        assert_eq!(envelope("c", &Ok(answer)), r#"{"ok":true,"command":"c","result":{ "a":  "b\n"},"next_actions":[]}"#);
+    }
+
+    #[test]
+    fn each_http_status_has_an_exit_code() {
+        for (status, exit) in [
+            (400, 2),
+            (401, 2),
+            (404, 3),
+            (405, 2),
+            (409, 4),
+            (413, 2),
+            (415, 2),
+            (429, 6),
+            (500, 7),
+            (502, 7),
+            (503, 7),
+        ] {
+            assert_eq!(Exit::of_http_status(status) as i32, exit, "{status}");
+        }
+        for (code, status) in doors::wire::CODES {
+            assert_ne!(Exit::of_http_status(status), Exit::Ok, "{code}");
+        }
+    }
+}

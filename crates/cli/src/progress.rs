@@ -1,0 +1,80 @@
+//! Progress bars, on stderr and only where someone watches.
+
+use crate::client::Client;
+use crate::output::{Exit, Failure, Screen};
+use crate::stream::{News, follow};
+use crate::units::count_of;
+use doors::wire::{BulkStatus, BulkView, StreamQuery};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kernel::ids::BulkId;
+use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// A bar with a known end, or a spinner.
+pub fn bar(screen: &Screen, total: Option<u64>, what: &str) -> ProgressBar {
+    let watched = screen.people && std::io::stderr().is_terminal();
+    let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(total, target).with_message(what.to_owned());
+    let template = match total {
+        Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {eta}",
+        None => "{spinner} {msg} {human_pos}",
+    };
+    bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
+    if watched && total.is_none() {
+        bar.enable_steady_tick(Duration::from_millis(120));
+    }
+    bar
+}
+
+/// Waits until a bulk is closed. `total` is about how many tasks it will touch.
+pub fn follow_bulk(screen: &Screen, client: &Client, bulk: BulkId, total: Option<u64>) -> Result<BulkView, Failure> {
+    const SHOWN_EVERY: Duration = Duration::from_millis(150);
+    const ASKED_EVERY: Duration = Duration::from_secs(2);
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let path = format!("/v1/bulks/{bulk}");
+    let show = bar(screen, total, &bulk.to_string());
+    let (sender, news) = sync_channel(1_024);
+    let query = StreamQuery { record: Some("bulk_advanced,bulk_finished,bulk_cancelled".into()), ..StreamQuery::default() };
+    follow(client.clone(), query, None, move |news| sender.send(news).is_ok());
+    let owner = bulk.to_string();
+    let (mut asked, mut answered) = (Instant::now(), Instant::now());
+    loop {
+        // The stream only says when to look: the bulk itself is the truth, and is asked for now and then in any case.
+        let look = match news.recv_timeout(ASKED_EVERY) {
+            Ok(News::Event(event)) => {
+                let ours = event.record().is_some_and(|record| record.owner == owner);
+                event.is_reset() || (ours && (event.name != "bulk_advanced" || asked.elapsed() >= SHOWN_EVERY))
+            }
+            Ok(News::Opened | News::Lost(_)) | Err(RecvTimeoutError::Timeout) => true,
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(ASKED_EVERY);
+                true
+            }
+        };
+        if !look {
+            continue;
+        }
+        asked = Instant::now();
+        let view: BulkView = match client.get(&path) {
+            Ok(view) => view,
+            // The server may be on its way back; the bulk goes on where it was.
+            Err(failure) if failure.retryable && answered.elapsed() < PATIENCE => continue,
+            Err(failure) => return Err(failure),
+        };
+        answered = Instant::now();
+        show.set_position(view.items);
+        match view.status {
+            BulkStatus::Open => {}
+            BulkStatus::Done => {
+                show.finish_and_clear();
+                return Ok(view);
+            }
+            BulkStatus::Cancelled => {
+                show.finish_and_clear();
+                let message = format!("{bulk} was cancelled after {}", count_of(view.items, "task"));
+                return Err(Failure::new(Exit::WorkFailed, "bulk_cancelled", message).result(&view));
+            }
+        }
+    }
+}

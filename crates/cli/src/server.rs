@@ -1,0 +1,117 @@
+//! A server in this process: store, engine and HTTP door put together, until a signal or a failure ends it. `dev` and
+//! `serve` differ only in where their settings come from and what they say at the start.
+
+use crate::output::{Answer, Exit, Failure, Outcome, Screen};
+use doors::http::{Door, DoorOptions, check_listen, serve};
+use engine::{Engine, EngineOptions, Stopped};
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use store::StoreError;
+use store::sqlite::Sqlite;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    pub token: Option<String>,
+    pub stop_limit: Duration,
+}
+
+/// What a server says once it can be reached.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ready {
+    pub address: String,
+    pub store: String,
+    pub pid: u32,
+}
+
+#[derive(Serialize)]
+struct Ended {
+    ended: &'static str,
+}
+
+/// Runs until it is told to stop. `greet` is called once, when the first request can come in.
+pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Outcome {
+    check_listen(settings.listen, settings.token.as_deref()).map_err(|error| Failure::usage(error.to_string()))?;
+    log_to_stderr();
+    let store = Sqlite::open(&settings.data_dir).map_err(|error| store_failure(&settings, &error))?;
+    let options = EngineOptions { stop_limit: settings.stop_limit, ..EngineOptions::default() };
+    let engine = Engine::open(Box::new(store), options).map_err(|error| store_failure(&settings, &error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Unavailable, "runtime", format!("cannot start threads: {error}")))?;
+    let stopped = runtime.block_on(listen(&settings, engine, screen, greet))?;
+    match stopped {
+        Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; everything that ran had finished.")),
+        Stopped::Limit => {
+            let text = "Stopped at the limit; what still ran keeps its lease and its attempt, and goes on when the server is back.";
+            Ok(Answer::new(&Ended { ended: "limit" }, text))
+        }
+        Stopped::Failed(why) => Err(Failure::new(Exit::Unavailable, "store_failed", format!("the server cannot go on: {why}"))
+            .fix("look at the disk; nothing that was acknowledged is lost. Then start it again")),
+    }
+}
+
+async fn listen(settings: &Settings, engine: Engine, screen: Screen, greet: impl FnOnce(&Ready)) -> Result<Stopped, Failure> {
+    let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
+        let message = format!("cannot listen on {}: {error}", settings.listen);
+        Failure::new(Exit::Unavailable, "address_taken", message)
+            .fix("end the other server, or choose another address with --listen 127.0.0.1:PORT")
+    })?;
+    let address = listener.local_addr().unwrap_or(settings.listen);
+    greet(&Ready { address: format!("http://{address}"), store: engine.describe().to_owned(), pid: std::process::id() });
+    let options = DoorOptions { token: settings.token.clone(), address: Some(address) };
+    let door = Door { engine: engine.clone(), options: Arc::new(options) };
+    // The door stays open while running work reports its results, and closes when the engine has ended.
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(serve(listener, door, async move { _ = end.await }));
+    let stopped = until_stopped(&engine, screen, settings.stop_limit).await;
+    _ = ended.send(());
+    _ = serving.await;
+    Ok(stopped)
+}
+
+async fn until_stopped(engine: &Engine, screen: Screen, limit: Duration) -> Stopped {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return engine.stopped().await;
+    };
+    let mut told = async || tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} };
+    tokio::select! {
+        stopped = engine.stopped() => return stopped,
+        () = told() => {}
+    }
+    if screen.people {
+        screen.note(&format!("Stopping: no new work, and up to {} s for what runs. Once more to stop at once.", limit.as_secs()));
+    }
+    tokio::select! {
+        stopped = engine.stop() => stopped,
+        () = told() => Stopped::Limit,
+    }
+}
+
+fn store_failure(settings: &Settings, error: &StoreError) -> Failure {
+    let failure = |exit, code: &str| Failure::new(exit, code, format!("{}: {error}", settings.data_dir.display()));
+    match error {
+        StoreError::Taken(_) => failure(Exit::Conflict, "data_taken")
+            .fix("end the server that uses it, or choose another folder with --data-dir"),
+        StoreError::Corrupt(_) => failure(Exit::Unavailable, "data_corrupt")
+            .fix("run `signaller verify` to see every row that differs from its history")
+            .next(format!("verify --data-dir {}", settings.data_dir.display()), "name what differs"),
+        StoreError::Newer(_) => failure(Exit::Unavailable, "data_newer").fix("use the newer signaller, or another folder"),
+        StoreError::Failed(_) | StoreError::Slow(_) => {
+            failure(Exit::Unavailable, "store_failed").fix("check that the folder can be written and the disk is not full")
+        }
+    }
+}
+
+fn log_to_stderr() {
+    let level = std::env::var("SIGNALLER_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(tracing::Level::WARN);
+    // A second server in the same process keeps the first one's log.
+    _ = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).try_init();
+}

@@ -1,0 +1,84 @@
+//! Tables and pages for people.
+
+use crate::output::{Paint, Screen};
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+use doors::wire::{BulkStatus, Priority, Status};
+
+/// A table without lines: a header, and a row each.
+pub fn table(screen: &Screen, header: &[&str], rows: impl IntoIterator<Item = Vec<Cell>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    // Where there is no terminal there is no width to fit into.
+    if screen.colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+pub fn status_cell(status: Status) -> Cell {
+    let cell = Cell::new(status);
+    match status {
+        Status::Idle => cell.add_attribute(Attribute::Dim),
+        Status::Queued => cell.fg(Color::Blue),
+        Status::Running => cell.fg(Color::Yellow),
+        Status::Done => cell.fg(Color::Green),
+        Status::Failed => cell.fg(Color::Red),
+        Status::Cancelled => cell.fg(Color::DarkGrey),
+    }
+}
+
+pub fn status_text(screen: &Screen, status: Status) -> String {
+    let paint = match status {
+        Status::Idle | Status::Cancelled => Paint::Dim,
+        Status::Queued => Paint::Blue,
+        Status::Running => Paint::Yellow,
+        Status::Done => Paint::Green,
+        Status::Failed => Paint::Red,
+    };
+    screen.paint(paint, &status.to_string())
+}
+
+pub fn bulk_status_cell(status: BulkStatus) -> Cell {
+    match status {
+        BulkStatus::Open => Cell::new(status).fg(Color::Yellow),
+        BulkStatus::Done => Cell::new(status).fg(Color::Green),
+        BulkStatus::Cancelled => Cell::new(status).fg(Color::DarkGrey),
+    }
+}
+
+/// `high`, or `+90 s` where it has no name.
+pub fn priority_text(priority: Priority) -> String {
+    match priority.0.name() {
+        Some(name) => name.to_owned(),
+        None => format!("{:+} s", priority.0.head_start_s()),
+    }
+}
+
+/// Lines of `name  value`, the names in one column.
+pub fn facts(screen: &Screen, facts: &[(&str, String)]) -> String {
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, value): &(&str, String)| {
+        let name = screen.paint(Paint::Dim, &format!("{name:width$}"));
+        format!("{name}  {}", value.replace('\n', &format!("\n{:width$}  ", "")))
+    };
+    facts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text that fits in a cell.
+pub fn short(text: &str, chars_max: usize) -> String {
+    let line = text.lines().next().unwrap_or("");
+    if line.chars().count() <= chars_max && line.len() == text.trim_end().len() {
+        return line.to_owned();
+    }
+    let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{cut}…")
+}

@@ -1,0 +1,152 @@
+//! A record, told in a line.
+
+use crate::table::priority_text;
+use crate::units::{now, show_age, show_exact_ms};
+use doors::wire::{BulkWorkView, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
+
+/// The kind of record, as its tag says it.
+pub fn kind(record: &RecordBody) -> String {
+    let value = serde_json::to_value(record).ok();
+    value.and_then(|value| value["record"].as_str().map(str::to_owned)).unwrap_or_else(|| "unknown".into())
+}
+
+/// `08:57:00.250Z  task-9m2  task_done  done`
+pub fn line(view: &RecordView, kind: &str) -> String {
+    let at = view.at.to_string();
+    let time = at.get(11..23).unwrap_or(&at);
+    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, sentence(&view.record))
+}
+
+pub fn sentence(record: &RecordBody) -> String {
+    let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    match record {
+        RecordBody::IdsReserved { ids, records } => format!("ids up to {ids} and records up to {records} reserved"),
+        RecordBody::TaskAdded { spec } => added(spec),
+        RecordBody::TaskQueued { by, bulk: Some(bulk), .. } => format!("queued again by {by} with {bulk}"),
+        RecordBody::TaskQueued { by, run_now: true, .. } => format!("queued by {by}, to run now"),
+        RecordBody::TaskQueued { by, .. } => format!("queued by {by}"),
+        RecordBody::TaskRunNow { by } => format!("to run now, says {by}"),
+        RecordBody::TaskUnblocked { blocker } => format!("no longer blocked by {blocker}"),
+        RecordBody::TaskBlockersChanged { blocked_by, deleted } if blocked_by.is_empty() => {
+            format!("no longer blocked by {deleted}, which was deleted")
+        }
+        RecordBody::TaskBlockersChanged { blocked_by, deleted } => {
+            let blockers = blocked_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("{deleted} was deleted; blocked by {blockers}")
+        }
+        RecordBody::TaskReprioritized { priority, by } => format!("priority {} by {by}", priority_text(*priority)),
+        RecordBody::TaskExpedited { bulk } => format!("past rate and schedule with {bulk}"),
+        RecordBody::TaskLeased { worker, attempt, run_now, .. } => {
+            format!("attempt {attempt} by {worker}{}", if *run_now { ", run now" } else { "" })
+        }
+        RecordBody::TaskReleased { cause: ReleasedCause::Worker } => "handed back by its worker, no attempt burnt".into(),
+        RecordBody::TaskReleased { cause: ReleasedCause::Undelivered } => "never reached its worker, no attempt burnt".into(),
+        RecordBody::TaskCancelRequested { by, reason } => format!("cancel asked for by {by}{}", said(reason)),
+        RecordBody::TaskTimedOut {} => "its time budget is spent".into(),
+        RecordBody::TaskRetried { error, retry_at } => {
+            format!("failed with {}{}; again {}", error.code, said(&error.message), show_age(*retry_at, now()))
+        }
+        RecordBody::TaskDone {} => "done".into(),
+        RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
+        RecordBody::TaskCancelled { by, reason, .. } => format!("cancelled by {by}{}", said(reason)),
+        RecordBody::TaskReset { by } => format!("reset to idle by {by}"),
+        RecordBody::TaskDeleted { by } => format!("deleted by {by}"),
+        RecordBody::QueueConfigured { by, .. } => format!("configured by {by}"),
+        RecordBody::QueuePaused { until: Some(until), reason, by } => format!("paused by {by} until {until}{}", said(reason)),
+        RecordBody::QueuePaused { until: None, reason, by } => format!("paused by {by}{}", said(reason)),
+        RecordBody::QueueResumed { expired: true, .. } => "resumed: the pause is over".into(),
+        RecordBody::QueueResumed { by, .. } => format!("resumed by {by}"),
+        RecordBody::QueueBoosted { key, seconds, by } => {
+            let on = key.as_ref().map_or_else(|| "the whole queue".to_owned(), ToString::to_string);
+            format!("boost {} on {on} by {by}", priority_text(*seconds))
+        }
+        RecordBody::PermitTaken { arrival } => format!("a permit taken; counts to {arrival}"),
+        RecordBody::PermitsForgotten {} => "all permits are back".into(),
+        RecordBody::BulkStarted { work, by, .. } => format!("{} started by {by}", bulk_work(work)),
+        RecordBody::BulkAdvanced { items, skipped, resume_at, .. } => {
+            let rest = resume_at.map_or_else(String::new, |at| format!("; goes on {}", show_age(at, now())));
+            format!("{items} more changed, {skipped} skipped{rest}")
+        }
+        RecordBody::BulkFinished { items, skipped } => format!("finished with {items} more changed, {skipped} skipped"),
+        RecordBody::BulkCancelled { by } => format!("cancelled by {by}"),
+        RecordBody::Unknown => "a record this version does not know".into(),
+    }
+}
+
+fn added(spec: &TaskSpecView) -> String {
+    let mut text = format!("{} added to queue {}", spec.kind, spec.queue);
+    if spec.priority.0.head_start_s() != 0 {
+        text.push_str(&format!(", {}", priority_text(spec.priority)));
+    }
+    for (name, value) in &spec.keys {
+        text.push_str(&format!(", {name}={value}"));
+    }
+    if let Some(at) = spec.scheduled_for {
+        text.push_str(&format!(", for {at}"));
+    }
+    if !spec.blocked_by.is_empty() {
+        text.push_str(&format!(", blocked by {}", spec.blocked_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(budget_ms) = spec.budget_ms {
+        text.push_str(&format!(", at most {}", show_exact_ms(budget_ms)));
+    }
+    if spec.idle {
+        text.push_str(", idle");
+    }
+    text
+}
+
+fn bulk_work(work: &BulkWorkView) -> String {
+    match work {
+        BulkWorkView::Clear { queue, .. } => format!("clear of queue {queue}"),
+        BulkWorkView::Drain { queue } => format!("drain of queue {queue}"),
+        BulkWorkView::Reprioritize { queue, filter, priority } => {
+            format!("priority {} for queue {queue}{}", priority_text(*priority), filter_text(filter))
+        }
+        BulkWorkView::Redrive { queue, filter, .. } => format!("redrive of queue {queue}{}", filter_text(filter)),
+        BulkWorkView::Unblock { blocker } => format!("unblocking of those that wait for {blocker}"),
+        BulkWorkView::Unknown => "work this version does not know".into(),
+    }
+}
+
+fn filter_text(filter: &TaskFilter) -> String {
+    let parts = [
+        filter.kind.as_ref().map(|kind| format!("type {kind}")),
+        filter.key.as_ref().map(ToString::to_string),
+        filter.tag.as_ref().map(|tag| format!("tag {tag}")),
+        filter.error_code.as_ref().map(|code| format!("error {code}")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_told_in_a_line() {
+        for (body, told) in [
+            (
+                r#"{"record":"task_added","spec":{"queue":"ci","type":"lint","priority":600,"keys":{"tenant":"acme"},"blocked_by":["task-1"]}}"#,
+                "lint added to queue ci, high, tenant=acme, blocked by task-1",
+            ),
+            (
+                r#"{"record":"task_leased","worker":"w-1","attempt":2,"heartbeat_ms":1,"budget_until":"2026-11-15T08:57:00Z","run_now":false}"#,
+                "attempt 2 by w-1",
+            ),
+            (r#"{"record":"task_failed","error":{"code":"exit_1","message":"boom"}}"#, "failed with exit_1: boom"),
+            (r#"{"record":"queue_paused","reason":"","by":"ana"}"#, "paused by ana"),
+            (
+                r#"{"record":"bulk_started","work":{"work":"redrive","queue":"ci","filter":{"type":"lint","error_code":"e"}},"by":"ana","reason":""}"#,
+                "redrive of queue ci (type lint, error e) started by ana",
+            ),
+            (r#"{"record":"run_started","run":"run-1"}"#, "a record this version does not know"),
+        ] {
+            assert_eq!(sentence(&serde_json::from_str(body).unwrap()), told);
+        }
+        let view = r#"{"seq":"r7","at":"2026-11-15T08:57:00.25Z","owner":"task-9m2","record":{"record":"task_done"}}"#;
+        let view = serde_json::from_str::<RecordView>(view).unwrap();
+        assert_eq!(line(&view, &kind(&view.record)), "08:57:00.250Z  task-9m2      task_done         done");
+    }
+}

@@ -1,0 +1,109 @@
+//! Bodies and parameters in, checked: bounded in size and time, JSON alone, unknown fields refused, and every fault a
+//! problem with a sentence.
+
+use super::answer::No;
+use crate::wire::Problem;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use kernel::ids::{BulkId, TaskId};
+use kernel::names::QueueName;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A peer that sends slower than this does not mean it.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A JSON body; an empty one counts as `{}`.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = No;
+
+    async fn from_request(request: Request, _: &S) -> Result<Body<T>, No> {
+        let json = request.headers().get(CONTENT_TYPE).map(|kind| {
+            let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+            kind.eq_ignore_ascii_case("application/json")
+        });
+        let bytes = read(request).await?;
+        if bytes.is_empty() {
+            return Ok(Body(serde_json::from_slice(b"{}").map_err(Problem::from)?));
+        }
+        if json != Some(true) {
+            let fix = "send it with `content-type: application/json`";
+            return Err(No(Problem::new("unsupported_media_type", "the body is not marked as JSON", fix)));
+        }
+        Ok(Body(serde_json::from_slice(&bytes).map_err(Problem::from)?))
+    }
+}
+
+async fn read(request: Request) -> Result<Bytes, No> {
+    let reading = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX);
+    match tokio::time::timeout(BODY_TIME_MAX, reading).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => {
+            let too_large = std::error::Error::source(&error).is_some_and(|cause| cause.to_string().contains("length limit"));
+            Err(No(if too_large {
+                let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+                Problem::new("too_large", message, "send it in several requests")
+            } else {
+                Problem::invalid(format!("the body could not be read: {error}"))
+            }))
+        }
+        Err(_) => Err(No(Problem::invalid("the body did not arrive within 30 s"))),
+    }
+}
+
+/// Query parameters; unknown ones are refused.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = No;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Params<T>, No> {
+        match Query::<T>::try_from_uri(&parts.uri) {
+            Ok(Query(params)) => Ok(Params(params)),
+            Err(error) => Err(No(Problem::invalid(std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string())))),
+        }
+    }
+}
+
+/// The one name in the path, parsed.
+pub struct Named<T>(pub T);
+
+pub trait PathName: Sized {
+    fn parse_name(text: &str) -> Result<Self, Problem>;
+}
+
+impl PathName for TaskId {
+    fn parse_name(text: &str) -> Result<TaskId, Problem> {
+        let unknown = || Problem::new("task_not_found", format!("`{text}` is not a task's id"), "an id looks like task-9m2; list tasks to find it");
+        TaskId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for BulkId {
+    fn parse_name(text: &str) -> Result<BulkId, Problem> {
+        let unknown = || Problem::new("bulk_not_found", format!("`{text}` is not a bulk's id"), "an id looks like bulk-9m2; list bulks to find it");
+        BulkId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for QueueName {
+    fn parse_name(text: &str) -> Result<QueueName, Problem> {
+        Ok(QueueName::parse(text)?)
+    }
+}
+
+impl<T: PathName, S: Send + Sync> FromRequestParts<S> for Named<T> {
+    type Rejection = No;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named<T>, No> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(|error| Problem::invalid(format!("the path does not decode: {error}")))?;
+        let (_, text) = params.iter().next().ok_or_else(|| Problem::invalid("the path names nothing"))?;
+        Ok(Named(T::parse_name(text)?))
+    }
+}

@@ -1,0 +1,105 @@
+//! The HTTP API. Each handler turns a wire shape into a request, asks the engine, and turns the answer back; OpenAPI
+//! is generated from these very handlers.
+
+mod answer;
+mod body;
+mod bulks;
+mod guard;
+mod queues;
+mod server;
+mod status;
+mod stream;
+mod tasks;
+mod work;
+
+pub use server::{ServeError, check_listen, serve};
+
+use axum::Router;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use engine::Engine;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// What the handlers share.
+#[derive(Clone)]
+pub struct Door {
+    pub engine: Engine,
+    pub options: Arc<DoorOptions>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct DoorOptions {
+    /// Asked of every caller when set.
+    pub token: Option<String>,
+    pub address: Option<SocketAddr>,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Signaller",
+        description = "Takes tasks in, decides what runs next, and makes it run durably. Every answer that is not a \
+                       success has a body `{\"error\": {code, message, fix, retryable}}`; codes are stable.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(crate::wire::ErrorBody, crate::wire::RecordView)),
+    tags(
+        (name = "tasks", description = "One piece of work, from added to finished."),
+        (name = "queues", description = "Discipline: limits, pauses, dead letters."),
+        (name = "bulks", description = "Work over many tasks, a chunk at a time."),
+        (name = "workers", description = "Results, heartbeats and more work in one round trip."),
+        (name = "server", description = "How the server itself is."),
+    )
+)]
+struct Api;
+
+fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
+    OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(tasks::add, tasks::list))
+        .routes(routes!(tasks::add_many))
+        .routes(routes!(tasks::show, tasks::delete))
+        .routes(routes!(tasks::cancel))
+        .routes(routes!(tasks::retry))
+        .routes(routes!(tasks::reset))
+        .routes(routes!(tasks::start))
+        .routes(routes!(tasks::explain))
+        .routes(routes!(tasks::history))
+        .routes(routes!(queues::list))
+        .routes(routes!(queues::show, queues::put))
+        .routes(routes!(queues::pause))
+        .routes(routes!(queues::resume))
+        .routes(routes!(queues::drain))
+        .routes(routes!(queues::clear))
+        .routes(routes!(queues::reprioritize))
+        .routes(routes!(queues::dead))
+        .routes(routes!(queues::redrive))
+        .routes(routes!(bulks::list))
+        .routes(routes!(bulks::show))
+        .routes(routes!(bulks::cancel))
+        .routes(routes!(work::work))
+        .routes(routes!(stream::stream))
+        .routes(routes!(status::status))
+        .routes(routes!(status::health))
+        .routes(routes!(status::ready))
+        .split_for_parts()
+}
+
+/// The API's description, as served at `/openapi.json`.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    routed().1
+}
+
+pub fn router(door: Door) -> Router {
+    let (router, api) = routed();
+    let described: Arc<str> = api.to_json().expect("OpenAPI has a JSON form").into();
+    router
+        .route("/openapi.json", get(move || async move { ([("content-type", "application/json")], described.to_string()) }))
+        .fallback(async || answer::No::from(answer::no_such_path()).into_response())
+        .method_not_allowed_fallback(async || answer::No::from(answer::no_such_method()).into_response())
+        .layer(axum::middleware::from_fn_with_state(door.clone(), guard::guard))
+        .with_state(door)
+}

@@ -1,0 +1,79 @@
+//! How the server is: `/v1/status`, `/health`, `/ready`.
+
+use super::Door;
+use super::answer::{Json, No, unexpected};
+use super::queues::counts;
+use crate::wire::*;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::{Answer, Request, StatusSummary};
+use std::time::Duration;
+
+/// A writer that does not answer within this is not ready.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+
+/// What the server is doing, over all queues.
+#[utoipa::path(get, path = "/v1/status", tag = "server", responses((status = 200, body = ServerStatus)))]
+pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> {
+    let status = ask(&door).await?;
+    let Answer::Queues(queues) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
+    let dead = door.read(|reader| reader.dead_counts()).await?.iter().map(|(_, dead)| dead).sum();
+    let each = queues.iter().map(|summary| counts(summary, 0));
+    let total = each.fold(Counts { dead, ..Counts::default() }, |sum, one| Counts {
+        queued: sum.queued + one.queued,
+        ready: sum.ready + one.ready,
+        scheduled: sum.scheduled + one.scheduled,
+        blocked: sum.blocked + one.blocked,
+        running: sum.running + one.running,
+        overrides: sum.overrides + one.overrides,
+        dead: sum.dead,
+    });
+    let workers = status.workers.iter().map(|worker| WorkerView {
+        worker: worker.worker.clone(),
+        types: worker.types.to_vec(),
+        asked_ms_ago: status.now.ms_since(worker.asked_at),
+        holding: worker.holding as u64,
+    });
+    Ok(Json(ServerStatus {
+        version: env!("CARGO_PKG_VERSION").into(),
+        address: door.options.address.map(|address| address.to_string()),
+        store: door.engine.describe().to_owned(),
+        uptime_ms: status.now.ms_since(status.up_since),
+        stopping: status.stopping,
+        counts: total,
+        workers: workers.collect(),
+        commits: status.commits,
+        records: status.last_record.0,
+    }))
+}
+
+async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
+    match door.ask(Request::Status).await? {
+        Answer::Status(status) => Ok(status),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// The process is alive and its writer has not given up.
+#[utoipa::path(get, path = "/health", tag = "server",
+    responses((status = 200, body = Health), (status = 503, body = Health)))]
+pub async fn health(State(door): State<Door>) -> (StatusCode, Json<Health>) {
+    answer(if door.engine.is_up() { None } else { Some("the writer has stopped".into()) })
+}
+
+/// It takes work: the writer answers, and it is not shutting down.
+#[utoipa::path(get, path = "/ready", tag = "server",
+    responses((status = 200, body = Health), (status = 503, body = Health)))]
+pub async fn ready(State(door): State<Door>) -> (StatusCode, Json<Health>) {
+    answer(match tokio::time::timeout(READY_WITHIN, ask(&door)).await {
+        Ok(Ok(status)) if status.stopping => Some("the server is shutting down".into()),
+        Ok(Ok(_)) => None,
+        Ok(Err(no)) => Some(no.0.message),
+        Err(_) => Some("the writer did not answer within 2 s".into()),
+    })
+}
+
+fn answer(reason: Option<String>) -> (StatusCode, Json<Health>) {
+    let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Health { ok: reason.is_none(), reason }))
+}

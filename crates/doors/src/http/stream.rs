@@ -1,0 +1,154 @@
+//! `GET /v1/stream`: records as server-sent events, live, and from `Last-Event-ID` on when a listener comes back. A
+//! listener that falls behind catches up from the store.
+
+use super::Door;
+use super::answer::No;
+use super::body::Params;
+use crate::wire::*;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use engine::{Heard, Subscription};
+use futures_util::stream::{self, Stream};
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::names::QueueName;
+use kernel::record::{Entry, Owner, Record};
+use kernel::task::Task;
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// Records read at a time while catching up.
+const PAGE: usize = 1_000;
+/// Tasks whose queue a listener remembers.
+const QUEUES_REMEMBERED: usize = 100_000;
+
+/// Follow the records. Each event's id is its cursor, its name the kind of record, its data the record.
+#[utoipa::path(get, path = "/v1/stream", tag = "server",
+    params(StreamQuery, ("last-event-id" = Option<String>, Header, description = "go on after this cursor")),
+    responses((status = 200, body = String, content_type = "text/event-stream"), (status = "4XX", body = ErrorBody)))]
+pub async fn stream(
+    State(door): State<Door>,
+    headers: HeaderMap,
+    Params(query): Params<StreamQuery>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, No> {
+    let filter = query.filter()?;
+    // Subscribed before anything is read, so that nothing falls between the two.
+    let subscription = door.engine.subscribe();
+    let mut tail = Tail {
+        subscription,
+        filter,
+        after: RecordSeq::NONE,
+        behind: false,
+        events: VecDeque::from([Event::default().comment("subscribed")]),
+        queues: HashMap::new(),
+        door: door.clone(),
+    };
+    if let Some(cursor) = headers.get("last-event-id") {
+        let text = cursor.to_str().unwrap_or_default();
+        let cursor = Cursor::parse(text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a cursor of this stream")))?;
+        let last = door.read(|reader| reader.last_record()).await?;
+        if cursor.0 > last {
+            // A cursor of another store, or of one that was put back: what it has seen cannot be told.
+            tail.events.push_back(Event::default().event(STREAM_RESET).id(Cursor(last).to_string()).data("{}"));
+            tail.after = last;
+        } else {
+            tail.after = cursor.0;
+            tail.behind = true;
+        }
+    }
+    let events = stream::unfold(tail, |mut tail| async move {
+        let event = tail.next().await?;
+        Some((Ok(event), tail))
+    });
+    let every = Duration::from_millis(STREAM_COMMENT_EVERY_MS);
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(every)))
+}
+
+struct Tail {
+    door: Door,
+    subscription: Subscription,
+    filter: StreamFilter,
+    after: RecordSeq,
+    behind: bool,
+    events: VecDeque<Event>,
+    queues: HashMap<TaskId, Option<QueueName>>,
+}
+
+impl Tail {
+    /// `None` ends the stream: the engine has stopped, or the store cannot be read.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            if self.behind {
+                let after = self.after;
+                let entries = self.door.read(move |reader| reader.records(after, PAGE)).await.ok()?;
+                self.behind = !entries.is_empty();
+                self.take(&entries).await?;
+                continue;
+            }
+            match self.subscription.next().await {
+                Heard::Records(entries) => self.take(&entries).await?,
+                Heard::Missed => self.behind = true,
+                Heard::Ended => return None,
+            }
+        }
+    }
+
+    async fn take(&mut self, entries: &[Entry]) -> Option<()> {
+        let fresh: Vec<&Entry> = entries.iter().filter(|entry| entry.seq > self.after).collect();
+        if let Some(last) = fresh.last() {
+            self.after = last.seq;
+        }
+        if !self.filter.queues.is_empty() {
+            self.learn_queues(&fresh).await?;
+        }
+        for entry in fresh {
+            if self.wanted(entry) {
+                let view = serde_json::to_string(&RecordView::from(entry)).ok()?;
+                let event = Event::default().id(Cursor(entry.seq).to_string()).event(entry.record.kind()).data(view);
+                self.events.push_back(event);
+            }
+        }
+        Some(())
+    }
+
+    fn wanted(&self, entry: &Entry) -> bool {
+        let kind = self.filter.kinds.is_empty() || self.filter.kinds.contains(&entry.record.kind());
+        let task = self.filter.tasks.is_empty() || matches!(&entry.owner, Owner::Task(id) if self.filter.tasks.contains(id));
+        let queue = || match &entry.owner {
+            Owner::Task(id) => self.queues.get(id).cloned().flatten(),
+            Owner::Queue(queue) => Some(queue.clone()),
+            Owner::Key(key) => Some(key.queue.clone()),
+            Owner::Bulk(_) | Owner::Shard => None,
+        };
+        kind && task && (self.filter.queues.is_empty() || queue().is_some_and(|queue| self.filter.queues.contains(&queue)))
+    }
+
+    /// A task's records do not repeat its queue: it is learnt from the first, or from its row.
+    async fn learn_queues(&mut self, entries: &[&Entry]) -> Option<()> {
+        if self.queues.len() > QUEUES_REMEMBERED {
+            self.queues.clear();
+        }
+        let mut unknown = Vec::new();
+        for entry in entries {
+            let Owner::Task(id) = entry.owner else { continue };
+            if let Record::TaskAdded { spec } = &entry.record {
+                self.queues.insert(id, Some(spec.queue.clone()));
+            } else if !self.queues.contains_key(&id) {
+                unknown.push(id);
+            }
+        }
+        if unknown.is_empty() {
+            return Some(());
+        }
+        let found = self.door.read(move |reader| {
+            let queue_of = |row: kernel::row::Row| Task::from_row(&row.values).ok().map(|task| task.card().route().queue().clone());
+            unknown.into_iter().map(|id| Ok((id, reader.task(id)?.and_then(queue_of)))).collect::<Result<Vec<_>, _>>()
+        });
+        self.queues.extend(found.await.ok()?);
+        Some(())
+    }
+}

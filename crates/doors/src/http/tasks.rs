@@ -1,0 +1,192 @@
+//! `/v1/tasks`.
+
+use super::Door;
+use super::answer::{Json, No, unexpected};
+use super::body::{Body, Named, Params};
+use crate::wire::{self, *};
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::{Answer, Request};
+use kernel::command::{Command, Reply};
+use kernel::ids::TaskId;
+use kernel::names::reason;
+use kernel::record::Payload;
+use kernel::rejection::Rejection;
+use kernel::row::Row;
+use kernel::task::Task;
+use serde_json::value::RawValue;
+use store::{Reader, StoreError};
+
+/// Records of one task shown at once.
+const HISTORY_MAX: usize = 1_000;
+
+/// Add a task.
+#[utoipa::path(post, path = "/v1/tasks", tag = "tasks", request_body = TaskAdd,
+    responses((status = 201, body = TaskAdded), (status = 200, body = TaskAdded, description = "the idempotency key was used before"),
+        (status = "4XX", body = ErrorBody)))]
+pub async fn add(State(door): State<Door>, Body(task): Body<TaskAdd>) -> Result<(StatusCode, Json<TaskAdded>), No> {
+    let added = add_tasks(&door, vec![task.into_new_task()?]).await?;
+    let added = added.into_iter().next().expect("one task was added");
+    let status = if added.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, Json(added)))
+}
+
+/// Add many tasks, all of them or none.
+#[utoipa::path(post, path = "/v1/tasks/batch", tag = "tasks", request_body = TasksAdd,
+    responses((status = 201, body = TasksAdded), (status = "4XX", body = ErrorBody)))]
+pub async fn add_many(State(door): State<Door>, Body(tasks): Body<TasksAdd>) -> Result<(StatusCode, Json<TasksAdded>), No> {
+    let tasks = add_tasks(&door, tasks.into_new_tasks()?).await?;
+    Ok((StatusCode::CREATED, Json(TasksAdded { tasks })))
+}
+
+async fn add_tasks(door: &Door, tasks: Vec<kernel::command::NewTask>) -> Result<Vec<TaskAdded>, No> {
+    match door.command(Command::Add { tasks }).await? {
+        Reply::Added(added) => Ok(added.iter().map(TaskAdded::from).collect()),
+        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+    }
+}
+
+/// List tasks, newest first.
+#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
+    responses((status = 200, body = TaskList), (status = "4XX", body = ErrorBody)))]
+pub async fn list(State(door): State<Door>, Params(query): Params<TaskQuery>) -> Result<Json<TaskList>, No> {
+    page(&door, query).await.map(Json)
+}
+
+/// One page of tasks that fit.
+pub async fn page(door: &Door, query: TaskQuery) -> Result<TaskList, No> {
+    let limit = page_limit(query.limit)?;
+    let before = match &query.cursor {
+        None => None,
+        Some(cursor) => Some(TaskId::parse(cursor).ok_or_else(|| Problem::invalid(format!("`{cursor}` is not a cursor of this list")))?),
+    };
+    let filter = wire::TaskFilter { kind: query.kind, key: query.key, tag: query.tag, error_code: query.error_code };
+    let status = query.status.map(Into::into);
+    // One more than shown tells whether there is a next page.
+    let asked = store::TaskQuery { queue: query.queue, status, filter: filter.into(), tag: None, before, limit: limit + 1 };
+    let rows = door.read(move |reader| reader.tasks(&asked)).await?;
+    let more = rows.len() > limit;
+    let tasks = rows.iter().take(limit).map(view).collect::<Result<Vec<_>, No>>()?;
+    let next = tasks.last().filter(|_| more).map(|task| task.task.to_string());
+    Ok(TaskList { tasks, next })
+}
+
+fn view(row: &Row) -> Result<TaskView, No> {
+    Ok(TaskView::from(&Task::from_row(&row.values)?))
+}
+
+/// Show a task with its input and output.
+#[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path)),
+    responses((status = 200, body = TaskView), (status = "4XX", body = ErrorBody)))]
+pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<Json<TaskView>, No> {
+    let found = door.read(move |reader| with_payloads(reader, id)).await?;
+    let (task, payloads) = found.ok_or(Rejection::TaskNotFound { task: id })?;
+    let mut payloads = payloads.into_iter().map(|payload| payload.and_then(raw));
+    let mut view = TaskView::from(&task);
+    view.input = payloads.next().flatten();
+    view.output = payloads.next().flatten();
+    Ok(Json(view))
+}
+
+fn with_payloads(reader: &mut dyn Reader, id: TaskId) -> Result<Option<(Task, Vec<Option<Payload>>)>, StoreError> {
+    let Some(row) = reader.task(id)? else { return Ok(None) };
+    let task = Task::from_row(&row.values)?;
+    let mut wanted = vec![task.card().input()];
+    if let Task::Done(done) = &task {
+        wanted.push(done.output());
+    }
+    let payloads = reader.payloads(&wanted)?;
+    Ok(Some((task, payloads)))
+}
+
+pub fn raw(payload: Payload) -> Option<Box<RawValue>> {
+    RawValue::from_string(payload.text().to_owned()).ok()
+}
+
+/// Delete a task that does not run; those it blocked inherit its blockers.
+#[utoipa::path(delete, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path), TaskDelete),
+    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+pub async fn delete(
+    State(door): State<Door>,
+    Named(task): Named<TaskId>,
+    Params(params): Params<TaskDelete>,
+) -> Result<Json<TaskStatus>, No> {
+    changed(&door, Command::Delete { task, by: signed_by(params.by) }).await
+}
+
+async fn changed(door: &Door, command: Command) -> Result<Json<TaskStatus>, No> {
+    match door.command(command).await? {
+        Reply::Task { task, status } => Ok(Json(TaskStatus { task, status: status.into() })),
+        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+    }
+}
+
+/// Cancel a task that waits or runs.
+#[utoipa::path(post, path = "/v1/tasks/{task}/cancel", tag = "tasks", params(("task" = String, Path)), request_body = TaskCancel,
+    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+pub async fn cancel(
+    State(door): State<Door>,
+    Named(task): Named<TaskId>,
+    Body(body): Body<TaskCancel>,
+) -> Result<Json<TaskStatus>, No> {
+    let why = reason(&body.reason.unwrap_or_default());
+    changed(&door, Command::Cancel { task, by: signed_by(body.by), reason: why }).await
+}
+
+/// Put a task into its queue (again), attempts starting over.
+#[utoipa::path(post, path = "/v1/tasks/{task}/retry", tag = "tasks", params(("task" = String, Path)), request_body = Signed,
+    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+pub async fn retry(
+    State(door): State<Door>,
+    Named(task): Named<TaskId>,
+    Body(body): Body<Signed>,
+) -> Result<Json<TaskStatus>, No> {
+    changed(&door, Command::Retry { task, by: signed_by(body.by) }).await
+}
+
+/// Take a task out of its queue, or make a finished one idle.
+#[utoipa::path(post, path = "/v1/tasks/{task}/reset", tag = "tasks", params(("task" = String, Path)), request_body = Signed,
+    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+pub async fn reset(
+    State(door): State<Door>,
+    Named(task): Named<TaskId>,
+    Body(body): Body<Signed>,
+) -> Result<Json<TaskStatus>, No> {
+    changed(&door, Command::Reset { task, by: signed_by(body.by) }).await
+}
+
+/// Run a task now, past the limits, through an override slot.
+#[utoipa::path(post, path = "/v1/tasks/{task}/start", tag = "tasks", params(("task" = String, Path)), request_body = TaskStart,
+    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+pub async fn start(
+    State(door): State<Door>,
+    Named(task): Named<TaskId>,
+    Body(body): Body<TaskStart>,
+) -> Result<Json<TaskStatus>, No> {
+    changed(&door, Command::Start { task, force: body.force, worker: None, by: signed_by(body.by) }).await
+}
+
+/// Why a task is not running, or what it waits for.
+#[utoipa::path(get, path = "/v1/tasks/{task}/explain", tag = "tasks", params(("task" = String, Path)),
+    responses((status = 200, body = Explanation), (status = "4XX", body = ErrorBody)))]
+pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Result<Json<Explanation>, No> {
+    match door.ask(Request::Explain { task }).await? {
+        Answer::Explained(explained) => Ok(Json(Explanation::from(&*explained?))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Everything that ever happened to a task, oldest first.
+#[utoipa::path(get, path = "/v1/tasks/{task}/history", tag = "tasks", params(("task" = String, Path)),
+    responses((status = 200, body = History), (status = "4XX", body = ErrorBody)))]
+pub async fn history(State(door): State<Door>, Named(task): Named<TaskId>) -> Result<Json<History>, No> {
+    let records = door
+        .read(move |reader| {
+            let Some(row) = reader.task(task)? else { return Ok(None) };
+            let last = Task::from_row(&row.values)?.card().last();
+            reader.history(last, HISTORY_MAX).map(Some)
+        })
+        .await?
+        .ok_or(Rejection::TaskNotFound { task })?;
+    Ok(Json(History { records: records.iter().rev().map(RecordView::from).collect() }))
+}

@@ -1,0 +1,182 @@
+//! What the outside is told: nothing that is not durable, and nothing that is not so.
+
+use super::{Check, Scene, ensure};
+use crate::ledger::same;
+use engine::{Answer, Held, Request, Ticket, Work, Worked};
+use kernel::command::{Added, Command, Reply};
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::record::{Entry, Owner, Record};
+use kernel::rejection::Rejection;
+use kernel::task::Status;
+
+/// Whatever says yes has its record on the disk.
+pub fn durable(scene: &Scene<'_>) -> Check {
+    let turn = scene.turn;
+    if turn.reloaded {
+        let quiet = turn.answers.iter().find(|(_, answer)| !matches!(answer, Answer::UnknownOutcome));
+        ensure(quiet.is_none(), || format!("the commit failed, and {quiet:?} was answered"))?;
+        return ensure(turn.told.is_empty(), || "records of a failed commit were told".into());
+    }
+    ensure(turn.told == turn.entries, || format!("{} records were told, {} are durable", turn.told.len(), turn.entries.len()))?;
+    for (ticket, answer) in &turn.answers {
+        match answer {
+            Answer::Reply(Ok(reply)) => reply_durable(scene, *ticket, reply)?,
+            Answer::Worked(worked) => {
+                for delivery in &worked.deliveries {
+                    let (task, fence) = (delivery.grant.task, delivery.grant.fence.0);
+                    let leased = |entry: &&Entry| entry.seq == fence && matches!(entry.record, Record::TaskLeased { .. });
+                    let found = turn.entries.iter().find(leased).is_some_and(|entry| entry.owner == Owner::Task(task));
+                    ensure(found, || format!("{task} was delivered with fence {}, which is not durable", fence.0))?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
+    let turn = scene.turn;
+    let request = turn.request(ticket);
+    match (reply, request) {
+        (Reply::Added(added), Some(Request::Command(Command::Add { tasks }))) => {
+            ensure(added.len() == tasks.len(), || format!("{} of {} adds were answered", added.len(), tasks.len()))?;
+            for (Added { task, duplicate }, new) in added.iter().zip(tasks) {
+                let record = turn.entries.iter().find(|entry| {
+                    entry.owner == Owner::Task(*task) && matches!(entry.record, Record::TaskAdded { .. })
+                });
+                if *duplicate {
+                    let key = scene.model.task(*task).map(|task| (&task.queue, task.idempotency_key.as_ref()));
+                    let fits = key.is_none_or(|key| key == (&new.spec.queue, new.spec.idempotency_key.as_ref()));
+                    let known = scene.model.task(*task).is_some() || turn.statuses.contains_key(task);
+                    ensure(known && fits, || format!("{task} is told to be a duplicate of {key:?}"))?;
+                } else {
+                    let input = record.and_then(|entry| entry.payload.as_ref());
+                    ensure(input == Some(&new.input), || format!("{task} was acknowledged and is durable as {input:?}"))?;
+                }
+            }
+            Ok(())
+        }
+        (Reply::Task { task, .. }, Some(Request::Command(Command::Delete { .. }))) => {
+            let gone = turn.statuses.get(task).is_some_and(|was| was.contains(&None));
+            ensure(gone, || format!("{task} was told to be deleted"))
+        }
+        (Reply::Task { task, status }, _) => ensure(was(scene, *task, Some(*status)), || format!("{task} was told to be {status}")),
+        (Reply::Bulk(bulk), _) => ensure(scene.model.bulks.contains_key(bulk), || format!("{bulk} was told to be started")),
+        (Reply::Done, Some(Request::Command(command))) => {
+            let queue = match command {
+                Command::ConfigureQueue { queue, .. } | Command::PauseQueue { queue, .. } => queue,
+                _ => return Ok(()),
+            };
+            let row = scene.model.queues.contains_key(queue);
+            ensure(row, || format!("{queue} was told to be changed and has no row"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// It had this status at some point of the tick; `None`: it was not there.
+fn was(scene: &Scene<'_>, task: TaskId, status: Option<Status>) -> bool {
+    match scene.turn.statuses.get(&task) {
+        Some(was) => was.contains(&status),
+        None => scene.model.task(task).map(|task| task.status) == status,
+    }
+}
+
+/// The fence was the task's own for all of the tick.
+fn held_throughout(scene: &Scene<'_>, task: TaskId, fence: RecordSeq) -> bool {
+    let lease = scene.model.task(task).and_then(|task| task.lease.as_ref());
+    let begun = scene.turn.entries.iter().any(|entry| entry.seq == fence);
+    lease.is_some_and(|lease| lease.fence == fence) && !begun
+}
+
+pub fn true_(scene: &Scene<'_>) -> Check {
+    for (ticket, answer) in &scene.turn.answers {
+        let request = scene.turn.request(*ticket);
+        match (answer, request) {
+            (Answer::Reply(Err(rejection)), _) => rejected(scene, rejection)?,
+            (Answer::Worked(worked), Some(Request::Work(work))) => worked_true(scene, work, worked)?,
+            (Answer::Worked(worked), None) => {
+                ensure(worked.results.is_empty(), || format!("poll {ticket:?} waited with results {worked:?}"))?;
+                delivered(scene, worked)?;
+            }
+            (Answer::Explained(Err(rejection)), _) => rejected(scene, rejection)?,
+            (Answer::Stopping, _) => ensure(scene.presence.stopping, || "stopping was told, but it goes on".into())?,
+            _ => {}
+        }
+    }
+    let drained = scene.presence.stopping && scene.model.running.is_empty();
+    ensure(scene.turn.reloaded || scene.turn.crashed || scene.turn.drained == drained, || {
+        format!("drained is {}, with {} running", scene.turn.drained, scene.model.running.len())
+    })
+}
+
+fn rejected(scene: &Scene<'_>, rejection: &Rejection) -> Check {
+    let holds = match rejection {
+        Rejection::TaskNotFound { task } => was(scene, *task, None),
+        Rejection::BlockerNotFound { blocker } => was(scene, *blocker, None),
+        Rejection::WrongState { task, status, .. } => was(scene, *task, Some(*status)),
+        Rejection::BulkClosed { bulk } => scene.model.bulks.get(bulk).is_some_and(|bulk| !bulk.open),
+        Rejection::BulkNotFound { bulk } => scene.model.bulks.get(bulk).is_none_or(|bulk| !bulk.open),
+        Rejection::Blocked { task, .. } => was(scene, *task, Some(Status::Queued)) || was(scene, *task, Some(Status::Idle)),
+        _ => true,
+    };
+    ensure(holds, || format!("`{rejection}` was told and is not so"))
+}
+
+fn worked_true(scene: &Scene<'_>, work: &Work, worked: &Worked) -> Check {
+    let turn = scene.turn;
+    ensure(worked.results.len() == work.results.len(), || format!("{work:?} was answered with {worked:?}"))?;
+    for (report, (task, result)) in work.results.iter().zip(&worked.results) {
+        let fence = report.fence.0;
+        ensure(report.task == *task, || format!("{task} was answered for {}", report.task))?;
+        let counted = scene.ledger.outcomes.get(&(*task, fence));
+        match result {
+            Ok(false) => {
+                ensure(turn.ended.contains(&(*task, fence)), || format!("a result of {task} counted under fence {}", fence.0))?;
+            }
+            Ok(true) => {
+                let again = counted.is_some_and(|outcome| same(outcome, &report.outcome));
+                ensure(again, || format!("{:?} of {task} was taken for {counted:?} sent again", report.outcome))?;
+            }
+            Err(Rejection::LeaseLost { .. }) => {
+                ensure(!held_throughout(scene, *task, fence), || format!("{task} was told lost under its own fence"))?;
+                let newest = scene.ledger.settled.get(task) == Some(&fence) && !turn.ended.iter().any(|(id, _)| id == task);
+                let again = counted.is_some_and(|outcome| same(outcome, &report.outcome));
+                ensure(!newest || !again || turn.statuses.contains_key(task), || {
+                    format!("{:?} of {task} had counted and was refused when sent again", report.outcome)
+                })?;
+            }
+            Err(rejection) => rejected(scene, rejection)?,
+        }
+    }
+    for (holding, held) in work.holding.iter().zip(&worked.holding) {
+        heard(scene, holding.fence.0, held)?;
+    }
+    delivered(scene, worked)
+}
+
+fn heard(scene: &Scene<'_>, fence: RecordSeq, held: &Held) -> Check {
+    let ended = scene.turn.ended.contains(&(held.task, fence));
+    let current = scene.model.task(held.task).and_then(|task| task.lease.as_ref()).filter(|lease| lease.fence == fence);
+    match (held.held, current) {
+        (true, None) => ensure(ended, || format!("{} is told to be held under fence {}", held.task, fence.0)),
+        (false, Some(_)) => ensure(!held_throughout(scene, held.task, fence), || format!("{} is told to be lost", held.task)),
+        _ => Ok(()),
+    }
+}
+
+fn delivered(scene: &Scene<'_>, worked: &Worked) -> Check {
+    for delivery in &worked.deliveries {
+        let grant = &delivery.grant;
+        let before = scene.ledger.fences.get(&grant.task).copied().unwrap_or(RecordSeq::NONE);
+        ensure(grant.fence.0 > before, || format!("{} was delivered with fence {} after {}", grant.task, grant.fence.0.0, before.0))?;
+        let task = scene.model.task(grant.task);
+        let fits = task.is_none_or(|task| task.queue == grant.queue && task.kind == grant.kind && task.input == grant.input);
+        ensure(fits, || format!("{grant:?} is not {task:?}"))?;
+        if let (Some(told), Some(input)) = (&delivery.input, scene.ledger.added.get(&grant.task)) {
+            ensure(told == input, || format!("{} was delivered with {told:?} instead of {input:?}", grant.task))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Nothing happens by itself: every move has a request in this very tick, or an instant that has come.
+
+use super::{Check, Scene, ensure};
+use crate::model::{LeaseModel, TaskModel};
+use engine::Request;
+use kernel::bulk::BulkWork;
+use kernel::command::{Command, Outcome};
+use kernel::ids::TaskId;
+use kernel::lease::Ending;
+use kernel::record::{CancelCause, Entry, Owner, Record, ReleaseCause};
+
+/// A lease ends by its holder's word, or because it fell silent, or because it never arrived.
+pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
+    let Owner::Task(id) = entry.owner else { return Ok(()) };
+    let Some(task) = scene.model.task(id) else { return Ok(()) };
+    let Some(lease) = &task.lease else { return Ok(()) };
+    let turn = scene.turn;
+    let mut reports = turn.reports(id, lease.fence);
+    let holds = match &entry.record {
+        Record::TaskDone { .. } => reports.any(|report| {
+            matches!(&report.outcome, Outcome::Done { output } if Some(output) == entry.payload.as_ref()) && lease.ending.is_none()
+        }),
+        Record::TaskFailed { failure, .. } | Record::TaskRetried { failure, .. } => match failure.code.as_str() {
+            "worker_lost" => lease.ending.is_none() && silent(scene, task, lease),
+            "timed_out" => lease.ending == Some(Ending::TimedOut) && (reports.next().is_some() || silent(scene, task, lease)),
+            _ => reports.any(|report| {
+                matches!(&report.outcome, Outcome::Failed { failure: told, .. } if told == failure) && lease.ending.is_none()
+            }),
+        },
+        Record::TaskReleased { cause: ReleaseCause::Worker } => {
+            reports.any(|report| report.outcome == Outcome::Released) && lease.ending.is_none()
+        }
+        Record::TaskReleased { cause: ReleaseCause::Undelivered } => undelivered(scene, task, lease),
+        Record::TaskCancelled { .. } => {
+            let asked = matches!(lease.ending, Some(Ending::Cancel { .. }));
+            asked && (reports.next().is_some() || silent(scene, task, lease) || undelivered(scene, task, lease))
+        }
+        Record::TaskTimedOut {} => lease.budget_until <= entry.at && lease.ending.is_none(),
+        _ => true,
+    };
+    ensure(holds, || {
+        let watch = scene.presence.watches.get(&id);
+        format!("{} of {id} under fence {} has no cause; watched as {watch:?}", entry.record.kind(), lease.fence.0)
+    })
+}
+
+/// Its deadline has come and the inbox was empty, or its worker came without what it had named before.
+fn silent(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
+    let Some(watch) = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence) else { return false };
+    let beaten = scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
+    let late = scene.turn.idle && watch.deadline <= scene.turn.now && !beaten;
+    late || ((watch.named || beaten) && forgotten(scene, task, lease))
+}
+
+/// Its grant could not be handed over, or its worker came without ever having named it.
+fn undelivered(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
+    let told = scene.turn.requests.iter().any(|(_, request)| match request {
+        Request::Undelivered { grants } => grants.iter().any(|(id, fence)| *id == task.id && fence.0 == lease.fence),
+        _ => false,
+    });
+    let named = scene.presence.watches.get(&task.id).is_some_and(|watch| watch.fence == lease.fence && watch.named);
+    told || (!named && forgotten(scene, task, lease))
+}
+
+fn forgotten(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
+    let names = |work: &engine::Work| {
+        let results = work.results.iter().map(|report| report.task);
+        results.chain(work.holding.iter().map(|held| held.task)).any(|id| id == task.id)
+    };
+    scene.turn.works().any(|work| work.worker == lease.worker && !names(work))
+}
+
+/// Everything else that clients decide was asked for by one.
+pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
+    let turn = scene.turn;
+    let command = |fits: &dyn Fn(&Command) -> bool| turn.commands().any(fits);
+    let on_task = |id: TaskId| {
+        command(&|command| match (&entry.record, command) {
+            (Record::TaskQueued { .. }, Command::Retry { task, .. } | Command::Start { task, .. }) => *task == id,
+            (Record::TaskQueued { .. }, Command::RedriveTasks { tasks, .. }) => tasks.contains(&id),
+            (Record::TaskRunNow { .. }, Command::Start { task, .. }) => *task == id,
+            (Record::TaskReprioritized { .. }, Command::Reprioritize { tasks, .. }) => tasks.contains(&id),
+            (Record::TaskCancelled { .. } | Record::TaskCancelRequested { .. }, Command::Cancel { task, .. }) => *task == id,
+            (Record::TaskReset { .. }, Command::Reset { task, .. }) => *task == id,
+            (Record::TaskDeleted { .. }, Command::Delete { task, .. }) => *task == id,
+            _ => false,
+        })
+    };
+    let bulk = |fits: &dyn Fn(&BulkWork) -> bool| scene.model.bulks.values().any(|bulk| bulk.open && fits(&bulk.work));
+    let holds = match (&entry.owner, &entry.record) {
+        (Owner::Task(id), Record::TaskQueued { bulk: by, .. }) => match by {
+            Some(by) => scene.model.bulks.get(by).is_some_and(|bulk| bulk.open),
+            None => on_task(*id),
+        },
+        (Owner::Task(_), Record::TaskExpedited { bulk }) => scene.model.bulks.get(bulk).is_some_and(|bulk| bulk.open),
+        (Owner::Task(id), Record::TaskReprioritized { .. }) => {
+            on_task(*id) || bulk(&|work| matches!(work, BulkWork::Reprioritize { .. }))
+        }
+        (Owner::Task(id), Record::TaskCancelled { cause, .. }) => {
+            let running = scene.model.task(*id).is_some_and(|task| task.lease.is_some());
+            let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
+            running || cleared || on_task(*id)
+        }
+        (
+            Owner::Task(id),
+            Record::TaskRunNow { .. } | Record::TaskCancelRequested { .. } | Record::TaskReset { .. } | Record::TaskDeleted { .. },
+        ) => on_task(*id),
+        (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
+            scene.model.queues.get(name).and_then(|queue| queue.pause.flatten()).is_some_and(|until| until <= turn.now)
+        }
+        (Owner::Queue(name), _) => command(&|command| match command {
+            Command::ConfigureQueue { queue, .. }
+            | Command::PauseQueue { queue, .. }
+            | Command::ResumeQueue { queue, .. }
+            | Command::BoostQueue { queue, .. } => queue == name,
+            _ => false,
+        }),
+        (Owner::Bulk(_), Record::BulkStarted { work, .. }) => {
+            matches!(**work, BulkWork::Unblock { .. }) || command(&|command| matches!(command, Command::StartBulk { .. }))
+        }
+        (Owner::Bulk(id), Record::BulkCancelled { .. }) => {
+            command(&|command| matches!(command, Command::CancelBulk { bulk, .. } if bulk == id))
+        }
+        _ => true,
+    };
+    ensure(holds, || format!("{} of {} was not asked for", entry.record.kind(), entry.owner))
+}

@@ -1,0 +1,151 @@
+//! Fold ≡ live: the rows on the disk, the engine's memory and the model say the same of everyone, and a state rebuilt
+//! from the rows goes on exactly as the one that wrote them.
+
+use super::{Check, Scene, ensure, order};
+use kernel::command::{Command, Reply};
+use kernel::names::{TypeName, WorkerName};
+use kernel::record::Owner;
+use kernel::row::{BULKS, KEYS, QUEUES, Row, SHARDS, TASKS, Table, Value};
+use kernel::state::State;
+use kernel::step::Step;
+use kernel::task::{Status, Task};
+use std::collections::BTreeSet;
+
+fn place(owner: &Owner) -> (&'static Table, Vec<Value>) {
+    match owner {
+        Owner::Shard => (&SHARDS, vec![Value::Int(0)]),
+        Owner::Task(id) => (&TASKS, vec![Value::Int(id.number())]),
+        Owner::Queue(name) => (&QUEUES, vec![name.shared().into()]),
+        Owner::Key(key) => {
+            let (name, value) = match &key.key {
+                None => ("".into(), "".into()),
+                Some((name, value)) => (name.shared().into(), value.shared().into()),
+            };
+            (&KEYS, vec![key.queue.shared().into(), name, value])
+        }
+        Owner::Bulk(id) => (&BULKS, vec![Value::Int(id.number())]),
+    }
+}
+
+/// Whoever was touched, or everyone when thorough.
+fn owners(scene: &Scene<'_>) -> BTreeSet<Owner> {
+    let mut owners: BTreeSet<Owner> = scene.turn.entries.iter().map(|entry| entry.owner.clone()).collect();
+    if scene.thorough {
+        owners.extend(scene.model.tasks.keys().copied().map(Owner::Task));
+        owners.extend(scene.model.queues.keys().cloned().map(Owner::Queue));
+        owners.extend(scene.model.arrivals.keys().cloned().map(Owner::Key));
+        owners.extend(scene.model.bulks.keys().copied().map(Owner::Bulk));
+    }
+    owners
+}
+
+pub fn rows(scene: &Scene<'_>) -> Check {
+    for owner in owners(scene) {
+        let (table, key) = place(&owner);
+        let stored = scene.disk.read(|durable| durable.row(table, &key).map(<[Value]>::to_vec));
+        let last = scene.model.last_of(&owner);
+        let newest = stored.as_ref().map(|values| values[table.columns.iter().position(|(name, _)| *name == "last").expect("a column")].clone());
+        let expected = (last.0 > 0).then(|| Value::from(last));
+        ensure(newest == expected, || format!("the row of {owner} is of record {newest:?} instead of {expected:?}"))?;
+        if let (Owner::Task(id), Some(values)) = (&owner, &stored) {
+            let task = Task::from_row(values).map_err(|bad| format!("the row of {owner}: {bad}"))?;
+            let difference = scene.model.task(*id).and_then(|model| model.differs(&task));
+            ensure(difference.is_none(), || difference.expect("there is one"))?;
+        }
+        if let (Some(core), Some(values)) = (scene.core, stored) {
+            let cold = scene.model.task_of(&owner).is_some_and(|task| task.status.is_finished())
+                || matches!(&owner, Owner::Bulk(id) if !scene.model.bulks[id].open);
+            match core.state().row(&owner) {
+                Ok(live) => ensure(live.values == values, || format!("{owner} is {:?} in memory, {values:?} on disk", live.values))?,
+                Err(_) => ensure(cold, || format!("{owner} is not in memory"))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Loads the rows as a restart would.
+pub fn load(scene: &Scene<'_>) -> Result<State, String> {
+    let mut state = State::new(0);
+    scene.disk.read(|durable| -> Check {
+        for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS] {
+            for values in durable.rows(table) {
+                let live = if table == &TASKS {
+                    Task::from_row(values).map_err(|bad| bad.to_string())?.status()
+                } else if table == &BULKS && values[2] != Value::from("open") {
+                    Status::Done
+                } else {
+                    Status::Idle
+                };
+                if !live.is_finished() {
+                    let row = Row { table, values: values.to_vec() };
+                    state.take_row(&row, scene.turn.now).map_err(|bad| bad.to_string())?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(state)
+}
+
+pub fn rebuilt(scene: &Scene<'_>) -> Check {
+    let Some(core) = scene.core.filter(|_| scene.thorough && !scene.turn.reloaded) else { return Ok(()) };
+    let (live, now) = (core.state(), scene.turn.now);
+    let mut fresh = load(scene)?;
+    ensure(fresh.counts() == live.counts(), || format!("{:?} rebuilt, {:?} live", fresh.counts(), live.counts()))?;
+    if scene.model.is_lagging() || !scene.model.sweeping.is_empty() {
+        return Ok(());
+    }
+    let summaries = |state: &State| {
+        let mut all: Vec<String> = Vec::new();
+        for s in state.queue_summaries() {
+            let counts = (s.queued, s.blocked, s.scheduled, s.running, s.overrides);
+            // A queue that was used up is remembered only by the one that saw it.
+            if counts != (0, 0, 0, 0, 0) || s.queue.is_some() {
+                all.push(format!("{} {:?} {counts:?}", s.name, s.queue));
+            }
+        }
+        all
+    };
+    ensure(summaries(&fresh) == summaries(live), || format!("{:?} rebuilt, {:?} live", summaries(&fresh), summaries(live)))?;
+    for (types, queues) in order::questions(scene) {
+        let (rebuilt, live) = (fresh.pick(&types, &queues), live.pick(&types, &queues));
+        ensure(rebuilt == live, || format!("{types:?} in {queues:?} would get {rebuilt:?} rebuilt, {live:?} live"))?;
+    }
+    drained(scene, &mut fresh).map_err(|why| format!("{why}, at {now:?}"))
+}
+
+/// Leases everything there is from the rebuilt state, and from a copy of the model, one after the other.
+fn drained(scene: &Scene<'_>, fresh: &mut State) -> Check {
+    let now = scene.turn.now;
+    let mut types: Vec<TypeName> = scene.model.queued.iter().map(|id| scene.model.tasks[id].kind.clone()).collect();
+    types.sort();
+    types.dedup();
+    let worker = WorkerName::parse("drain").expect("a name");
+    let mut step = Step::new(fresh, now);
+    let lease = Command::Lease { worker, types: types.clone().into(), queues: [].into(), want: scene.model.queued.len() };
+    let Ok(Reply::Leased(grants)) = kernel::decide(&mut step, &lease) else { return Err("a lease was refused".into()) };
+    let mut model = scene.model.clone();
+    let mut grants = grants.into_iter();
+    for entry in step.finish().entries {
+        if let Owner::Task(id) = &entry.owner {
+            let expected = model.next(&types, &[], now).map(|place| place.task());
+            ensure(expected == Some(*id), || format!("a rebuilt state leases {id} instead of {expected:?}"))?;
+            ensure(grants.next().is_some_and(|grant| grant.task == *id), || format!("{id} was leased and not granted"))?;
+        }
+        model.fold(&entry)?;
+    }
+    let left = model.next(&types, &[], now);
+    ensure(left.is_none() || scene.model.queued.is_empty(), || format!("a rebuilt state leaves {left:?}"))
+}
+
+/// `verify` itself: every record folded by owner, every row compared.
+pub fn verified(scene: &Scene<'_>) -> Check {
+    if !scene.thorough {
+        return Ok(());
+    }
+    let store = scene.disk.open();
+    let mut reader = store::Store::reader(&store).map_err(|error| error.to_string())?;
+    let report = store::verify::verify(&mut *reader, &mut |_| {}).map_err(|error| error.to_string())?;
+    ensure(report.is_clean(), || format!("verify found {}", report.differences[0].sentence))
+}

@@ -1,0 +1,87 @@
+//! What must hold, each under a name. Some look at every durable record just before the model takes it over, others at
+//! what a tick left behind. They know the records, the requests and the answers; only `memory`, `order` and `explain`
+//! look into the engine, to compare.
+
+mod acks;
+mod answers;
+mod attempts;
+mod blockers;
+mod bulks;
+mod causes;
+mod counters;
+mod explain;
+mod history;
+mod leases;
+mod limits;
+mod memory;
+mod order;
+mod timers;
+
+use crate::ledger::Ledger;
+use crate::model::Model;
+use crate::presence::Presence;
+use crate::turn::Turn;
+use engine::Core;
+use kernel::record::Entry;
+use store::memory::MemoryDisk;
+
+pub type Check = Result<(), String>;
+
+/// Everything a checker may look at.
+pub struct Scene<'a> {
+    pub model: &'a Model,
+    pub turn: &'a Turn,
+    /// For a record: as it was when the tick began. For a tick: as it is now.
+    pub presence: &'a Presence,
+    pub ledger: &'a Ledger,
+    /// Down after a crash.
+    pub core: Option<&'a Core>,
+    pub disk: &'a MemoryDisk,
+    /// Now and then everything is looked at, not only what moved.
+    pub thorough: bool,
+}
+
+pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
+pub type TickChecker = fn(&Scene<'_>) -> Check;
+
+pub const EACH_RECORD: [(&str, RecordChecker); 13] = [
+    ("records follow one another", history::follows),
+    ("legal transitions only", history::transition),
+    ("no task leased twice, fences rise", leases::granted),
+    ("a lease ends by the word of its holder, or for its silence", causes::ended),
+    ("nothing moves unasked", causes::asked),
+    ("slots are never exceeded", limits::slots),
+    ("override slots are never exceeded", limits::overrides),
+    ("rates are kept in every window", limits::rates),
+    ("permits are recorded", limits::permits),
+    ("no eligible task is passed by one with a later order", order::leased),
+    ("attempts are counted right", attempts::counted),
+    ("bulks do what they count", bulks::counted),
+    ("one key makes one task", acks::once),
+];
+
+pub const EACH_TICK: [(&str, TickChecker); 10] = [
+    ("answers only after the commit", answers::durable),
+    ("answers tell the truth", answers::true_),
+    ("every acknowledged add is still there", acks::kept),
+    ("fold equals live", memory::rows),
+    ("a rebuilt state behaves the same", memory::rebuilt),
+    ("the next task is the right one", order::next),
+    ("no work waits beside an idle worker", order::offered),
+    ("timers are never late", timers::kept),
+    ("counters are conserved", counters::conserved),
+    ("who is done unblocks", blockers::current),
+];
+
+pub const LAST: [(&str, TickChecker); 2] =
+    [("explain names the causes", explain::causes), ("records fold to the rows", memory::verified)];
+
+pub fn names() -> Vec<&'static str> {
+    let records = EACH_RECORD.iter().map(|(name, _)| *name);
+    records.chain(EACH_TICK.iter().map(|(name, _)| *name)).chain(LAST.iter().map(|(name, _)| *name)).collect()
+}
+
+/// Says what was expected when it is not so.
+pub fn ensure(holds: bool, why: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(why()) }
+}

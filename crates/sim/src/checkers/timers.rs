@@ -1,0 +1,43 @@
+//! Timers are never late: what was due has happened, the engine wants to be woken in time for the rest, and it does not
+//! spin when nothing is due.
+
+use super::{Check, Scene, ensure};
+use kernel::limits::CHUNK_ITEMS_MAX;
+
+pub fn kept(scene: &Scene<'_>) -> Check {
+    let (model, turn, presence) = (scene.model, scene.turn, scene.presence);
+    if scene.core.is_none() || turn.reloaded {
+        return Ok(());
+    }
+    let now = turn.now;
+    let due = |at: &kernel::time::Time| *at <= now;
+    let mut past = 0;
+    for (name, queue) in &model.queues {
+        past += usize::from(queue.pause.flatten().is_some_and(|until| due(&until)));
+        ensure(past == 0, || format!("{name} is still paused at {now:?}"))?;
+    }
+    let begun = |id| turn.statuses.get(&id).is_some_and(|was| was.len() > 1);
+    for id in &model.running {
+        let lease = model.tasks[id].lease.as_ref().expect("what runs has a lease");
+        let spent = lease.ending.is_none() && due(&lease.budget_until);
+        let room = turn.entries.len() < CHUNK_ITEMS_MAX;
+        ensure(!spent || !room || begun(*id), || format!("the budget of {id} was spent at {:?}", lease.budget_until))?;
+    }
+    for (ticket, poll) in &presence.polls {
+        ensure(!due(&poll.until), || format!("poll {ticket:?} of {} should have been answered at {:?}", poll.worker, poll.until))?;
+    }
+    let mut expected = model.next_due(now);
+    for (id, watch) in &presence.watches {
+        ensure(!turn.idle || !due(&watch.deadline) || turn.entries.len() >= CHUNK_ITEMS_MAX, || {
+            format!("the lease of {id} should have lapsed at {:?}", watch.deadline)
+        })?;
+        expected = Some(expected.map_or(watch.deadline, |at| at.min(watch.deadline)));
+    }
+    let polls = presence.polls.values().map(|poll| poll.until).min();
+    let expected = expected.into_iter().chain(polls).min();
+    ensure(expected.is_none_or(|at| turn.next.is_some_and(|next| next <= at.max(now))), || {
+        format!("something is due at {expected:?}, but the engine sleeps until {:?}", turn.next)
+    })?;
+    let busy = expected.is_some_and(|at| at <= now) || !model.sweeping.is_empty() || model.is_lagging();
+    ensure(busy || turn.next.is_none_or(|next| next > now), || format!("nothing is due at {now:?}, but the engine spins"))
+}

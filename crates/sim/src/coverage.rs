@@ -1,0 +1,100 @@
+//! How often everything was hit: a simulator that meets nothing proves nothing. Names are fixed beforehand, so what was
+//! never hit shows as zero.
+
+use kernel::record::Record;
+use kernel::rejection::Rejection;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What the world does to the engine.
+pub const FAULTS: [&str; 26] = [
+    "answer_doubled",
+    "answer_lost",
+    "clock_exactly_next",
+    "clock_just_before_next",
+    "clock_stands_still",
+    "commit_kept_but_reported_failed",
+    "commit_lost",
+    "crash_after_commit",
+    "crash_before_commit",
+    "crash_between_ticks",
+    "gave_up",
+    "inbox_not_drained",
+    "load_failed",
+    "poll_gone",
+    "request_resent",
+    "rows_failed",
+    "stop_cut_short",
+    "stop_drained",
+    "suspend",
+    "undelivered",
+    "worker_crashed",
+    "worker_forgot_a_lease",
+    "worker_ignored_cancel",
+    "worker_resent_result",
+    "worker_sent_other_outcome",
+    "worker_silent",
+];
+
+#[derive(Clone, Debug)]
+pub struct Coverage {
+    pub faults: BTreeMap<&'static str, u64>,
+    pub rejections: BTreeMap<&'static str, u64>,
+    pub records: BTreeMap<&'static str, u64>,
+    /// How often each checker looked.
+    pub checks: BTreeMap<&'static str, u64>,
+    pub ticks: u64,
+}
+
+impl Default for Coverage {
+    fn default() -> Coverage {
+        let zero = |names: &[&'static str]| names.iter().map(|name| (*name, 0)).collect();
+        Coverage {
+            faults: zero(&FAULTS),
+            rejections: zero(&Rejection::CODES),
+            records: zero(&Record::KINDS),
+            checks: zero(&crate::checkers::names()),
+            ticks: 0,
+        }
+    }
+}
+
+impl Coverage {
+    pub fn fault(&mut self, name: &'static str) {
+        *self.faults.get_mut(name).unwrap_or_else(|| panic!("{name} is not a fault")) += 1;
+    }
+
+    pub fn merge(&mut self, other: &Coverage) {
+        let pairs = [
+            (&mut self.faults, &other.faults),
+            (&mut self.rejections, &other.rejections),
+            (&mut self.records, &other.records),
+            (&mut self.checks, &other.checks),
+        ];
+        for (mine, theirs) in pairs {
+            theirs.iter().for_each(|(name, count)| *mine.entry(name).or_default() += count);
+        }
+        self.ticks += other.ticks;
+    }
+
+    /// What was never hit.
+    pub fn missing(&self) -> Vec<String> {
+        let kinds = [("fault", &self.faults), ("rejection", &self.rejections), ("record", &self.records), ("checker", &self.checks)];
+        let all = kinds.into_iter().flat_map(|(kind, counts)| counts.iter().map(move |(name, count)| (kind, name, count)));
+        all.filter(|(_, _, count)| **count == 0).map(|(kind, name, _)| format!("{kind} {name}")).collect()
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} ticks", self.ticks)?;
+        let kinds = [("faults", &self.faults), ("rejections", &self.rejections), ("records", &self.records), ("checks", &self.checks)];
+        for (title, counts) in kinds {
+            writeln!(f, "{title}:")?;
+            for (name, count) in counts {
+                writeln!(f, "  {name:<34} {count:>12}")?;
+            }
+        }
+        Ok(())
+    }
+}

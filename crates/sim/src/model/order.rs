@@ -1,0 +1,142 @@
+//! Who may run and who goes first, by brute force and straight from the definitions: eligible first, then order.
+
+use super::{Model, TaskModel};
+use kernel::names::{QueueName, TypeName};
+use kernel::rate::Rate;
+use kernel::record::KeyRef;
+use kernel::task::Status;
+use kernel::time::Time;
+
+/// Where an eligible task stands: what was started by hand first, then by effective order; ids break ties.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    RunNow(Time, kernel::ids::TaskId),
+    Ordered(i64, kernel::ids::TaskId),
+}
+
+impl Place {
+    pub fn task(&self) -> kernel::ids::TaskId {
+        match self {
+            Place::RunNow(_, task) | Place::Ordered(_, task) => *task,
+        }
+    }
+}
+
+/// The instant from which one more start is within the rate, by the generic cell rate algorithm.
+pub fn permit_at(rate: &Rate, arrival: Time) -> Time {
+    arrival.plus_us(-(interval_us(rate) * (i64::from(rate.burst) - 1)))
+}
+
+pub fn interval_us(rate: &Rate) -> i64 {
+    let (per_us, count) = (rate.per_ms as i64 * 1_000, i64::from(rate.count));
+    (per_us + count - 1) / count
+}
+
+impl Model {
+    pub fn arrival(&self, key: &KeyRef) -> Time {
+        self.arrivals.get(key).map_or(Time::ZERO, |(_, arrival)| *arrival)
+    }
+
+    /// Why a waiting task may not run at this instant; `None` when it may.
+    pub fn obstacle(&self, task: &TaskModel, now: Time) -> Option<&'static str> {
+        if task.status != Status::Queued {
+            return Some("not queued");
+        }
+        if task.run_now {
+            return None;
+        }
+        if !task.blocked_by.is_empty() {
+            return Some("blocked");
+        }
+        if task.ready_at > now {
+            return Some("not ready yet");
+        }
+        let queue = self.queues.get(&task.queue)?;
+        let config = &queue.config;
+        if config.require_tag.as_ref().is_some_and(|tag| !task.tags.contains(tag)) {
+            return Some("without the required tag");
+        }
+        if queue.pause.is_some() {
+            return Some("paused");
+        }
+        if config.concurrency.is_some_and(|limit| self.held.get(&task.queue).is_some_and(|held| held.slots >= limit)) {
+            return Some("behind the queue's slots");
+        }
+        if !config.keys.is_empty() {
+            for key in &task.keys {
+                let Some(limit) = config.keys.get(&key.0).and_then(|limit| limit.concurrency) else { continue };
+                let key = KeyRef { queue: task.queue.clone(), key: Some(key.clone()) };
+                if self.slots.get(&key).is_some_and(|slots| *slots >= limit) {
+                    return Some("behind a key's slots");
+                }
+            }
+        }
+        let rated = config.rate.is_some() || !config.keys.is_empty();
+        if rated && !task.expedited && self.rated(task).iter().any(|(key, rate)| permit_at(rate, self.arrival(key)) > now) {
+            return Some("behind a rate");
+        }
+        None
+    }
+
+    /// Its effective order: the instant it became ready, less head start and boosts, plus what fairness holds back.
+    pub fn place(&self, task: &TaskModel) -> Place {
+        if task.run_now {
+            return Place::RunNow(task.since, task.id);
+        }
+        let mut order = task.ready_at.us() - i64::from(task.priority.head_start_s()) * 1_000_000;
+        if let Some(queue) = self.queues.get(&task.queue) {
+            for (on, boost) in &queue.boosts {
+                if on.key.as_ref().is_none_or(|key| task.keys.contains(key)) {
+                    order -= i64::from(boost.head_start_s()) * 1_000_000;
+                }
+            }
+            if let Some(fairness) = &queue.config.fairness
+                && let Some(key) = task.keys.iter().find(|(name, _)| *name == fairness.key)
+            {
+                let running = KeyRef { queue: task.queue.clone(), key: Some(key.clone()) };
+                let running = i64::from(self.slots.get(&running).copied().unwrap_or(0));
+                let weight = i64::from(fairness.weights.get(&key.1).copied().unwrap_or(1));
+                order += running * fairness.step_ms as i64 * 1_000 / weight;
+            }
+        }
+        Place::Ordered(order, task.id)
+    }
+
+    /// The task that goes next to whoever asks for these types in these queues (none given: in all).
+    pub fn next(&self, types: &[TypeName], queues: &[QueueName], now: Time) -> Option<Place> {
+        let asked = |task: &&TaskModel| {
+            let wanted = types.contains(&task.kind) && (queues.is_empty() || queues.contains(&task.queue));
+            // What a sweep has not reached may stand on either side.
+            wanted && !self.sweeping.contains_key(&task.queue)
+        };
+        let waiting = self.queued.iter().map(|id| &self.tasks[id]).filter(asked);
+        // The order is cheaper to know than the obstacles: look at those only for what would be the first.
+        let mut best: Option<Place> = None;
+        for task in waiting {
+            let place = self.place(task);
+            if best.is_none_or(|best| place < best) && self.obstacle(task, now).is_none() {
+                best = Some(place);
+            }
+        }
+        best
+    }
+
+    /// When something moves by itself that the records alone tell of.
+    pub fn next_due(&self, now: Time) -> Option<Time> {
+        let later = self.queued.iter().map(|id| &self.tasks[id]).filter_map(|task| {
+            let waits = !task.run_now && task.blocked_by.is_empty();
+            (waits && task.ready_at > now).then_some(task.ready_at)
+        });
+        let rates = self.queued.iter().map(|id| &self.tasks[id]).filter_map(|task| {
+            (self.obstacle(task, now) == Some("behind a rate")).then(|| {
+                let open = self.rated(task).iter().map(|(key, rate)| permit_at(rate, self.arrival(key))).max();
+                open.expect("it is behind a rate")
+            })
+        });
+        let leases = self.running.iter().filter_map(|id| self.tasks[id].lease.as_ref());
+        let budgets = leases.filter(|lease| lease.ending.is_none()).map(|lease| lease.budget_until);
+        let pauses = self.queues.values().filter_map(|queue| queue.pause.flatten());
+        let bulks = self.bulks.values().filter(|bulk| bulk.open).map(|bulk| bulk.resume_at.unwrap_or(now));
+        later.chain(rates).chain(budgets).chain(pauses).chain(bulks).min()
+    }
+}

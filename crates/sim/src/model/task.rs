@@ -1,0 +1,234 @@
+//! One task as its records tell it, written from the table in the design and not from the kernel's code: where the two
+//! differ, one of them is wrong.
+
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::lease::Ending;
+use kernel::names::{IdempotencyKey, KeyName, KeyValue, QueueName, Tag, TypeName, WorkerName};
+use kernel::priority::Priority;
+use kernel::record::{Entry, Failure, Record, TaskSpec};
+use kernel::retry::RetryPolicy;
+use kernel::task::{Status, Task};
+use kernel::time::Time;
+
+#[derive(Clone, Debug)]
+pub struct TaskModel {
+    pub id: TaskId,
+    pub last: RecordSeq,
+    pub queue: QueueName,
+    pub kind: TypeName,
+    pub keys: Vec<(KeyName, KeyValue)>,
+    pub tags: Vec<Tag>,
+    pub priority: Priority,
+    pub retry: Option<RetryPolicy>,
+    pub budget_ms: Option<u64>,
+    pub idempotency_key: Option<IdempotencyKey>,
+    pub created_at: Time,
+    pub input: RecordSeq,
+    pub status: Status,
+    pub blocked_by: Vec<TaskId>,
+    pub scheduled_for: Option<Time>,
+    pub attempt: u16,
+    /// Attempts that ended and count, since it was last queued from outside.
+    pub burnt: u16,
+    pub failure: Option<Failure>,
+    // While queued; the lease keeps them for the way back.
+    pub since: Time,
+    pub ready_at: Time,
+    pub run_now: bool,
+    pub expedited: bool,
+    pub lease: Option<LeaseModel>,
+    /// The newest lease it ever had.
+    pub fence: RecordSeq,
+}
+
+#[derive(Clone, Debug)]
+pub struct LeaseModel {
+    pub fence: RecordSeq,
+    pub worker: WorkerName,
+    pub since: Time,
+    pub heartbeat_ms: u32,
+    pub budget_until: Time,
+    pub ending: Option<Ending>,
+}
+
+impl TaskModel {
+    fn added(id: TaskId, entry: &Entry, spec: &TaskSpec) -> TaskModel {
+        TaskModel {
+            id,
+            last: entry.seq,
+            queue: spec.queue.clone(),
+            kind: spec.kind.clone(),
+            keys: spec.keys.clone(),
+            tags: spec.tags.clone(),
+            priority: spec.priority,
+            retry: spec.retry,
+            budget_ms: spec.budget_ms,
+            idempotency_key: spec.idempotency_key.clone(),
+            created_at: entry.at,
+            input: entry.seq,
+            status: if spec.idle { Status::Idle } else { Status::Queued },
+            blocked_by: spec.blocked_by.clone(),
+            scheduled_for: spec.scheduled_for.filter(|_| spec.idle),
+            attempt: 0,
+            burnt: 0,
+            failure: None,
+            since: entry.at,
+            ready_at: spec.scheduled_for.unwrap_or(entry.at).max(entry.at),
+            run_now: false,
+            expedited: false,
+            lease: None,
+            fence: RecordSeq::NONE,
+        }
+    }
+
+    /// The task after one more of its records; `None` when it is gone.
+    pub fn fold(task: Option<TaskModel>, id: TaskId, entry: &Entry) -> Result<Option<TaskModel>, String> {
+        let Some(mut task) = task else {
+            return match &entry.record {
+                Record::TaskAdded { spec } => Ok(Some(TaskModel::added(id, entry, spec))),
+                other => Err(format!("{} of {id}, which does not exist", other.kind())),
+            };
+        };
+        let at = entry.at;
+        task.last = entry.seq;
+        match &entry.record {
+            Record::TaskAdded { .. } => return Err(format!("{id} was added twice")),
+            Record::TaskQueued { ready_at, run_now, .. } => {
+                task.enter(at, *ready_at, *run_now);
+                (task.attempt, task.burnt, task.failure, task.scheduled_for) = (0, 0, None, None);
+                if *run_now {
+                    task.blocked_by.clear();
+                }
+            }
+            Record::TaskRunNow { .. } => {
+                task.run_now = true;
+                task.blocked_by.clear();
+            }
+            Record::TaskUnblocked { blocker } => {
+                let rest = task.blocked_by.iter().copied().filter(|by| by != blocker).collect();
+                task.block(rest, at);
+            }
+            Record::TaskBlockersChanged { blocked_by, .. } => task.block(blocked_by.clone(), at),
+            Record::TaskReprioritized { priority, .. } => task.priority = *priority,
+            Record::TaskExpedited { .. } => {
+                task.expedited = true;
+                task.ready_at = task.ready_at.min(at);
+            }
+            Record::TaskLeased { worker, attempt, heartbeat_ms, budget_until, run_now } => {
+                if task.status == Status::Idle {
+                    (task.ready_at, task.expedited, task.scheduled_for) = (at, false, None);
+                }
+                task.status = Status::Running;
+                task.attempt = *attempt;
+                task.run_now = *run_now;
+                task.blocked_by.clear();
+                task.fence = entry.seq;
+                task.lease = Some(LeaseModel {
+                    fence: entry.seq,
+                    worker: worker.clone(),
+                    since: at,
+                    heartbeat_ms: *heartbeat_ms,
+                    budget_until: *budget_until,
+                    ending: None,
+                });
+            }
+            Record::TaskCancelRequested { by, reason } => {
+                let ending = Ending::Cancel { by: by.clone(), reason: reason.clone() };
+                task.lease.as_mut().ok_or("a cancel request without a lease")?.ending = Some(ending);
+            }
+            Record::TaskTimedOut {} => {
+                task.lease.as_mut().ok_or("a timeout without a lease")?.ending = Some(Ending::TimedOut);
+            }
+            Record::TaskReleased { .. } => {
+                let (ready_at, expedited) = (task.ready_at, task.expedited);
+                task.enter(at, ready_at, task.run_now);
+                task.expedited = expedited;
+                task.attempt = task.attempt.saturating_sub(1);
+            }
+            Record::TaskRetried { failure, retry_at, .. } => {
+                task.enter(at, *retry_at, false);
+                task.burnt += 1;
+                task.failure = Some(failure.clone());
+            }
+            Record::TaskDone { .. } => task.end(Status::Done, None),
+            Record::TaskFailed { failure, .. } => task.end(Status::Failed, Some(failure.clone())),
+            Record::TaskCancelled { .. } => {
+                let failure = task.failure.take();
+                task.end(Status::Cancelled, failure);
+            }
+            Record::TaskReset { .. } => {
+                task.end(Status::Idle, None);
+                (task.attempt, task.burnt) = (0, 0);
+            }
+            Record::TaskDeleted { .. } => return Ok(None),
+            other => return Err(format!("{} is not a record of a task", other.kind())),
+        }
+        Ok(Some(task))
+    }
+
+    fn enter(&mut self, at: Time, ready_at: Time, run_now: bool) {
+        self.status = Status::Queued;
+        (self.since, self.ready_at, self.run_now, self.expedited) = (at, ready_at, run_now, false);
+        self.lease = None;
+    }
+
+    fn block(&mut self, blocked_by: Vec<TaskId>, at: Time) {
+        if self.status == Status::Queued && blocked_by.is_empty() {
+            self.ready_at = self.ready_at.max(at);
+        }
+        self.blocked_by = blocked_by;
+    }
+
+    fn end(&mut self, status: Status, failure: Option<Failure>) {
+        (self.status, self.failure, self.lease) = (status, failure, None);
+        (self.run_now, self.expedited) = (false, false);
+    }
+
+    /// The policy that counts its attempts, given its queue's.
+    pub fn policy(&self, of_queue: RetryPolicy) -> RetryPolicy {
+        self.retry.unwrap_or(of_queue)
+    }
+
+    /// What the kernel says of it in other words than the records do; the first that differs.
+    pub fn differs(&self, task: &Task) -> Option<String> {
+        let card = task.card();
+        let same = |what: &str, model: &dyn std::fmt::Debug, kernel: &dyn std::fmt::Debug| {
+            let (model, kernel) = (format!("{model:?}"), format!("{kernel:?}"));
+            (model != kernel).then(|| format!("{what} of {}: {kernel}, but its records say {model}", self.id))
+        };
+        let route = card.route();
+        let first = [
+            same("status", &self.status, &task.status()),
+            same("last", &self.last, &card.last()),
+            same("queue", &self.queue, route.queue()),
+            same("type", &self.kind, route.kind()),
+            same("keys", &&self.keys[..], &route.keys()),
+            same("tags", &&self.tags[..], &card.tags()),
+            same("priority", &self.priority, &card.priority()),
+            same("retry", &self.retry, &card.retry()),
+            same("budget_ms", &self.budget_ms, &card.budget_ms()),
+            same("idempotency_key", &self.idempotency_key.as_ref(), &card.idempotency_key()),
+            same("created_at", &self.created_at, &card.created_at()),
+            same("input", &self.input, &card.input()),
+            same("blocked_by", &&self.blocked_by[..], &card.blocked_by()),
+            same("scheduled_for", &self.scheduled_for, &card.scheduled_for()),
+            same("attempt", &self.attempt, &card.attempt()),
+            same("failure", &self.failure.as_ref(), &card.failure()),
+        ];
+        first.into_iter().flatten().next().or_else(|| match (task, &self.lease) {
+            (Task::Queued(queued), None) => {
+                let kernel = (queued.since(), queued.ready_at(), queued.is_run_now(), queued.is_expedited());
+                same("place", &(self.since, self.ready_at, self.run_now, self.expedited), &kernel)
+            }
+            (Task::Running(running), Some(model)) => {
+                let lease = running.lease();
+                let kernel = (lease.fence().0, lease.worker(), lease.since(), lease.heartbeat_ms(), lease.budget_until());
+                same("lease", &(model.fence, &model.worker, model.since, model.heartbeat_ms, model.budget_until), &kernel)
+                    .or_else(|| same("ending", &model.ending.as_ref(), &lease.ending()))
+                    .or_else(|| same("run_now", &self.run_now, &lease.is_run_now()))
+            }
+            (Task::Queued(_) | Task::Running(_), _) => Some(format!("{}: a lease where there is none, or none", self.id)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! Who waits and who is alive, as the protocol says it must be: parked polls and heartbeat deadlines, told from the
+//! requests that reached the engine. The engine keeps its own; here it is known what it should be.
+
+use crate::model::Model;
+use crate::turn::Turn;
+use engine::{Request, Ticket, Work};
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::time::Time;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct Parked {
+    pub worker: WorkerName,
+    pub types: Arc<[TypeName]>,
+    pub queues: Arc<[QueueName]>,
+    /// It is answered by then, whatever happens.
+    pub until: Time,
+}
+
+#[derive(Clone, Debug)]
+pub struct Watch {
+    pub fence: RecordSeq,
+    pub worker: WorkerName,
+    pub window_ms: u32,
+    pub deadline: Time,
+    pub named: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Presence {
+    pub polls: BTreeMap<Ticket, Parked>,
+    pub watches: BTreeMap<TaskId, Watch>,
+    /// When the engine meant to be woken.
+    pub planned: Option<Time>,
+    pub stopping: bool,
+}
+
+impl Presence {
+    /// A tick begins. Woken far too late, the silence was ours: every lease gets a fresh window.
+    pub fn begin(&mut self, now: Time) {
+        let late_ms = self.planned.map_or(0, |planned| now.ms_since(planned));
+        let window_ms = self.watches.values().map(|watch| watch.window_ms).min();
+        if window_ms.is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3) {
+            self.refresh(now);
+        }
+    }
+
+    fn refresh(&mut self, now: Time) {
+        for watch in self.watches.values_mut() {
+            watch.deadline = now.plus_ms(watch.window_ms.into());
+        }
+    }
+
+    /// The engine starts anew, or its memory was loaded again: no poll is left, every lease has a fresh window.
+    pub fn load(&mut self, model: &Model, now: Time) {
+        self.polls.clear();
+        self.watches.clear();
+        self.watch(model, now);
+    }
+
+    fn watch(&mut self, model: &Model, now: Time) {
+        for id in &model.running {
+            let lease = model.tasks[id].lease.as_ref().expect("what runs has a lease");
+            if self.watches.get(id).is_none_or(|watch| watch.fence != lease.fence) {
+                let watch = Watch {
+                    fence: lease.fence,
+                    worker: lease.worker.clone(),
+                    window_ms: lease.heartbeat_ms,
+                    deadline: now.plus_ms(lease.heartbeat_ms.into()),
+                    named: false,
+                };
+                self.watches.insert(*id, watch);
+            }
+        }
+    }
+
+    /// What this tick did to it, the commit having succeeded.
+    pub fn ticked(&mut self, turn: &Turn, model: &Model) {
+        for (ticket, request) in &turn.requests {
+            match request {
+                Request::Work(work) => {
+                    self.polls.retain(|_, poll| poll.worker != work.worker);
+                    self.polls.insert(*ticket, self.parked(work, turn.now));
+                    for held in &work.holding {
+                        if let Some(watch) = self.watches.get_mut(&held.task).filter(|watch| watch.fence == held.fence.0) {
+                            watch.deadline = turn.now.plus_ms(watch.window_ms.into());
+                            watch.named = true;
+                        }
+                    }
+                }
+                Request::Gone { poll } => drop(self.polls.remove(poll)),
+                Request::Stop => self.stopping = true,
+                _ => {}
+            }
+        }
+        for (ticket, _) in &turn.answers {
+            self.polls.remove(ticket);
+        }
+        self.watches.retain(|id, watch| {
+            model.task(*id).and_then(|task| task.lease.as_ref()).is_some_and(|lease| lease.fence == watch.fence)
+        });
+        self.watch(model, turn.now);
+        self.planned = turn.next;
+    }
+
+    fn parked(&self, work: &Work, now: Time) -> Parked {
+        let held = work.holding.iter().filter_map(|held| self.watches.get(&held.task));
+        let beat_ms = held.map(|watch| u64::from(watch.window_ms) / 3).min().unwrap_or(u64::MAX);
+        Parked {
+            worker: work.worker.clone(),
+            types: work.types.clone(),
+            queues: work.queues.clone(),
+            until: now.plus_ms(work.wait_ms.min(beat_ms)),
+        }
+    }
+
+    /// Everyone for whom a lease of this worker may have been meant in this tick.
+    pub fn asked<'a>(&'a self, turn: &'a Turn, worker: &'a WorkerName) -> impl Iterator<Item = (&'a [TypeName], &'a [QueueName])> {
+        let parked = self.polls.values().filter(move |poll| poll.worker == *worker).map(|poll| (&*poll.types, &*poll.queues));
+        let fresh = turn.works().filter(move |work| work.worker == *worker).map(|work| (&*work.types, &*work.queues));
+        parked.chain(fresh)
+    }
+}

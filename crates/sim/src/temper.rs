@@ -1,0 +1,140 @@
+//! What kind of world a seed makes: how many of everything, which commands are common, which faults happen. Drawn
+//! apart for each seed, because a world in which everything happens at once hides what happens only when little does.
+
+use crate::chance::Chance;
+use kernel::names::{KeyName, KeyValue, QueueName, Tag, TypeName, WorkerName};
+
+/// What clients may ask, with how often they do by nature.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Wish {
+    Add,
+    AddMany,
+    Cancel,
+    Retry,
+    Reset,
+    Start,
+    Delete,
+    Reprioritize,
+    Configure,
+    Pause,
+    Resume,
+    Boost,
+    Bulk,
+    CancelBulk,
+    RedriveTasks,
+    Look,
+    Mistake,
+    Flood,
+    Stop,
+}
+
+const WISHES: [(Wish, u32); 19] = [
+    (Wish::Add, 300),
+    (Wish::AddMany, 60),
+    (Wish::Cancel, 40),
+    (Wish::Retry, 40),
+    (Wish::Reset, 25),
+    (Wish::Start, 40),
+    (Wish::Delete, 25),
+    (Wish::Reprioritize, 25),
+    (Wish::Configure, 30),
+    (Wish::Pause, 12),
+    (Wish::Resume, 20),
+    (Wish::Boost, 15),
+    (Wish::Bulk, 15),
+    (Wish::CancelBulk, 10),
+    (Wish::RedriveTasks, 10),
+    (Wish::Look, 30),
+    (Wish::Mistake, 20),
+    (Wish::Flood, 1),
+    (Wish::Stop, 2),
+];
+
+/// Of a thousand chances each.
+#[derive(Clone, Debug, Default)]
+pub struct FaultRates {
+    pub commit: u32,
+    pub rows: u32,
+    pub load: u32,
+    pub crash: u32,
+    pub answer_lost: u32,
+    pub answer_doubled: u32,
+    pub poll_gone: u32,
+    pub undelivered: u32,
+    pub worker_crash: u32,
+    pub worker_odd: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Temper {
+    pub queues: Vec<QueueName>,
+    pub types: Vec<TypeName>,
+    pub keys: Vec<KeyName>,
+    pub values: Vec<KeyValue>,
+    pub tags: Vec<Tag>,
+    pub workers: Vec<WorkerName>,
+    pub clients: usize,
+    pub wishes: Vec<(Wish, u32)>,
+    pub faults: FaultRates,
+    /// Clients add no more while this many tasks wait or run.
+    pub live_max: usize,
+    /// A few thousand tasks at once, so that chunks have an end.
+    pub big: bool,
+    /// Length of an ordinary step of time.
+    pub step_us: u64,
+    /// How long an attempt takes at most.
+    pub work_ms: u64,
+}
+
+fn names<T>(count: usize, name: impl Fn(usize) -> T) -> Vec<T> {
+    (0..count).map(name).collect()
+}
+
+impl Temper {
+    pub fn draw(chance: &mut Chance, big: bool) -> Temper {
+        let rate = |chance: &mut Chance, most: u64| if chance.permille(600) { chance.between(0, most) as u32 } else { 0 };
+        let mut wishes = WISHES.to_vec();
+        for (wish, weight) in &mut wishes {
+            let essential = matches!(wish, Wish::Add | Wish::Resume);
+            *weight *= if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
+        }
+        Temper {
+            queues: names(1 + chance.below(4), |n| QueueName::parse(["ci", "mail", "web", "ml"][n]).expect("a name")),
+            types: names(1 + chance.below(3), |n| TypeName::parse(["build", "send", "crawl"][n]).expect("a name")),
+            keys: names(chance.below(3), |n| KeyName::parse(["tenant", "host"][n]).expect("a name")),
+            values: names(1 + chance.below(4), |n| KeyValue::parse(["a", "b", "c", "d"][n]).expect("a value")),
+            tags: names(2, |n| Tag::parse(["ready", "urgent"][n]).expect("a tag")),
+            workers: names(1 + chance.below(6), |n| WorkerName::parse(&format!("w{n}")).expect("a name")),
+            clients: 1 + chance.below(4),
+            wishes,
+            faults: FaultRates {
+                commit: rate(chance, 60),
+                rows: rate(chance, 30),
+                load: rate(chance, 300),
+                crash: rate(chance, 40),
+                answer_lost: rate(chance, 100),
+                answer_doubled: rate(chance, 60),
+                poll_gone: rate(chance, 60),
+                undelivered: rate(chance, 60),
+                worker_crash: rate(chance, 30),
+                worker_odd: rate(chance, 200),
+            },
+            live_max: if big { 4_000 } else { *chance.pick(&[8, 30, 60, 120]) },
+            big,
+            step_us: *chance.pick(&[2_000, 20_000, 200_000]),
+            work_ms: *chance.pick(&[50, 500, 5_000]),
+        }
+    }
+
+    pub fn wish(&self, chance: &mut Chance) -> Wish {
+        let total: u32 = self.wishes.iter().map(|(_, weight)| weight).sum();
+        let mut at = chance.below(total as usize) as u32;
+        for (wish, weight) in &self.wishes {
+            if at < *weight {
+                return *wish;
+            }
+            at -= weight;
+        }
+        unreachable!("the weights add up to their total")
+    }
+}

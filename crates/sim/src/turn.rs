@@ -1,0 +1,58 @@
+//! One tick as the checkers see it: what went in, what became durable, and what came out.
+
+use engine::{Answer, Report, Request, Ticket, Work};
+use kernel::command::Command;
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::record::Entry;
+use kernel::task::Status;
+use kernel::time::Time;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+#[derive(Debug, Default)]
+pub struct Turn {
+    pub now: Time,
+    pub idle: bool,
+    pub requests: Vec<(Ticket, Request)>,
+    /// Leases are not given out any more, since before this tick.
+    pub stopping: bool,
+    /// What became durable in it, in order.
+    pub entries: Vec<Entry>,
+    /// How many of them the model knows already.
+    pub folded: usize,
+    pub answers: Vec<(Ticket, Answer)>,
+    /// The records the engine told of.
+    pub told: Vec<Entry>,
+    pub next: Option<Time>,
+    pub reloaded: bool,
+    pub drained: bool,
+    /// Nobody outside heard of it: the engine crashed.
+    pub crashed: bool,
+    /// Leases that ended in it.
+    pub ended: FxHashSet<(TaskId, RecordSeq)>,
+    /// Every status each touched task had in it, the one before it first; `None`: it did not exist.
+    pub statuses: FxHashMap<TaskId, Vec<Option<Status>>>,
+}
+
+impl Turn {
+    pub fn works(&self) -> impl Iterator<Item = &Work> {
+        self.requests.iter().filter_map(|(_, request)| if let Request::Work(work) = request { Some(work) } else { None })
+    }
+
+    pub fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.requests.iter().filter_map(|(_, request)| if let Request::Command(command) = request { Some(command) } else { None })
+    }
+
+    /// The outcomes that were reported for this lease.
+    pub fn reports(&self, task: TaskId, fence: RecordSeq) -> impl Iterator<Item = &Report> {
+        self.works().flat_map(|work| &work.results).filter(move |report| report.task == task && report.fence.0 == fence)
+    }
+
+    pub fn request(&self, ticket: Ticket) -> Option<&Request> {
+        self.requests.iter().find(|(known, _)| *known == ticket).map(|(_, request)| request)
+    }
+
+    /// The records of this tick that come before the one being looked at.
+    pub fn before(&self) -> &[Entry] {
+        &self.entries[..self.folded]
+    }
+}

@@ -1,0 +1,143 @@
+//! Decoding meets whatever a disk may hold: it answers, it never panics, and what it accepts it writes back the same.
+
+use crate::conformance::sample::sample;
+use kernel::bulk::Bulk;
+use kernel::queue::Queue;
+use kernel::record::{Owner, Record};
+use kernel::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
+use kernel::shard::Shard;
+use kernel::task::Task;
+use proptest::prelude::*;
+
+/// Decodes a row as what it is, and gives the row that would be written for it.
+fn decoded(row: &Row) -> Result<Row, BadRow> {
+    let values = &row.values;
+    if row.table == &TASKS {
+        Task::from_row(values).map(|task| task.to_row())
+    } else if row.table == &QUEUES {
+        Queue::from_row(values).map(|queue| queue.to_row())
+    } else if row.table == &KEYS {
+        Permits::from_row(values).map(|permits| permits.to_row())
+    } else if row.table == &BULKS {
+        Bulk::from_row(values).map(|bulk| bulk.to_row())
+    } else {
+        assert_eq!(row.table, &SHARDS);
+        Shard::from_row(values).map(|shard| shard.to_row())
+    }
+}
+
+fn check(row: &Row) -> Result<(), TestCaseError> {
+    match decoded(row) {
+        // JSON may be written in more ways than one, so the second writing is compared with the first.
+        Ok(written) => prop_assert_eq!(decoded(&written), Ok(written.clone())),
+        Err(bad) => prop_assert_eq!(bad.table, row.table.name),
+    }
+    Ok(())
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let ints = prop_oneof![Just(i64::MIN), Just(i64::MAX), Just(-1), Just(0), Just(1), any::<i64>(), -10_000i64..10_000];
+    let words = prop_oneof![
+        Just(""),
+        Just("ci"),
+        Just("queued"),
+        Just("running"),
+        Just("failed"),
+        Just("cancelled"),
+        Just("asked"),
+        Just("timed_out"),
+        Just("open"),
+        Just("null"),
+        Just("[]"),
+        Just("{}"),
+        Just("[[\"b\",\"x\"],[\"a\",\"y\"]]"),
+        Just("[[\"a\",\"x\"],[\"a\",\"y\"]]"),
+        Just("[\"task-1\",\"task-zzzzzzzzzzzzz.99999\"]"),
+        Just("{\"attempts\":0,\"jitter_percent\":255}"),
+        Just("[[{},99999999999]]"),
+        Just("{\"work\":\"clear\",\"queue\":\"ci\",\"upto\":\"task-1\",\"reason\":\"\"}"),
+    ];
+    prop_oneof![
+        1 => Just(Value::Null),
+        2 => ints.prop_map(Value::Int),
+        2 => words.prop_map(Value::from),
+        1 => ".{0,40}".prop_map(|text| Value::from(text.as_str())),
+    ]
+}
+
+fn sample_rows() -> Vec<Row> {
+    let (_, batches) = sample();
+    batches.into_iter().flat_map(|batch| batch.puts).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn rows_of_anything_are_answered(table in 0..TABLES.len(), values in proptest::collection::vec(any_value(), 31)) {
+        let table = TABLES[table];
+        let values = values[..table.columns.len()].to_vec();
+        check(&Row { table, values })?;
+    }
+
+    #[test]
+    fn good_rows_gone_bad_are_answered(
+        row in proptest::sample::select(sample_rows()),
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any_value()), 1..4),
+    ) {
+        let mut row = row;
+        for (at, value) in changes {
+            let at = at.index(row.values.len());
+            row.values[at] = value;
+        }
+        check(&row)?;
+    }
+
+    #[test]
+    fn owners_and_records_of_anything_are_answered(text in "[a-z:|=.0-9\\-]{0,30}|.{0,30}") {
+        if let Some(owner) = Owner::parse(&text) {
+            prop_assert_eq!(owner.to_string(), text.clone());
+        }
+        let _ = serde_json::from_str::<Record>(&text);
+    }
+
+    #[test]
+    fn records_gone_bad_are_answered(
+        body in proptest::sample::select(sample_bodies()),
+        at in any::<proptest::sample::Index>(),
+        with in "[0-9\"{}\\[\\]a-z,:]{0,3}",
+    ) {
+        let mut body = body;
+        let at = at.index(body.len());
+        if body.is_char_boundary(at) && body.is_char_boundary(at + 1) {
+            body.replace_range(at..=at, &with);
+        }
+        if let Ok(record) = serde_json::from_str::<Record>(&body) {
+            let again = serde_json::to_string(&record).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Record>(&again).unwrap(), record);
+        }
+    }
+}
+
+fn sample_bodies() -> Vec<String> {
+    let (_, batches) = sample();
+    let entries = batches.iter().flat_map(|batch| &batch.entries);
+    entries.map(|entry| serde_json::to_string(&entry.record).unwrap()).collect()
+}
+
+#[test]
+fn good_rows_are_written_back_the_same() {
+    for row in sample_rows() {
+        assert_eq!(decoded(&row), Ok(row.clone()));
+    }
+}
+
+#[test]
+fn rows_of_another_length_are_refused() {
+    for row in sample_rows() {
+        let longer = [row.values.clone(), vec![Value::Null]].concat();
+        for values in [Vec::new(), row.values[1..].to_vec(), longer] {
+            assert!(decoded(&Row { table: row.table, values }).is_err());
+        }
+    }
+}

@@ -1,0 +1,322 @@
+use super::*;
+use crate::conformance;
+use crate::conformance::sample::{sample, tag};
+use crate::conformance::scribe::{Scribe, plain, queue, task};
+use crate::store::TaskQuery;
+use crate::verify::verify;
+use checkpoint::Marks;
+use kernel::names::IdempotencyKey;
+use kernel::record::TaskSpec;
+use kernel::task::Status;
+use tempfile::TempDir;
+
+fn fresh() -> (TempDir, Sqlite) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(dir.path()).unwrap();
+    (dir, store)
+}
+
+fn with_sample() -> (TempDir, Sqlite) {
+    let (dir, mut store) = fresh();
+    sample().1.iter().for_each(|batch| store.commit(batch).unwrap());
+    (dir, store)
+}
+
+#[test]
+fn sqlite_conforms() {
+    conformance::check(|| {
+        let dir = tempfile::tempdir().unwrap();
+        Box::new(move || Box::new(Sqlite::open(dir.path()).unwrap()))
+    });
+}
+
+#[test]
+fn one_server_at_a_time() {
+    let (dir, store) = fresh();
+    let Err(StoreError::Taken(sentence)) = Sqlite::open(dir.path()) else { panic!("opened twice") };
+    let expected = format!(
+        "another signaller (process {}) is using {}: stop it first, or give this one a directory of its own",
+        std::process::id(),
+        dir.path().display()
+    );
+    assert_eq!(sentence, expected);
+    drop(store);
+    Sqlite::open(dir.path()).unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn the_directory_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("a/b");
+    let store = Sqlite::open(&inner).unwrap();
+    assert_eq!(std::fs::metadata(&inner).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(store.describe().starts_with("SQLite 3."), "{}", store.describe());
+    assert!(store.describe().ends_with("a/b"), "{}", store.describe());
+}
+
+#[test]
+fn commits_are_flushed_and_the_log_is_ours_to_move() {
+    let (_dir, store) = fresh();
+    let pragma = |name| store.db.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
+    for (name, expected) in [
+        ("synchronous", 2),
+        ("fullfsync", 1),
+        ("checkpoint_fullfsync", 1),
+        ("wal_autocheckpoint", 0),
+        ("mmap_size", 0),
+        ("temp_store", 2),
+        ("page_size", 4_096),
+        ("cache_size", -65_536),
+        ("busy_timeout", 5_000),
+    ] {
+        // `mmap_size` answers nothing where it was compiled out.
+        assert_eq!(pragma(name), rusqlite::types::Value::Integer(expected), "{name}");
+    }
+    assert_eq!(pragma("journal_mode"), rusqlite::types::Value::Text("wal".into()));
+}
+
+/// What a reader without the lock finds in a directory.
+fn records_read(dir: &Path) -> u64 {
+    let report = verify(&mut Sqlite::open_reader(dir).unwrap(), &mut |_| {}).unwrap();
+    assert_eq!(report.differences, []);
+    report.records
+}
+
+#[test]
+fn a_reader_needs_no_server_and_minds_none() {
+    let records: u64 = sample().1.iter().map(|batch| batch.entries.len() as u64).sum();
+    let (dir, store) = with_sample();
+    assert_eq!(records_read(dir.path()), records, "a server is running");
+    // A server that was killed leaves the log behind, with nothing in the database itself.
+    let crashed = tempfile::tempdir().unwrap();
+    for name in ["signaller.db", "signaller.db-wal"] {
+        std::fs::copy(dir.path().join(name), crashed.path().join(name)).unwrap();
+    }
+    assert_eq!(records_read(crashed.path()), records, "a server was killed");
+    drop(store);
+    assert_eq!(records_read(dir.path()), records, "a server has stopped");
+    Sqlite::open(crashed.path()).unwrap();
+    assert_eq!(records_read(crashed.path()), records, "a server was started again");
+}
+
+#[test]
+fn a_reader_can_change_nothing() {
+    let (dir, _store) = with_sample();
+    let reader = connect(&place::database(dir.path()), Role::Reader).unwrap();
+    assert!(reader.execute_batch("DELETE FROM tasks").is_err());
+}
+
+fn refusal<T>(opened: Result<T, StoreError>) -> String {
+    match opened {
+        Ok(_) => panic!("it opened"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused_with_a_sentence() {
+    let (dir, store) = fresh();
+    drop(store);
+    let path = place::database(dir.path());
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 7").unwrap();
+    for sentence in [refusal(Sqlite::open(dir.path())), refusal(Sqlite::open_reader(dir.path()))] {
+        assert!(sentence.contains("was written by a newer signaller"), "{sentence}");
+    }
+    assert!(matches!(Sqlite::open(dir.path()), Err(StoreError::Newer(_))));
+
+    std::fs::remove_file(&path).unwrap();
+    assert!(refusal(Sqlite::open_reader(dir.path())).contains("there is no database at"));
+    std::fs::write(&path, "this is no database, but it is long enough to look like one for a while".repeat(100)).unwrap();
+    assert!(refusal(Sqlite::open(dir.path())).contains("not a database"));
+    assert!(refusal(Sqlite::open(&path)).contains("cannot be made"), "a file where the directory belongs");
+}
+
+#[test]
+fn a_query_that_takes_too_long_is_stopped() {
+    let (dir, mut store) = fresh();
+    let mut scribe = Scribe::new();
+    for id in 1..=3_000 {
+        scribe.add(task(id), TaskSpec { tags: vec![tag("a"), tag("b")], ..plain("ci") });
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let mut reader = Sqlite::open_reader(dir.path()).unwrap();
+    let query = TaskQuery { tag: Some(tag("none")), limit: 10, ..TaskQuery::default() };
+    assert_eq!(reader.tasks(&query).unwrap(), []);
+    reader.answer_within(Duration::ZERO);
+    let Err(StoreError::Slow(sentence)) = reader.tasks(&query) else { panic!("it was not stopped") };
+    assert_eq!(sentence, reader::SLOW);
+    // A scan of everything takes as long as it takes, and the reader goes on after a refusal.
+    let mut rows = 0;
+    reader.scan(&TASKS, &mut |_| rows += 1).unwrap();
+    assert_eq!(rows, 3_000);
+    reader.answer_within(Duration::from_secs(5));
+    assert_eq!(reader.tasks(&query).unwrap(), []);
+}
+
+#[test]
+fn cold_rows_and_dead_letters_are_found_by_index() {
+    let (_dir, store) = with_sample();
+    let listed = |queue_name: Option<&str>, status| {
+        let query = TaskQuery { queue: queue_name.map(queue), status, ..TaskQuery::default() };
+        format!("{} {}", statements::of(&TASKS).select, reader::conditions(&query).0)
+    };
+    for (sql, index) in [
+        (COLD.by_id.clone(), "PRIMARY KEY"),
+        (COLD.by_idempotency_key.clone(), "tasks_idempotency"),
+        (COLD.dead.clone(), "tasks_dead"),
+        (reader::DEAD_COUNTS.into(), "tasks_dead"),
+        (listed(Some("ci"), Some(Status::Failed)), "tasks_dead"),
+        (listed(Some("ci"), None), "PRIMARY KEY"),
+        (listed(None, None), "PRIMARY KEY"),
+    ] {
+        let mut plan = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut steps = plan.raw_query();
+        let mut plan = Vec::new();
+        while let Some(step) = steps.next().unwrap() {
+            plan.push(step.get::<_, String>(3).unwrap());
+        }
+        assert!(plan.len() == 1 && plan[0].contains(index), "{sql}: {plan:?}");
+    }
+}
+
+#[test]
+fn a_row_that_does_not_decode_is_named() {
+    let (dir, mut store) = with_sample();
+    let db = Connection::open(place::database(dir.path())).unwrap();
+    db.execute_batch("UPDATE tasks SET worker = CAST(x'ff' AS TEXT) WHERE id = 10").unwrap();
+    let mut reader = store.reader().unwrap();
+    for sentence in [
+        refusal(store.load(&mut |_| {})),
+        refusal(store.rows(&[Need::Task(task(10))])),
+        refusal(reader.task(task(10))),
+        refusal(reader.tasks(&TaskQuery { limit: 100, ..TaskQuery::default() })),
+    ] {
+        assert!(sentence.contains("tasks.worker: not UTF-8"), "{sentence}");
+    }
+    db.execute_batch("UPDATE records SET prev = seq WHERE seq = 2; UPDATE records SET body = '{}' WHERE seq = 3").unwrap();
+    for (sentence, part) in [
+        (refusal(reader.history(kernel::ids::RecordSeq(2), 10)), "records.prev: record 2: its chain leads astray"),
+        (refusal(reader.history(kernel::ids::RecordSeq(3), 10)), "records.body: record 3:"),
+        (refusal(reader.records(kernel::ids::RecordSeq(0), 10)), "records.body: record 3:"),
+    ] {
+        assert!(sentence.contains(part), "{sentence}");
+    }
+}
+
+fn log_bytes(dir: &Path) -> u64 {
+    std::fs::metadata(dir.join("signaller.db-wal")).map_or(0, |file| file.len())
+}
+
+/// Commits batches of 50 tasks, one after the other.
+struct Load {
+    scribe: Scribe,
+    tasks: u64,
+    frames: u32,
+}
+
+impl Load {
+    /// How often the log started anew meanwhile; stops at the first time if that is all that is asked.
+    fn write(&mut self, store: &mut Sqlite, batches: u64, until_restart: bool) -> u64 {
+        let mut restarts = 0;
+        for _ in 0..batches {
+            for _ in 0..50 {
+                self.tasks += 1;
+                let key = IdempotencyKey::parse(&format!("key {}", self.tasks)).unwrap();
+                self.scribe.add(task(self.tasks), TaskSpec { idempotency_key: Some(key), ..plain("ci") });
+            }
+            store.commit(&self.scribe.batch()).unwrap();
+            let frames = store.log_frames.load(Ordering::Relaxed);
+            restarts += u64::from(frames < self.frames);
+            self.frames = frames;
+            if until_restart && restarts > 0 {
+                break;
+            }
+        }
+        restarts
+    }
+}
+
+#[test]
+fn the_log_starts_anew_under_load_and_after_a_reader_let_go() {
+    let marks = Marks { round: 16, wanted: 64, rest: 8, max: 256 };
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Sqlite::open_marked(dir.path(), marks).unwrap();
+    let mut load = Load { scribe: Scribe::new(), tasks: 0, frames: 0 };
+    // A batch takes a dozen frames; nothing but the writer's own new starts keeps the log from growing for ever.
+    assert!(load.write(&mut store, 200, false) > 1);
+    let mut reader = store.reader().unwrap();
+    reader.hold().unwrap();
+    // A moment at which the log was empty lies in the database alone and allows one more new start.
+    assert!(load.write(&mut store, 60, false) <= 1, "a held moment keeps the log");
+    assert!(load.frames > 2 * marks.max, "{} frames", load.frames);
+    reader.release().unwrap();
+    assert_eq!(load.write(&mut store, 1_000, true), 1);
+    assert_eq!(store.checkpoints.trouble(), None);
+    drop(reader);
+    drop(store);
+    assert_eq!(log_bytes(dir.path()), 0, "the last one out moves all of it");
+    assert_eq!(records_read(dir.path()), load.tasks);
+}
+
+#[test]
+fn a_log_cut_off_anywhere_holds_whole_batches() {
+    let (dir, store) = with_sample();
+    let mut records = vec![0];
+    sample().1.iter().for_each(|batch| records.push(records.last().unwrap() + batch.entries.len() as u64));
+    let log = std::fs::read(dir.path().join("signaller.db-wal")).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for part in 0..=60 {
+        let cut = tempfile::tempdir().unwrap();
+        std::fs::copy(place::database(dir.path()), place::database(cut.path())).unwrap();
+        std::fs::write(cut.path().join("signaller.db-wal"), &log[..log.len() * part / 60]).unwrap();
+        drop(Sqlite::open(cut.path()).unwrap());
+        let found = records_read(cut.path());
+        assert!(records.contains(&found), "{found} records are no whole number of batches");
+        seen.insert(found);
+    }
+    assert!(seen.len() > 3, "{seen:?}");
+    drop(store);
+}
+
+#[test]
+fn a_full_disk_fails_the_commit_and_nothing_else() {
+    let (_dir, mut store) = fresh();
+    let mut load = Load { scribe: Scribe::new(), tasks: 0, frames: 0 };
+    load.write(&mut store, 2, false);
+    let pages: i64 = store.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    // A database that may not grow meets the same error as a disk that cannot hold it.
+    let set_max =
+        |store: &Sqlite, pages: i64| store.db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+    set_max(&store, pages);
+    for id in 1_000..1_200 {
+        load.scribe.add(task(id), plain("ci"));
+    }
+    let batch = load.scribe.batch();
+    assert!(refusal(store.commit(&batch)).contains("full"));
+    let mut reader = store.reader().unwrap();
+    assert_eq!(reader.last_record().unwrap().0, 100);
+    set_max(&store, i64::from(u32::MAX) - 1);
+    store.commit(&batch).unwrap();
+    assert_eq!(reader.last_record().unwrap().0, 300);
+}
+
+#[test]
+fn databases_of_every_release_are_brought_up_to_date() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/databases");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(fixtures).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "sql"));
+    files.sort();
+    assert!(!files.is_empty());
+    for file in files {
+        let format: i64 = file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok()).expect("a number");
+        let dir = tempfile::tempdir().unwrap();
+        let old = Connection::open(place::database(dir.path())).unwrap();
+        old.execute_batch(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(old.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), format);
+        drop(old);
+        drop(Sqlite::open(dir.path()).unwrap());
+        assert!(records_read(dir.path()) > 50, "{}", file.display());
+    }
+}
