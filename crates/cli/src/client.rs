@@ -120,13 +120,15 @@ impl Client {
 
     fn unsent(&self, error: &ureq::Error) -> Failure {
         let never_arrived = match error {
-            ureq::Error::Io(error) => matches!(
-                error.kind(),
-                std::io::ErrorKind::ConnectionRefused
-                    | std::io::ErrorKind::HostUnreachable
-                    | std::io::ErrorKind::NetworkUnreachable
-                    | std::io::ErrorKind::AddrNotAvailable
-            ) || error.to_string().contains("lookup address"), // The kind of a failed look-up of a name has no name.
+            ureq::Error::Io(error) => {
+                matches!(
+                    error.kind(),
+                    std::io::ErrorKind::ConnectionRefused
+                        | std::io::ErrorKind::HostUnreachable
+                        | std::io::ErrorKind::NetworkUnreachable
+                        | std::io::ErrorKind::AddrNotAvailable
+                ) || error.to_string().contains("lookup address")
+            } // The kind of a failed look-up of a name has no name.
             ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => true,
             ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Tls(_) | ureq::Error::Rustls(_) => true,
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => true,

@@ -114,9 +114,12 @@ mod tests {
 
     #[test]
     fn this_machine_is_reached_without_a_proxy() {
-        for (url, loopback) in
-            [(DEFAULT_URL, true), ("http://localhost:1", true), ("http://[::1]:1", true), ("https://example.com/127.0.0.1", false)]
-        {
+        for (url, loopback) in [
+            (DEFAULT_URL, true),
+            ("http://localhost:1", true),
+            ("http://[::1]:1", true),
+            ("https://example.com/127.0.0.1", false),
+        ] {
             let target = Target { url: url.into(), source: Source::Flag, token: None };
             assert_eq!(target.is_loopback(), loopback, "{url}");
         }

@@ -85,7 +85,10 @@ fn added(spec: &TaskSpecView) -> String {
         text.push_str(&format!(", for {at}"));
     }
     if !spec.blocked_by.is_empty() {
-        text.push_str(&format!(", blocked by {}", spec.blocked_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
+        text.push_str(&format!(
+            ", blocked by {}",
+            spec.blocked_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        ));
     }
     if let Some(budget_ms) = spec.budget_ms {
         text.push_str(&format!(", at most {}", show_exact_ms(budget_ms)));

@@ -44,7 +44,11 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
 /// A rate of whole tasks per second: `50`, `50/s`, `600/m`.
 pub fn parse_per_second(text: &str) -> Result<u32, String> {
     let wrong = || format!("`{text}` is not a whole number of tasks per second, such as 50/s");
-    let rate = if text.contains('/') { parse_rate(text).map_err(|_| wrong())? } else { parse_rate(&format!("{text}/s")).map_err(|_| wrong())? };
+    let rate = if text.contains('/') {
+        parse_rate(text).map_err(|_| wrong())?
+    } else {
+        parse_rate(&format!("{text}/s")).map_err(|_| wrong())?
+    };
     let per_s = u64::from(rate.count) * 1_000 / rate.per_ms;
     if rate.burst != 1 || per_s == 0 || per_s * rate.per_ms != u64::from(rate.count) * 1_000 {
         return Err(wrong());
@@ -140,9 +144,13 @@ mod tests {
 
     #[test]
     fn rates_are_read_and_shown() {
-        for (text, count, per_ms, burst) in
-            [("100/s", 100, 1_000, 1), ("10/m", 10, 60_000, 1), ("5/10s", 5, 10_000, 1), ("100/s:20", 100, 1_000, 20), ("1/h", 1, 3_600_000, 1)]
-        {
+        for (text, count, per_ms, burst) in [
+            ("100/s", 100, 1_000, 1),
+            ("10/m", 10, 60_000, 1),
+            ("5/10s", 5, 10_000, 1),
+            ("100/s:20", 100, 1_000, 20),
+            ("1/h", 1, 3_600_000, 1),
+        ] {
             let rate = Rate { count, per_ms, burst };
             assert_eq!(parse_rate(text), Ok(rate));
             assert_eq!(show_rate(rate), text);
@@ -150,7 +158,9 @@ mod tests {
         for text in ["", "100", "/s", "100/", "0/s", "1/s:0", "1/0s", "x/s", "1/s:", "-1/s", "1/y"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
-        for (text, per_s) in [("50", Some(50)), ("50/s", Some(50)), ("600/m", Some(10)), ("1/m", None), ("50/s:2", None), ("0", None), ("x", None)] {
+        for (text, per_s) in
+            [("50", Some(50)), ("50/s", Some(50)), ("600/m", Some(10)), ("1/m", None), ("50/s:2", None), ("0", None), ("x", None)]
+        {
             assert_eq!(parse_per_second(text).ok(), per_s, "{text}");
         }
     }

@@ -1,12 +1,9 @@
 //! The world around the engine, one step at a time: people and workers act, time passes, the engine ticks, answers find
-//! their way or do not, and the checkers look.
+//! their way or do not. `watch` has the checkers look on.
 
-use crate::Options;
 use crate::chance::Chance;
-use crate::checkers::{self, Scene};
-use crate::client::Client;
+use crate::client::{Client, SendAgain};
 use crate::coverage::Coverage;
-use crate::failure::Failure;
 use crate::ledger::Ledger;
 use crate::mail::{Mail, Sender};
 use crate::model::Model;
@@ -14,25 +11,48 @@ use crate::presence::Presence;
 use crate::temper::Temper;
 use crate::turn::Turn;
 use crate::worker::Worker;
-use engine::{Answer, Core, Request, Ticket, Ticked};
+use engine::{Answer, Core, Request, Ticket};
 use kernel::command::{Command, Reply};
 use kernel::ids::{BulkId, TaskId};
-use kernel::record::{Entry, Owner, Record};
+use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
 use kernel::rejection::Rejection;
 use kernel::time::Time;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use store::memory::{Fault, MemoryDisk};
 
 /// Events told with a failure.
 const EVENTS_MAX: usize = 30;
-/// Ticks between two looks at everything.
-const THOROUGH_EVERY: usize = 32;
+/// Steps that running work may go on after a stop.
+const STOP_STEPS_MAX: usize = 40;
 
 /// What a checker found: its name and its words.
 pub type Found = (&'static str, String);
 
-/// How a tick ends.
+pub struct World {
+    pub(crate) chance: Chance,
+    pub(crate) temper: Temper,
+    pub(crate) now: Time,
+    pub(crate) disk: MemoryDisk,
+    pub(crate) core: Option<Core>,
+    mail: Mail,
+    /// Adds that were never answered: sent again some day.
+    unsure: Vec<Command>,
+    workers: Vec<Worker>,
+    pub(crate) model: Model,
+    pub(crate) presence: Presence,
+    pub(crate) ledger: Ledger,
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) bulks: Vec<BulkId>,
+    inputs: u64,
+    pub(crate) coverage: Coverage,
+    pub(crate) step: usize,
+    stopping_since: Option<usize>,
+    /// Faults put into the disk so far, whether they have hit yet or not.
+    injected: u64,
+    /// Kept only when a failure is run again.
+    pub(crate) events: Option<VecDeque<String>>,
+}
+
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Crash {
     No,
@@ -40,26 +60,392 @@ enum Crash {
     AfterCommit,
 }
 
-pub struct World {
-    chance: Chance,
-    temper: Temper,
-    now: Time,
-    disk: MemoryDisk,
-    core: Option<Core>,
-    mail: Mail,
-    /// Adds that were never answered: sent again some day.
-    unsure: Vec<Command>,
-    workers: Vec<Worker>,
-    model: Model,
-    presence: Presence,
-    ledger: Ledger,
-    tasks: Vec<TaskId>,
-    bulks: Vec<BulkId>,
-    inputs: u64,
-    coverage: Coverage,
-    step: usize,
-    /// Stopping since this step.
-    stopping_since: Option<usize>,
-    /// Kept only when a failure is run again.
-    events: Option<VecDeque<String>>,
+impl World {
+    pub fn new(seed: u64, tells: bool) -> World {
+        let mut chance = Chance::new(seed);
+        let temper = Temper::draw(&mut chance, seed % 16 == 5);
+        let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
+        World {
+            chance,
+            temper,
+            now: Time::from_ms(1_700_000_000_000),
+            disk: MemoryDisk::new(),
+            core: None,
+            mail: Mail::default(),
+            unsure: Vec::new(),
+            workers,
+            model: Model::default(),
+            presence: Presence::default(),
+            ledger: Ledger::default(),
+            tasks: Vec::new(),
+            bulks: Vec::new(),
+            inputs: 0,
+            coverage: Coverage::default(),
+            step: 0,
+            stopping_since: None,
+            injected: 0,
+            events: tells.then(VecDeque::new),
+        }
+    }
+
+    pub(crate) fn tell(&mut self, event: impl FnOnce() -> String) {
+        if let Some(events) = &mut self.events {
+            if events.len() == EVENTS_MAX {
+                events.pop_front();
+            }
+            events.push_back(format!("step {} at {} ms: {}", self.step, self.now.us() / 1_000 - 1_700_000_000_000, event()));
+        }
+    }
+
+    pub(crate) fn fault(&mut self, name: &'static str) {
+        self.coverage.fault(name);
+        self.tell(|| name.to_owned());
+    }
+
+    /// One step: everyone acts, time passes, the engine ticks.
+    pub fn live(&mut self) -> Result<(), Found> {
+        for _ in 0..self.temper.clients {
+            if self.chance.permille(500) {
+                self.ask();
+            }
+        }
+        for at in 0..self.workers.len() {
+            self.work(at);
+        }
+        self.pass_time();
+        if self.core.is_none() {
+            self.open();
+        }
+        match self.core.take() {
+            Some(core) => self.tick(core),
+            None => Ok(()),
+        }
+    }
+
+    // ---- People and workers -------------------------------------------------------------------------------------
+
+    fn ask(&mut self) {
+        if !self.unsure.is_empty() && self.chance.permille(300) {
+            let at = self.chance.below(self.unsure.len());
+            let again = self.unsure.swap_remove(at);
+            self.fault("request_resent");
+            self.mail.send(Sender::Client { again: Some(again.clone()) }, Request::Command(again));
+            return;
+        }
+        let client = Client {
+            chance: &mut self.chance,
+            temper: &self.temper,
+            model: &self.model,
+            tasks: &self.tasks,
+            bulks: &self.bulks,
+            now: self.now,
+            inputs: &mut self.inputs,
+        };
+        for request in client.requests() {
+            self.mail.send(Sender::Client { again: request.again() }, request);
+        }
+    }
+
+    fn work(&mut self, at: usize) {
+        let faults = self.temper.faults.clone();
+        let worker = &mut self.workers[at];
+        if let Some(until) = worker.away_until {
+            if self.now < until {
+                return;
+            }
+            worker.away_until = None;
+        }
+        if self.chance.permille(faults.worker_crash) {
+            let until = self.now.plus_ms(self.chance.between(0, 40_000));
+            let poll = worker.poll;
+            worker.crash(&mut self.chance, &self.temper, until);
+            self.fault("worker_crashed");
+            return self.hang_up(poll);
+        }
+        if self.chance.permille(faults.worker_odd / 8) {
+            worker.away_until = Some(self.now.plus_ms(self.chance.between(0, 60_000)));
+            return self.fault("worker_silent");
+        }
+        match worker.poll {
+            Some(poll) if self.chance.permille(faults.poll_gone) => {
+                worker.poll = None;
+                self.hang_up(Some(poll));
+            }
+            // It mostly waits; sometimes it comes again although its earlier poll is not answered.
+            Some(_) if !self.chance.permille(30) => {}
+            _ if self.chance.permille(400) => {
+                let work = worker.work(&mut self.chance, &self.temper, &mut self.coverage, self.now);
+                worker.poll = Some(self.mail.send(Sender::Worker(at), Request::Work(work)));
+            }
+            _ => {}
+        }
+    }
+
+    /// The connection of a poll breaks; the door may notice.
+    fn hang_up(&mut self, poll: Option<Ticket>) {
+        let Some(poll) = poll else { return };
+        if self.mail.waiting.remove(&poll).is_some() && self.chance.permille(700) {
+            self.fault("poll_gone");
+            self.mail.send(Sender::Door, Request::Gone { poll });
+        }
+    }
+
+    // ---- Time ---------------------------------------------------------------------------------------------------
+
+    fn pass_time(&mut self) {
+        let next = self.presence.planned.filter(|next| *next > self.now);
+        let step_us = self.chance.between(0, self.temper.step_us) as i64;
+        self.now = match (self.chance.below(100), next) {
+            (0..8, _) => {
+                self.fault("clock_stands_still");
+                self.now
+            }
+            (8..25, Some(next)) => {
+                self.fault("clock_exactly_next");
+                next
+            }
+            (25..28, Some(next)) => {
+                self.fault("clock_just_before_next");
+                next.plus_us(-1)
+            }
+            (28, _) => {
+                self.fault("suspend");
+                self.now.plus_ms(self.chance.between(1_000, 3_600_000))
+            }
+            // An engine that is not late wakes when it meant to.
+            (29..80, Some(next)) => next.min(self.now.plus_us(step_us)),
+            _ => self.now.plus_us(step_us),
+        };
+    }
+
+    // ---- The engine ---------------------------------------------------------------------------------------------
+
+    fn open(&mut self) {
+        match Core::open(Box::new(self.disk.open()), 0, self.now) {
+            Ok(core) => {
+                self.tell(|| "the engine opens".into());
+                self.core = Some(core);
+                self.presence = Presence::default();
+                self.presence.load(&self.model, self.now);
+                self.model.reloaded(self.now);
+                self.stopping_since = None;
+            }
+            Err(error) => {
+                self.fault("load_failed");
+                self.tell(|| format!("the engine cannot open: {error}"));
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.presence = Presence::default();
+        for sender in self.mail.cut() {
+            self.unheard(sender);
+        }
+    }
+
+    fn take_mail(&mut self) -> Vec<(Ticket, Request)> {
+        let mut letters = std::mem::take(&mut self.mail.inbox);
+        if self.chance.permille(200) {
+            self.chance.shuffle(&mut letters);
+        }
+        let count = if self.chance.permille(850) { letters.len() } else { self.chance.below(letters.len() + 1) };
+        let mut items = 0;
+        let fits = letters.iter().take(count.min(BATCH_REQUESTS_MAX)).take_while(|(_, request)| {
+            items += request.items();
+            items <= BATCH_ITEMS_MAX
+        });
+        let count = fits.count();
+        self.mail.inbox = letters.split_off(count);
+        letters
+    }
+
+    fn tick(&mut self, mut core: Core) -> Result<(), Found> {
+        let requests = self.take_mail();
+        let idle = self.mail.inbox.is_empty();
+        if !idle {
+            self.fault("inbox_not_drained");
+        }
+        let crash = self.spoil();
+        let hits = self.hits();
+        if self.events.is_some() {
+            for (ticket, request) in &requests {
+                self.tell(|| format!("{} asks {request:?}", ticket.0));
+            }
+        }
+        let chance = self.chance.draw();
+        let ticked = core.tick(self.now, chance, requests.clone(), idle);
+        self.coverage.ticks += 1;
+        self.count_hits(hits, crash);
+        let fatal = ticked.fatal.is_some();
+        let turn = Turn {
+            now: self.now,
+            idle,
+            requests,
+            stopping: self.presence.stopping,
+            entries: self.disk.read(|durable| durable.entries_after(self.model.last).cloned().collect()),
+            answers: ticked.answers,
+            told: ticked.entries,
+            next: ticked.next,
+            reloaded: ticked.reloaded.is_some(),
+            drained: ticked.drained,
+            ..Turn::default()
+        };
+        let core = if fatal { None } else { Some(core) };
+        let turn = self.watch(turn, core.as_ref())?;
+        let drained = turn.drained;
+        if crash != Crash::No {
+            self.tell(|| "the engine crashes".into());
+        }
+        if crash == Crash::No {
+            for (ticket, answer) in turn.answers {
+                self.answer(ticket, answer);
+            }
+        }
+        if self.presence.stopping {
+            self.stopping_since.get_or_insert(self.step);
+        }
+        let cut_short = self.stopping_since.is_some_and(|since| self.step - since > STOP_STEPS_MAX);
+        if fatal {
+            self.fault("gave_up");
+        } else if drained {
+            self.fault("stop_drained");
+        } else if cut_short {
+            self.fault("stop_cut_short");
+        }
+        if fatal || drained || cut_short || crash != Crash::No {
+            self.close();
+        } else {
+            self.core = core;
+        }
+        Ok(())
+    }
+
+    /// What goes wrong in this tick.
+    fn spoil(&mut self) -> Crash {
+        let faults = self.temper.faults.clone();
+        let mut inject = |fault: Fault| {
+            self.injected += 1;
+            self.disk.inject(fault);
+        };
+        let crash = match self.chance.permille(faults.crash) {
+            true => *self.chance.pick(&[Crash::BeforeCommit, Crash::AfterCommit]),
+            false => Crash::No,
+        };
+        if crash == Crash::BeforeCommit {
+            inject(Fault::CommitLost);
+        } else if self.chance.permille(faults.commit) {
+            // Sometimes again and again, until the engine gives up.
+            for _ in 0..if self.chance.permille(100) { 4 } else { 1 } {
+                inject(*self.chance.pick(&[Fault::CommitLost, Fault::CommitKept]));
+            }
+        }
+        if self.chance.permille(faults.rows) {
+            inject(Fault::RowsFail);
+        }
+        if crash == Crash::No && self.chance.permille(faults.load / 10) {
+            inject(Fault::LoadFails);
+        }
+        crash
+    }
+
+    fn hits(&self) -> [u64; 4] {
+        Fault::ALL.map(|fault| self.disk.hits(fault))
+    }
+
+    fn count_hits(&mut self, before: [u64; 4], crash: Crash) {
+        let after = self.hits();
+        let lost = if crash == Crash::BeforeCommit { "crash_before_commit" } else { "commit_lost" };
+        let names = [lost, "commit_kept_but_reported_failed", "load_failed", "rows_failed"];
+        for (at, name) in names.into_iter().enumerate() {
+            (before[at]..after[at]).for_each(|_| self.fault(name));
+        }
+        match crash {
+            Crash::AfterCommit => self.fault("crash_after_commit"),
+            Crash::BeforeCommit if before[0] == after[0] => self.fault("crash_between_ticks"),
+            _ => {}
+        }
+    }
+
+    // ---- Answers ------------------------------------------------------------------------------------------------
+
+    fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.note(&answer);
+        let Some(sender) = self.mail.waiting.remove(&ticket) else { return self.undelivered(&answer) };
+        self.tell(|| format!("{} hears {answer:?}", ticket.0));
+        let faults = self.temper.faults.clone();
+        if self.chance.permille(faults.answer_lost) {
+            self.fault("answer_lost");
+            return self.unheard(sender);
+        }
+        let twice = self.chance.permille(faults.answer_doubled);
+        if twice {
+            self.fault("answer_doubled");
+        }
+        match (sender, &answer) {
+            (Sender::Worker(at), Answer::Worked(worked)) => {
+                let worker = &mut self.workers[at];
+                if !worked.deliveries.is_empty() && self.chance.permille(faults.undelivered) {
+                    worker.poll = None;
+                    return self.undelivered(&answer);
+                }
+                if worker.away_until.is_some() {
+                    return;
+                }
+                for _ in 0..if twice { 2 } else { 1 } {
+                    worker.hear(worked, &mut self.chance, &self.temper, &mut self.coverage, self.now);
+                }
+                if worker.poll == Some(ticket) {
+                    worker.poll = None;
+                }
+            }
+            (sender, Answer::UnknownOutcome | Answer::Stopping) => self.unheard(sender),
+            _ => {}
+        }
+    }
+
+    /// Nobody is there to take the grants: the door says so.
+    fn undelivered(&mut self, answer: &Answer) {
+        let Answer::Worked(worked) = answer else { return };
+        if !worked.deliveries.is_empty() && self.chance.permille(800) {
+            let grants = worked.deliveries.iter().map(|delivery| (delivery.grant.task, delivery.grant.fence)).collect();
+            self.fault("undelivered");
+            self.mail.send(Sender::Door, Request::Undelivered { grants });
+        }
+    }
+
+    /// Its answer never came.
+    fn unheard(&mut self, sender: Sender) {
+        match sender {
+            Sender::Client { again: Some(again) } => self.unsure.push(again),
+            Sender::Worker(at) => self.workers[at].poll = None,
+            _ => {}
+        }
+    }
+
+    /// What leaves the house counts as told, whether or not it arrives.
+    fn note(&mut self, answer: &Answer) {
+        match answer {
+            Answer::Reply(Err(rejection)) => self.note_rejection(rejection),
+            Answer::Explained(Err(rejection)) => self.note_rejection(rejection),
+            Answer::Worked(worked) => {
+                for delivery in &worked.deliveries {
+                    self.ledger.fences.insert(delivery.grant.task, delivery.grant.fence.0);
+                }
+                worked.results.iter().filter_map(|(_, result)| result.as_ref().err()).for_each(|no| self.note_rejection(no));
+            }
+            Answer::Reply(Ok(Reply::Added(added))) => {
+                for added in added.iter().filter(|added| !added.duplicate) {
+                    if let Some(input) = self.model.task(added.task).and_then(|task| self.model.inputs.get(&task.input)) {
+                        self.ledger.added.insert(added.task, input.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_rejection(&mut self, rejection: &Rejection) {
+        *self.coverage.rejections.get_mut(rejection.code()).expect("every code is known") += 1;
+    }
 }

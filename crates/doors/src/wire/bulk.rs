@@ -138,7 +138,10 @@ pub enum BulkAnswer {
         bulk: BulkId,
     },
     /// `skipped` were not in a state to be changed.
-    Changed { changed: u64, skipped: u64 },
+    Changed {
+        changed: u64,
+        skipped: u64,
+    },
     Nothing {},
 }
 
@@ -147,9 +150,7 @@ impl BulkAnswer {
     pub fn of(reply: &Reply) -> Option<BulkAnswer> {
         match reply {
             Reply::Bulk(bulk) => Some(BulkAnswer::Started { bulk: *bulk }),
-            Reply::Items { changed, skipped } => {
-                Some(BulkAnswer::Changed { changed: *changed as u64, skipped: *skipped as u64 })
-            }
+            Reply::Items { changed, skipped } => Some(BulkAnswer::Changed { changed: *changed as u64, skipped: *skipped as u64 }),
             Reply::Done => Some(BulkAnswer::Nothing {}),
             Reply::Added(_) | Reply::Task { .. } | Reply::Finished { .. } | Reply::Leased(_) => None,
         }

@@ -243,9 +243,7 @@ impl From<&Record> for RecordBody {
             Record::TaskCancelled { cause, by, reason, .. } => Wire::TaskCancelled { cause: cause.into(), by, reason },
             Record::TaskReset { by } => Wire::TaskReset { by },
             Record::TaskDeleted { by } => Wire::TaskDeleted { by },
-            Record::QueueConfigured { config, by } => {
-                Wire::QueueConfigured { config: Box::new(QueueConfig::from(&*config)), by }
-            }
+            Record::QueueConfigured { config, by } => Wire::QueueConfigured { config: Box::new(QueueConfig::from(&*config)), by },
             Record::QueuePaused { until, reason, by } => Wire::QueuePaused { until: until.map(Instant), reason, by },
             Record::QueueResumed { by, expired } => Wire::QueueResumed { by, expired },
             Record::QueueBoosted { on, boost, by } => {

@@ -52,9 +52,7 @@ fn answers_read_back_as_they_were_written() {
         r#"{"seq":"r8","at":"2026-11-15T08:57:00.000000Z","owner":"queue:ci","record":{"record":"queue_boosted","key":{"name":"a","value":"b"},"seconds":5,"by":"ana"}}"#,
     ]);
     check::<BulkAnswer>(&[r#"{"bulk":"bulk-3"}"#, r#"{"changed":2,"skipped":1}"#, "{}"]);
-    check::<ErrorBody>(&[
-        r#"{"error":{"code":"limited","message":"m","fix":"f","retryable":true,"retry_after_ms":20}}"#,
-    ]);
+    check::<ErrorBody>(&[r#"{"error":{"code":"limited","message":"m","fix":"f","retryable":true,"retry_after_ms":20}}"#]);
     check::<WorkAnswer>(&[
         r#"{"results":[{"task":"task-9m2","ok":true},{"task":"task-9m3","ok":false,"code":"lease_lost","message":"…"}],"holding":[{"task":"task-9m5","ok":true,"cancel":false,"heartbeat_ms":30000}],"tasks":[{"task":"task-9m6","fence":"kb","type":"lint","queue":"lint","attempt":1,"input":{},"heartbeat_ms":30000,"budget_ms":120000,"idempotency_key":"task-9m6"}],"stopping":false}"#,
     ]);
@@ -75,8 +73,14 @@ fn what_a_client_sends_wrong_is_refused_by_name() {
     refused::<TaskAdd>("{\"type\":\"a\",\"type\":\"b\"}", "duplicate field `type`");
     refused::<QueuePut>(r#"{"config":{"concurency":1}}"#, "unknown field `concurency`");
     refused::<QueueRedrive>(r#"{"filter":{"status":"dead"}}"#, "unknown field `status`");
-    refused::<WorkPoll>(r#"{"worker":"w","types":["a"],"results":[{"task":"task-1","fence":"u","status":"done"}]}"#, "`u` is not a fence");
-    refused::<WorkPoll>(r#"{"worker":"w","types":["a"],"holding":[{"task":"task-1","fence":"1","pogress":1}]}"#, "unknown field `pogress`");
+    refused::<WorkPoll>(
+        r#"{"worker":"w","types":["a"],"results":[{"task":"task-1","fence":"u","status":"done"}]}"#,
+        "`u` is not a fence",
+    );
+    refused::<WorkPoll>(
+        r#"{"worker":"w","types":["a"],"holding":[{"task":"task-1","fence":"1","pogress":1}]}"#,
+        "unknown field `pogress`",
+    );
     refused::<Signed>(r#"{"from":"me"}"#, "unknown field `from`");
     refused::<TaskQuery>(r#"{"status":"dead"}"#, "unknown variant `dead`");
     refused::<TaskQuery>(r#"{"key":"tenant"}"#, "`tenant` is not name=value");

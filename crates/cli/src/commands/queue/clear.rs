@@ -21,7 +21,9 @@ pub struct DrainArgs {
 
 /// Cancel everything that waits in a queue
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller queue clear mails --dry-run\n  signaller queue clear mails --yes --reason 'sent twice'")]
+#[command(
+    after_help = "Examples:\n  signaller queue clear mails --dry-run\n  signaller queue clear mails --yes --reason 'sent twice'"
+)]
 pub struct ClearArgs {
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,

@@ -10,7 +10,9 @@ use kernel::names::QueueName;
 
 /// Stop handing out tasks of a queue; what runs goes on, what comes waits
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller queue pause mails --for 10m --reason 'provider is down'\n  signaller queue pause mails")]
+#[command(
+    after_help = "Examples:\n  signaller queue pause mails --for 10m --reason 'provider is down'\n  signaller queue pause mails"
+)]
 pub struct PauseArgs {
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,

@@ -45,7 +45,9 @@ pub fn run(args: PriorityArgs, session: &Session) -> Outcome {
     let answer = session.client.post(&path(&queue, "/reprioritize"), &body)?;
     if answer == (BulkAnswer::Nothing {}) {
         let on = body.key.map_or_else(|| format!("queue {queue}"), |key| format!("{key} in queue {queue}"));
-        return Ok(Answer::new(&answer, format!("The boost on {on} is {shown}.")).next(format!("queue show {queue}"), "its boosts"));
+        return Ok(
+            Answer::new(&answer, format!("The boost on {on} is {shown}.")).next(format!("queue show {queue}"), "its boosts")
+        );
     }
     follow.answer(session, answer, None, &format!("now {shown}"))
 }

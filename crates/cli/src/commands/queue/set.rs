@@ -127,7 +127,9 @@ pub fn run(args: SetArgs, session: &Session) -> Outcome {
     };
     let config = changed(before.clone(), args)?;
     if config == before && !dry_run {
-        return Err(Failure::usage(format!("this changes nothing in queue {queue}")).fix("name what to change, such as --concurrency 4"));
+        return Err(
+            Failure::usage(format!("this changes nothing in queue {queue}")).fix("name what to change, such as --concurrency 4")
+        );
     }
     config.clone().into_kernel().map_err(|problem| Failure::of_problem(400, problem))?;
     let page = facts(&session.screen, &config_lines(&config));
@@ -135,7 +137,8 @@ pub fn run(args: SetArgs, session: &Session) -> Outcome {
         return Ok(Answer::new(&config, format!("Queue {queue} would have:\n{page}")));
     }
     let view: QueueView = session.client.put(&path(&queue, ""), &QueuePut { config, by: Some(session.by.clone()) })?;
-    Ok(Answer::new(&view, format!("Queue {queue} now has:\n{page}")).next(format!("queue show {queue}"), "the queue with its counts"))
+    Ok(Answer::new(&view, format!("Queue {queue} now has:\n{page}"))
+        .next(format!("queue show {queue}"), "the queue with its counts"))
 }
 
 /// The configuration with what was named changed.

@@ -131,7 +131,8 @@ fn read_input(source: &str) -> Result<Box<RawValue>, Failure> {
         source.to_owned()
     };
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("the input is not JSON: {error}")).fix("quote it for the shell: -i '{\"file\":\"a.rs\"}', -i '\"text\"'")
+        Failure::usage(format!("the input is not JSON: {error}"))
+            .fix("quote it for the shell: -i '{\"file\":\"a.rs\"}', -i '\"text\"'")
     })
 }
 
@@ -143,7 +144,8 @@ mod tests {
     fn body(args: &str) -> Result<String, String> {
         let args = ["signaller", "task", "add"].into_iter().chain(args.split_whitespace());
         let cli = Cli::try_parse_from(args).map_err(|error| error.to_string())?;
-        let crate::commands::Command::Task(super::super::TaskArgs { command: super::super::TaskCommand::Add(args) }) = cli.command
+        let crate::commands::Command::Task(super::super::TaskArgs { command: super::super::TaskCommand::Add(args) }) =
+            cli.command
         else {
             unreachable!("`task add` is what was parsed")
         };
@@ -163,7 +165,10 @@ mod tests {
                 "lint --after task-1 --after task-2 --delay 1h30m --idempotency-key k --attempts 5 --budget 10m --idle",
                 r#"{"type":"lint","blocked_by":["task-1","task-2"],"delay_ms":5400000,"idempotency_key":"k","retry":{"attempts":5,"backoff_ms":1000,"backoff_max_ms":3600000,"jitter_percent":10},"budget_ms":600000,"idle":true}"#,
             ),
-            ("lint --priority -90 --at 2026-11-15T08:57:00+01:00", r#"{"type":"lint","priority":-90,"scheduled_for":"2026-11-15T07:57:00.000000Z"}"#),
+            (
+                "lint --priority -90 --at 2026-11-15T08:57:00+01:00",
+                r#"{"type":"lint","priority":-90,"scheduled_for":"2026-11-15T07:57:00.000000Z"}"#,
+            ),
         ] {
             assert_eq!(body(args).as_deref(), Ok(json), "{args}");
         }

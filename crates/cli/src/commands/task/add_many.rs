@@ -58,7 +58,8 @@ pub fn run(source: &str, session: &Session) -> Outcome {
         Err(failure) if tally.lines == 0 => Err(failure.result(&tally)),
         Err(failure) => {
             let kept = format!("lines 1 to {} were added and stay", tally.lines);
-            let fix = format!("{}; go on from line {}", failure.fix.clone().unwrap_or_else(|| "correct it".into()), tally.lines + 1);
+            let fix =
+                format!("{}; go on from line {}", failure.fix.clone().unwrap_or_else(|| "correct it".into()), tally.lines + 1);
             Err(Failure { message: format!("{} ({kept})", failure.message), ..failure }.fix(fix).result(&tally))
         }
     }
@@ -69,7 +70,8 @@ fn add_all(mut reader: impl BufRead, session: &Session, show: &ProgressBar, tall
     let (mut batch_bytes, mut number, mut line) = (0, 0, Vec::new());
     loop {
         line.clear();
-        let read = reader.read_until(b'\n', &mut line).map_err(|error| Failure::usage(format!("line {}: {error}", number + 1)))?;
+        let read =
+            reader.read_until(b'\n', &mut line).map_err(|error| Failure::usage(format!("line {}: {error}", number + 1)))?;
         if read > 0 {
             number += 1;
             batch_bytes += read;
@@ -97,8 +99,9 @@ fn add_all(mut reader: impl BufRead, session: &Session, show: &ProgressBar, tall
 }
 
 fn parse(line: &[u8], number: u64) -> Result<TaskAdd, Failure> {
-    serde_json::from_slice(line)
-        .map_err(|error| Failure::usage(format!("line {number}: {error}")).fix("one task a line: {\"type\":\"lint\",\"input\":{}}"))
+    serde_json::from_slice(line).map_err(|error| {
+        Failure::usage(format!("line {number}: {error}")).fix("one task a line: {\"type\":\"lint\",\"input\":{}}")
+    })
 }
 
 fn add(tasks: Vec<TaskAdd>, session: &Session) -> Result<Vec<TaskAdded>, Failure> {

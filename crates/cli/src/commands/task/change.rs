@@ -75,10 +75,14 @@ struct Changed {
 
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
     let body = TaskCancel { by: Some(session.by.clone()), reason: args.reason };
-    each(&args.tasks, |task| session.client.post(&format!("/v1/tasks/{task}/cancel"), &body), |changed| match changed.status {
-        Status::Running => format!("{} was asked to stop; its worker learns it at its next heartbeat.", changed.task),
-        status => format!("{} is {status}.", changed.task),
-    })
+    each(
+        &args.tasks,
+        |task| session.client.post(&format!("/v1/tasks/{task}/cancel"), &body),
+        |changed| match changed.status {
+            Status::Running => format!("{} was asked to stop; its worker learns it at its next heartbeat.", changed.task),
+            status => format!("{} is {status}.", changed.task),
+        },
+    )
 }
 
 pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
@@ -93,10 +97,14 @@ pub fn reset(args: ResetArgs, session: &Session) -> Outcome {
 
 pub fn start(args: StartArgs, session: &Session) -> Outcome {
     let body = TaskStart { by: Some(session.by.clone()), force: args.force };
-    each(&args.tasks, |task| session.client.post(&format!("/v1/tasks/{task}/start"), &body), |changed| match changed.status {
-        Status::Queued => format!("{} is first in line for the next worker of its type.", changed.task),
-        _ => now_is(changed),
-    })
+    each(
+        &args.tasks,
+        |task| session.client.post(&format!("/v1/tasks/{task}/start"), &body),
+        |changed| match changed.status {
+            Status::Queued => format!("{} is first in line for the next worker of its type.", changed.task),
+            _ => now_is(changed),
+        },
+    )
 }
 
 pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
@@ -123,11 +131,7 @@ fn now_is(changed: &TaskStatus) -> String {
     format!("{} is {}.", changed.task, changed.status)
 }
 
-fn each(
-    tasks: &Tasks,
-    change: impl Fn(TaskId) -> Result<TaskStatus, Failure>,
-    tell: impl Fn(&TaskStatus) -> String,
-) -> Outcome {
+fn each(tasks: &Tasks, change: impl Fn(TaskId) -> Result<TaskStatus, Failure>, tell: impl Fn(&TaskStatus) -> String) -> Outcome {
     let mut changed = Changed { tasks: Vec::new() };
     for task in &tasks.tasks {
         match change(*task) {

@@ -20,7 +20,8 @@ pub struct ShowArgs {
 pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     let view: TaskView = session.client.get(&format!("/v1/tasks/{}", args.task))?;
     let task = view.task;
-    let answer = Answer::new(&view, page(&session.screen, &view)).next(format!("task history {task}"), "everything that happened to it");
+    let answer =
+        Answer::new(&view, page(&session.screen, &view)).next(format!("task history {task}"), "everything that happened to it");
     Ok(match view.status {
         Status::Queued | Status::Idle => answer.next(format!("task explain {task}"), "why it is not running"),
         Status::Running => answer.next(format!("task wait {task}"), "wait until it has ended"),
@@ -68,7 +69,10 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
     }
     if let Some(lease) = &task.lease {
         lines.push(("worker", format!("{}, since {}", lease.worker, when(lease.since))));
-        lines.push(("budget", format!("until {}, heartbeat every {}", when(lease.budget_until), show_exact_ms(lease.heartbeat_ms.into()))));
+        lines.push((
+            "budget",
+            format!("until {}, heartbeat every {}", when(lease.budget_until), show_exact_ms(lease.heartbeat_ms.into())),
+        ));
         match lease.ending {
             Some(EndingView::Cancel) => lines.push(("ending", "the worker was asked to stop".into())),
             Some(EndingView::TimedOut) => lines.push(("ending", "its time budget is spent; the worker was asked to stop".into())),

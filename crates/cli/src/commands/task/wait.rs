@@ -94,7 +94,9 @@ impl Wait<'_> {
                     }
                 }
                 Ok(News::Lost(failure)) if !opened || !failure.retryable => return Err(failure),
-                Ok(News::Lost(failure)) => self.show.suspend(|| self.session.screen.note(&format!("{}; trying again", failure.message))),
+                Ok(News::Lost(failure)) => {
+                    self.show.suspend(|| self.session.screen.note(&format!("{}; trying again", failure.message)))
+                }
                 Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                     return Err(self.timed_out(timeout_ms.unwrap_or(0)));
                 }
@@ -138,7 +140,8 @@ impl Wait<'_> {
         }
         let failure = match view.status {
             Status::Failed => {
-                let why = view.error.as_ref().map_or_else(String::new, |error| format!(" with {}: {}", error.code, error.message));
+                let why =
+                    view.error.as_ref().map_or_else(String::new, |error| format!(" with {}: {}", error.code, error.message));
                 Some(format!("{task} failed{why}"))
             }
             Status::Cancelled => {
@@ -162,7 +165,9 @@ impl Wait<'_> {
         let message = format!("{count} had not ended after {}", show_exact_ms(timeout_ms));
         let failure = Failure::new(Exit::WorkFailed, "timeout", message).retryable();
         match self.waited.pending.first() {
-            Some(task) => failure.fix("wait longer, or see what it waits for").next(format!("task explain {task}"), "see what it waits for"),
+            Some(task) => {
+                failure.fix("wait longer, or see what it waits for").next(format!("task explain {task}"), "see what it waits for")
+            }
             None => failure,
         }
     }

@@ -65,9 +65,15 @@ pub enum Told {
 #[derive(Debug)]
 pub enum Todo {
     Start(Box<WorkTask>),
-    End { task: TaskId, why: &'static str },
+    End {
+        task: TaskId,
+        why: &'static str,
+    },
     /// The server did not take a result.
-    Refused { task: TaskId, message: String },
+    Refused {
+        task: TaskId,
+        message: String,
+    },
 }
 
 impl Crew {
@@ -233,7 +239,9 @@ mod tests {
             let verdict = |word: &str| match word {
                 "done" => Some(Verdict::Done(RawValue::from_string("7".into()).unwrap())),
                 "large" => Some(Verdict::Done(RawValue::from_string(format!("\"{}\"", "x".repeat(400_000))).unwrap())),
-                "failed" => Some(Verdict::Failed { error: TaskError { code: "exit_1".into(), message: String::new() }, retryable: true }),
+                "failed" => {
+                    Some(Verdict::Failed { error: TaskError { code: "exit_1".into(), message: String::new() }, retryable: true })
+                }
                 _ => None,
             };
             match words.next().unwrap() {

@@ -1,0 +1,182 @@
+//! The promise, on the real binary: what was acknowledged survives `kill -9`. Clients and workers are processes of
+//! their own and keep a ledger of what the server told them; at the end ledger and server agree.
+
+mod server;
+
+use serde_json::{Value, json};
+use server::{Server, signaller};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use store::Reader;
+use store::sqlite::Sqlite;
+
+const KILLS: usize = 50;
+
+fn load(part: &str, url: &str, ledger: &Path, ms: u64, threads: usize, batch: usize) -> Child {
+    let args = json!({"url": url, "part": part, "batch": batch, "threads": threads, "ms": ms, "tasks": 0, "ledger": ledger});
+    Command::new(env!("CARGO_BIN_EXE_signaller"))
+        .args(["bench-load", &args.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a load process starts")
+}
+
+fn rows(dir: &Path, each: &mut dyn FnMut(kernel::task::Task)) {
+    let mut reader = Sqlite::open_reader(dir).expect("the database opens");
+    reader.scan(&kernel::row::TASKS, &mut |row| each(kernel::task::Task::from_row(&row.values).expect("a row decodes"))).expect("rows");
+}
+
+/// A number that differs from run to run, to kill at moments nobody chose.
+fn chance() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0)
+}
+
+#[test]
+fn what_was_acknowledged_survives_fifty_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = Server::start(&data, 0);
+    let url = server.url.clone();
+    let far = 600_000;
+    let adders: Vec<Child> = (0..2).map(|n| load("add", &url, &folder.path().join(format!("added-{n}")), far, 2, 7)).collect();
+    let workers: Vec<Child> = (0..2).map(|n| load("work", &url, &folder.path().join(format!("worked-{n}")), far, 2, 5)).collect();
+
+    let mut with_leases = 0;
+    for _ in 0..KILLS {
+        std::thread::sleep(Duration::from_millis(40 + chance() % 160));
+        server.kill_9();
+        let mut running = 0;
+        rows(&data, &mut |task| running += usize::from(task.status() == kernel::task::Status::Running));
+        with_leases += usize::from(running > 0);
+        server = Server::start(&data, server.port);
+    }
+    assert!(with_leases > KILLS / 10, "only {with_leases} kills found leases open");
+
+    for mut adder in adders {
+        adder.kill().unwrap();
+        adder.wait().unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(90);
+    loop {
+        let status = server.get("/v1/status");
+        let open = status["counts"]["queued"].as_u64().unwrap() + status["counts"]["running"].as_u64().unwrap();
+        if open == 0 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "work is left over: {status}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for mut worker in workers {
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    }
+    server.terminate();
+
+    let mut tasks = BTreeMap::new();
+    rows(&data, &mut |task| _ = tasks.insert(task.card().id().to_string(), task));
+    let ledger = |name: &str| -> Vec<String> {
+        (0..2).flat_map(|n| {
+            let text = std::fs::read_to_string(folder.path().join(format!("{name}-{n}"))).unwrap();
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        }).collect()
+    };
+    let added = ledger("added");
+    assert!(added.len() > 500, "the load was too small to mean anything: {}", added.len());
+    assert_eq!(added.iter().collect::<BTreeSet<_>>().len(), added.len(), "no id was given to two adds");
+    for id in &added {
+        let task = tasks.get(id).unwrap_or_else(|| panic!("{id} was acknowledged and is gone"));
+        assert_eq!(task.status(), kernel::task::Status::Done, "{id}");
+    }
+    let mut finished: BTreeMap<String, usize> = BTreeMap::new();
+    for line in ledger("worked") {
+        if let Some(id) = line.strip_suffix(" done") {
+            *finished.entry(id.to_owned()).or_default() += 1;
+        }
+    }
+    for (id, times) in finished {
+        assert_eq!(times, 1, "{id} was finished {times} times");
+        assert_eq!(tasks[&id].status(), kernel::task::Status::Done, "{id}");
+    }
+    let mut done: BTreeMap<kernel::record::Owner, usize> = BTreeMap::new();
+    let mut reader = Sqlite::open_reader(&data).unwrap();
+    reader
+        .scan_records(&mut |entry| {
+            let entry = entry.expect("a record decodes");
+            if matches!(entry.record, kernel::record::Record::TaskDone { .. }) {
+                *done.entry(entry.owner).or_default() += 1;
+            }
+        })
+        .unwrap();
+    assert!(done.values().all(|times| *times == 1), "a result counts once");
+    verified(&data);
+}
+
+fn verified(data: &Path) {
+    let answer = signaller(&["verify", "--data-dir", data.to_str().unwrap()], None);
+    assert_eq!(answer["ok"], Value::Bool(true), "{answer}");
+}
+
+/// Clear, reprioritize and redrive, each killed half way: the end is the same as if nothing had happened.
+#[test]
+fn bulks_end_the_same_when_killed_half_way() {
+    const TASKS: usize = 30_000;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = Server::start(&data, 0);
+    server.put("/v1/queues/q", &json!({"config": {"retry": {"attempts": 1}}}));
+    for _ in 0..TASKS / 1_000 {
+        server.post("/v1/tasks/batch", &json!({"tasks": vec![json!({"type": "t", "queue": "q"}); 1_000]}));
+    }
+
+    let raised = server.post("/v1/queues/q/reprioritize", &json!({"priority": "high", "filter": {}}));
+    let items = killed_half_way(&mut server, &data, &raised);
+    assert_eq!(items, TASKS as u64);
+    rows(&data, &mut |task| assert_eq!(task.card().priority(), kernel::priority::Priority::HIGH));
+
+    // Ten thousand of them die, and are driven again.
+    let mut results: Vec<Value> = Vec::new();
+    for _ in 0..11 {
+        let poll = json!({"worker": "w", "types": ["t"], "want": if results.is_empty() || results.len() == 1_000 { 1_000 } else { 0 }, "results": results});
+        let answer = server.post("/v1/work", &poll);
+        results = answer["tasks"].as_array().unwrap().iter().map(|task| {
+            json!({"task": task["task"], "fence": task["fence"], "status": "failed", "error": {"code": "poison"}})
+        }).collect();
+    }
+    let last = server.post("/v1/work", &json!({"worker": "w", "types": ["t"], "want": 0, "results": results}));
+    assert_eq!(last["tasks"], json!([]));
+    let dead = server.get("/v1/queues/q")["counts"]["dead"].as_u64().unwrap();
+    assert!(dead >= 10_000, "{dead}");
+    let redriven = server.post("/v1/queues/q/redrive", &json!({"filter": {"error_code": "poison"}}));
+    assert_eq!(killed_half_way(&mut server, &data, &redriven), dead);
+    assert_eq!(server.get("/v1/queues/q")["counts"]["queued"], json!(TASKS));
+
+    let cleared = server.post("/v1/queues/q/clear", &json!({"reason": "over"}));
+    assert_eq!(killed_half_way(&mut server, &data, &cleared), TASKS as u64);
+    rows(&data, &mut |task| assert_eq!(task.status(), kernel::task::Status::Cancelled));
+    server.terminate();
+    verified(&data);
+}
+
+/// Kills the server once the bulk has begun to move, starts it again, and waits for the bulk's end: its items.
+fn killed_half_way(server: &mut Server, data: &Path, started: &Value) -> u64 {
+    let path = format!("/v1/bulks/{}", started["bulk"].as_str().expect("a bulk was started"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut killed = false;
+    loop {
+        let bulk = server.get(&path);
+        if bulk["status"] == "done" {
+            assert!(killed, "the bulk was over before it could be interrupted");
+            return bulk["items"].as_u64().unwrap();
+        }
+        if !killed && bulk["items"].as_u64().unwrap() > 0 {
+            server.kill_9();
+            *server = Server::start(data, server.port);
+            killed = true;
+        }
+        assert!(Instant::now() < deadline, "the bulk does not end: {bulk}");
+    }
+}
