@@ -85,7 +85,7 @@ fn configure(engine: &Engine) -> Result<(), String> {
     engine.ask_blocking(Request::Command(command)).map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn name<T, E: std::fmt::Display>(parse: impl Fn(&str) -> Result<T, E>, text: &str) -> Result<T, String> {
+pub fn name<T, E: std::fmt::Display>(parse: impl Fn(&str) -> Result<T, E>, text: &str) -> Result<T, String> {
     parse(text).map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! Repeatable loads: each in a fresh directory, durable settings on, payloads of 100 bytes. What they find is printed,
 //! never asserted. The HTTP loads run against a server process of the same binary, from processes of their own.
 
+mod bulk;
 mod disk;
 mod http;
 mod in_process;
@@ -48,7 +49,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 8] = [
+const LOADS: [(&[&str], Load); 9] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
@@ -57,6 +58,17 @@ const LOADS: [(&[&str], Load); 8] = [
     (&["task.http.drain_per_s"], http::drain),
     (&["task.idle_hop_ms.p50", "task.idle_hop_ms.p99"], http::idle_hop),
     (&["queued.bytes_each", "lease_us.at_1k", "lease_us.at_1m"], kernel_only::big_queue),
+    (
+        &[
+            "bulk.reprioritize.wait_ms.max",
+            "bulk.redrive.wait_ms.max",
+            "bulk.clear.wait_ms.max",
+            "bulk.reprioritize.per_s",
+            "bulk.redrive.per_s",
+            "bulk.clear.per_s",
+        ],
+        bulk::million,
+    ),
 ];
 
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -72,9 +72,9 @@ pub fn raw(value: &impl Serialize) -> Box<RawValue> {
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
-    pub code: String,
+    pub code: Box<str>,
     pub message: String,
-    pub fix: Option<String>,
+    pub fix: Option<Box<str>>,
     pub retryable: bool,
     pub retry_after_ms: Option<u64>,
     /// What there is to show all the same.
@@ -86,7 +86,7 @@ impl Failure {
     pub fn new(exit: Exit, code: impl Into<String>, message: impl Into<String>) -> Failure {
         Failure {
             exit,
-            code: code.into(),
+            code: code.into().into(),
             message: message.into(),
             fix: None,
             retryable: false,
@@ -109,9 +109,9 @@ impl Failure {
     pub fn of_problem(status: u16, problem: Problem) -> Failure {
         Failure {
             exit: Exit::of_http_status(status),
-            code: problem.code.into_owned(),
+            code: problem.code.into_owned().into(),
             message: problem.message,
-            fix: Some(problem.fix).filter(|fix| !fix.is_empty()),
+            fix: Some(problem.fix).filter(|fix| !fix.is_empty()).map(Into::into),
             retryable: problem.retryable,
             retry_after_ms: problem.retry_after_ms,
             result: None,
@@ -120,7 +120,7 @@ impl Failure {
     }
 
     pub fn fix(mut self, fix: impl Into<String>) -> Failure {
-        self.fix = Some(fix.into());
+        self.fix = Some(fix.into().into());
         self
     }
 

@@ -8,11 +8,15 @@ use doors::wire::{BulkStatus, Priority, Status};
 pub fn table(screen: &Screen, header: &[&str], rows: impl IntoIterator<Item = Vec<Cell>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    // Where there is no terminal there is no width to fit into.
+    // Where there is no terminal there is no width to fit into; where there is one, it counts without colour too.
+    let width = table.width();
     if screen.colour {
         table.enforce_styling();
     } else {
         table.force_no_tty();
+    }
+    if let Some(width) = width {
+        table.set_width(width);
     }
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     for row in rows {

@@ -227,9 +227,12 @@ impl Writer {
             };
             let (letters, idle) = self.shared.inbox.take(BATCH_REQUESTS_MAX, BATCH_ITEMS_MAX, wait);
             let mut requests = Vec::with_capacity(letters.len());
+            let mut gone = Vec::new();
             for Letter { ticket, request, answer } in letters {
-                if matches!(request, Request::Stop) {
-                    stop_by.get_or_insert_with(|| Instant::now() + self.options.stop_limit);
+                match request {
+                    Request::Stop => _ = stop_by.get_or_insert_with(|| Instant::now() + self.options.stop_limit),
+                    Request::Gone { poll } => gone.push(poll),
+                    _ => {}
                 }
                 answer.map(|answer| self.answers.insert(ticket, answer));
                 requests.push((ticket, request));
@@ -241,6 +244,10 @@ impl Writer {
             if let Some(ending) = self.dispatch(ticked) {
                 break ending;
             }
+            // Only now: what such a poll was granted in this very tick had to find that nobody takes it.
+            for poll in gone {
+                self.answers.remove(&poll);
+            }
             if drained {
                 break Stopped::Drained;
             }
@@ -250,6 +257,7 @@ impl Writer {
         };
         // Whoever still waits learns it by its answer's channel closing.
         drop(self.shared.inbox.close());
+        self.shared.stream.close();
         stopped
     }
 

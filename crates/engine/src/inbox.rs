@@ -55,7 +55,7 @@ impl Inbox {
     }
 
     /// Up to `letters_max` letters with `items_max` items in them, waiting at most `wait` for the first; the second
-    /// value says that nothing is left behind.
+    /// value says that no heartbeat is left behind.
     pub fn take(&self, letters_max: usize, items_max: usize, wait: Option<Duration>) -> (Vec<Letter>, bool) {
         let mut lanes = self.lanes.lock().expect("no holder of the inbox panics");
         let empty = |lanes: &mut Lanes| lanes.front.is_empty() && lanes.adds.is_empty() && !lanes.closed;
@@ -72,7 +72,7 @@ impl Inbox {
             items += letter.request.items();
             taken.push(letter);
         }
-        (taken, lanes.front.is_empty() && lanes.adds.is_empty())
+        (taken, lanes.front.is_empty())
     }
 
     /// Nothing more comes in; what is inside is handed back.

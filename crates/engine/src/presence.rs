@@ -33,6 +33,8 @@ struct Watch {
     deadline: Time,
     /// The worker has named it: the grant was delivered.
     named: bool,
+    /// The worker has been told to stop.
+    told: bool,
 }
 
 #[derive(Debug)]
@@ -127,6 +129,7 @@ impl Presence {
             window_ms: lease.heartbeat_ms(),
             deadline,
             named: false,
+            told: false,
         };
         self.leases.insert(task, watch);
     }
@@ -150,6 +153,13 @@ impl Presence {
             watch.named = true;
             self.deadlines.insert((watch.deadline, task));
         }
+    }
+
+    /// The worker is being told to stop this one; `true` the first time. After that the news is old, and a worker that
+    /// is slow to stop may wait for more work meanwhile.
+    pub fn told_to_stop(&mut self, task: TaskId, fence: Fence) -> bool {
+        let watch = self.leases.get_mut(&task).filter(|watch| watch.fence == fence);
+        watch.is_some_and(|watch| !std::mem::replace(&mut watch.told, true))
     }
 
     /// Every live lease gets one fresh window: the silence was ours.

@@ -2,14 +2,15 @@
 //! missed from the store; it never slows the writer down.
 
 use kernel::record::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::broadcast;
 
 /// Batches a slow listener may fall behind.
 const BATCHES_MAX: usize = 256;
 
 pub struct Stream {
-    sender: broadcast::Sender<Arc<[Entry]>>,
+    /// `None` once the engine has ended, so that listeners learn it.
+    sender: Mutex<Option<broadcast::Sender<Arc<[Entry]>>>>,
 }
 
 pub struct Subscription {
@@ -26,17 +27,27 @@ pub enum Heard {
 
 impl Stream {
     pub fn new() -> Stream {
-        Stream { sender: broadcast::channel(BATCHES_MAX).0 }
+        Stream { sender: Mutex::new(Some(broadcast::channel(BATCHES_MAX).0)) }
     }
 
     pub fn publish(&self, entries: Vec<Entry>) {
-        if !entries.is_empty() && self.sender.receiver_count() > 0 {
-            _ = self.sender.send(entries.into());
+        let sender = self.sender.lock().expect("no holder of the stream panics");
+        let Some(sender) = sender.as_ref().filter(|sender| sender.receiver_count() > 0) else { return };
+        if !entries.is_empty() {
+            // Nobody is shown payloads here, and a slow listener would keep them in memory.
+            _ = sender.send(entries.into_iter().map(|entry| Entry { payload: None, ..entry }).collect());
         }
     }
 
+    pub fn close(&self) {
+        *self.sender.lock().expect("no holder of the stream panics") = None;
+    }
+
     pub fn subscribe(&self) -> Subscription {
-        Subscription { receiver: self.sender.subscribe() }
+        let sender = self.sender.lock().expect("no holder of the stream panics");
+        // A channel whose sender is gone: the subscription hears the end at once.
+        let receiver = sender.as_ref().map_or_else(|| broadcast::channel(1).1, broadcast::Sender::subscribe);
+        Subscription { receiver }
     }
 }
 

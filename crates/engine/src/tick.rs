@@ -7,7 +7,7 @@ use crate::request::*;
 use kernel::command::{Command, Grant, Reply};
 use kernel::explain::{Facts, explain};
 use kernel::ids::{Fence, TaskId};
-use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::limits::{CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
@@ -81,7 +81,7 @@ impl Core {
         &*self.store
     }
 
-    /// `chance` seeds every jitter of this tick; `idle` says the inbox is empty, so silence is the worker's own.
+    /// `chance` seeds every jitter of this tick; `idle` says no heartbeat waits in the inbox, so silence is the worker's own.
     pub fn tick(&mut self, now: Time, chance: u64, requests: Vec<(Ticket, Request)>, idle: bool) -> Ticked {
         self.notice_sleep(now);
         let more = self.state.advance(now);
@@ -210,7 +210,7 @@ impl Core {
     /// Woken far later than planned (a suspend, a slow disk): the workers could not reach us, so no lease lapses for it.
     fn notice_sleep(&mut self, now: Time) {
         let late_ms = self.planned.map_or(0, |planned| now.ms_since(planned));
-        if late_ms > 0 && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3) {
+        if late_ms > u64::from(HEARTBEAT_MS_MIN) / 3 && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3) {
             self.presence.refresh(now);
         }
     }
@@ -380,8 +380,9 @@ impl Turn<'_> {
             self.end_poll(earlier);
         }
         let mut worked = Worked { stopping: *self.stopping, ..Worked::default() };
-        let named: FxHashSet<TaskId> =
-            results.iter().map(|report| report.task).chain(holding.iter().map(|held| held.task)).collect();
+        // By fence too: who still speaks of an earlier lease of a task has not got the present one.
+        let reported = results.iter().map(|report| (report.task, report.fence));
+        let named: FxHashSet<(TaskId, Fence)> = reported.chain(holding.iter().map(|held| (held.task, held.fence))).collect();
         for Report { task, fence, outcome } in results {
             let jitter = self.jitter();
             let reply = self.run(&Command::Finish { task, fence, outcome, jitter });
@@ -391,11 +392,14 @@ impl Turn<'_> {
             let result = reply.map(|reply| matches!(reply, Reply::Finished { duplicate: true }));
             worked.results.push((task, result));
         }
+        let mut news = false;
         for Holding { task, fence, .. } in holding {
-            worked.holding.push(self.heartbeat(task, fence));
+            let held = self.heartbeat(task, fence);
+            news |= held.cancel && self.presence.told_to_stop(task, fence);
+            worked.holding.push(held);
         }
         for (task, fence, was_named) in self.presence.held_by(&worker) {
-            if named.contains(&task) {
+            if named.contains(&(task, fence)) {
                 continue;
             }
             // Never named: the grant got lost on its way. Named before and now forgotten: the worker lost it.
@@ -404,7 +408,7 @@ impl Turn<'_> {
         if want > 0 && !*self.stopping {
             worked.deliveries = self.lease(&worker, &types, &queues, want);
         }
-        let idle = worked.results.is_empty() && worked.deliveries.is_empty() && !*self.stopping;
+        let idle = worked.results.is_empty() && worked.deliveries.is_empty() && !news && !*self.stopping;
         if !idle || wait_ms == 0 || want == 0 {
             return Some(worked);
         }
@@ -468,7 +472,7 @@ impl Turn<'_> {
         self.presence.ended(task);
     }
 
-    /// Leases whose worker fell silent. Only asked when the inbox was empty: a heartbeat may be waiting in it.
+    /// Leases whose worker fell silent. Only asked when no heartbeat can be waiting in the inbox.
     fn lapse(&mut self) {
         for (task, fence) in self.presence.silent(self.step.now(), CHUNK_ITEMS_MAX) {
             self.lapse_one(task, fence);
@@ -519,12 +523,15 @@ impl Turn<'_> {
 
     fn end_poll(&mut self, ticket: Ticket) {
         let Some(poll) = self.presence.unpark(ticket) else { return };
-        let state = self.step.state();
-        let holding = poll.holding.iter().map(|held| {
-            let lease = state.task(held.task).and_then(Task::lease);
-            Held { cancel: held.cancel || lease.is_none_or(|lease| lease.ending().is_some()), ..held.clone() }
-        });
-        let worked = Worked { holding: holding.collect(), stopping: *self.stopping, ..Worked::default() };
+        let mut holding = poll.holding;
+        for held in &mut holding {
+            let lease = self.step.state().task(held.task).and_then(Task::lease);
+            held.cancel |= lease.is_none_or(|lease| lease.ending().is_some());
+            if let Some(lease) = lease.filter(|_| held.cancel) {
+                self.presence.told_to_stop(held.task, lease.fence());
+            }
+        }
+        let worked = Worked { holding, stopping: *self.stopping, ..Worked::default() };
         self.answers.push((ticket, Answer::Worked(worked)));
     }
 }

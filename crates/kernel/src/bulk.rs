@@ -8,6 +8,7 @@
 //! | `BulkFinished`, `BulkCancelled` | closed |
 
 use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::*;
 use crate::priority::Priority;
 use crate::record::{Entry, Record};
@@ -156,6 +157,14 @@ impl Bulk {
         };
         bulk.last = entry.seq;
         bulk
+    }
+
+    /// How many items the next chunk may change: a tenth of a second's worth under a rate.
+    pub(crate) fn allowance(&self) -> usize {
+        match self.work {
+            BulkWork::Redrive { per_s: Some(per_s), .. } => (per_s as usize / 10).clamp(1, CHUNK_ITEMS_MAX),
+            _ => CHUNK_ITEMS_MAX,
+        }
     }
 
     pub fn id(&self) -> BulkId {

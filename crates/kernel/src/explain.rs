@@ -1,10 +1,12 @@
 //! Why a task is not running: every cause that holds at this instant, with its exact end where the design knows it.
 //! Deterministic: the same state, facts and time give the same words.
 
+use crate::bulk::BulkWork;
 use crate::ids::TaskId;
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
 use crate::names::{KeyName, KeyValue};
+use crate::record::CancelCause;
 use crate::state::{Place, State};
 use crate::task::{Queued, Status, Task};
 use crate::time::Time;
@@ -90,7 +92,11 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
         Task::Cancelled(_) => {
             if let Some((cause, by, reason)) = task.cancelled_why() {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                told.cause("cancelled", format!("it was {} by {by}{why}", cause.as_str()), None, None);
+                let told_by = match cause {
+                    CancelCause::Asked => format!("{by} asked for it{why}"),
+                    CancelCause::Cleared => format!("its queue was cleared by {by}{why}"),
+                };
+                told.cause("cancelled", told_by, None, None);
             }
             told.act(format!("signaller task retry {id}"));
             task.finished_at()
@@ -103,6 +109,11 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
     let eta_reason = unknown.filter(|_| waiting).map(|cause| format!("nobody can say when this ends: {}", cause.sentence));
     let sentence = sentence(task, &told.causes, now);
     Explanation { task: id, status, sentence, blocked_on: told.causes, since, eta, eta_reason, next_actions: told.actions }
+}
+
+/// It is done, and has so many dependents that telling them takes more than one batch.
+fn is_telling(state: &State, blocker: TaskId) -> bool {
+    state.bulks_open().any(|bulk| *bulk.work() == BulkWork::Unblock { blocker })
 }
 
 fn sentence(task: &Task, causes: &[Cause], now: Time) -> String {
@@ -120,7 +131,7 @@ fn sentence(task: &Task, causes: &[Cause], now: Time) -> String {
             let lease = running.lease();
             let since = span(now.ms_since(lease.since()));
             match first {
-                None => format!("{id} is running on worker {} since {since}.", lease.worker()),
+                None => format!("{id} is running on worker {} for {since}.", lease.worker()),
                 Some(first) => format!("{id} is being stopped: {first}."),
             }
         }
@@ -154,6 +165,9 @@ impl Teller {
             let (fate, action) = match state.task(*blocker).map(Task::status) {
                 Some(status @ (Status::Idle | Status::Queued | Status::Running)) => {
                     (format!("which is {status}"), format!("signaller task explain {blocker}"))
+                }
+                _ if is_telling(state, *blocker) => {
+                    ("which is done: those that wait for it are being told".into(), format!("signaller task explain {blocker}"))
                 }
                 // Only a done blocker lets go, so one that is not live failed or was cancelled.
                 _ => ("which ended without success".into(), format!("signaller task retry {blocker}")),
@@ -203,14 +217,18 @@ impl Teller {
         for obstacle in state.lanes.obstacles(route, queued.is_expedited(), self.now) {
             self.obstacle(queue.as_str(), obstacle);
         }
-        if self.causes.is_empty() {
+        let free = self.causes.is_empty();
+        if free {
             self.workers(task, facts);
-            if let Place::Lane(lane, order) = state.place(id) {
-                let ahead = state.lanes.ahead_in_lane(lane as usize, order, id, AHEAD_MAX);
-                if ahead > 0 {
-                    let many = if ahead == AHEAD_MAX { format!("{AHEAD_MAX} or more") } else { ahead.to_string() };
-                    self.cause("behind", format!("{many} of its kind go before it"), None, None);
-                }
+        }
+        // The next permit is not for one that has others of its kind before it, so its instant is no promise.
+        if let Place::Lane(lane, order) = state.place(id)
+            && (free || self.causes.iter().any(|cause| cause.code.ends_with("_rate")))
+        {
+            let ahead = state.lanes.ahead_in_lane(lane as usize, order, id, AHEAD_MAX);
+            if ahead > 0 {
+                let many = if ahead == AHEAD_MAX { format!("{AHEAD_MAX} or more") } else { ahead.to_string() };
+                self.cause("behind", format!("{many} of its kind go before it"), None, None);
             }
         }
     }
@@ -276,3 +294,6 @@ pub fn span(ms: u64) -> String {
         _ => format!("{} days", ms / 86_400_000),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Ids: (sequence, birth shard) in one integer, shown short and prefixed (`task-9m2`, `task-9m2.5` off shard 0).
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -96,9 +97,21 @@ macro_rules! id {
         }
 
         impl<'de> Deserialize<'de> for $name {
+            /// By a visitor: ids come in by the hundred, and reading one need not allocate.
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                $name::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not a {} id", $prefix)))
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(concat!("a ", $prefix, " id such as ", $prefix, "-9m2"))
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        $name::parse(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+                    }
+                }
+                deserializer.deserialize_str(Text)
             }
         }
     };

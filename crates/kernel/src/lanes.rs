@@ -48,6 +48,8 @@ pub(crate) struct QueueLine {
     /// Has a row; an unconfigured queue that empties is forgotten.
     stated: bool,
     paused: bool,
+    /// Its tasks are being placed anew.
+    sweeping: bool,
     boost_us: i64,
     key_boosts: FxHashMap<(KeyName, KeyValue), i64>,
     arrival: Time,
@@ -153,7 +155,7 @@ impl QueueLine {
     /// As of the last touch: `due` is set exactly while the rate is closed.
     fn is_open(&self, expedited: bool) -> bool {
         let slot = self.config.concurrency.is_none_or(|limit| self.running < limit);
-        slot && !self.paused && (expedited || self.due.is_none())
+        slot && !self.paused && !self.sweeping && (expedited || self.due.is_none())
     }
 
     fn fair_key(&self) -> Option<&KeyName> {
@@ -429,6 +431,12 @@ impl Lanes {
         self.touch_queue(line, now);
     }
 
+    pub(crate) fn set_sweeping(&mut self, queue: &QueueName, sweeping: bool, now: Time) {
+        let line = self.line_of(queue);
+        self.queues[line].sweeping = sweeping;
+        self.touch_queue(line, now);
+    }
+
     /// Opens the gates whose time has come, at most `max`; true when more are due.
     pub(crate) fn advance(&mut self, now: Time, max: usize) -> bool {
         for _ in 0..max {
@@ -457,6 +465,7 @@ impl Lanes {
             config: Arc::default(),
             stated: false,
             paused: false,
+            sweeping: false,
             boost_us: 0,
             key_boosts: FxHashMap::default(),
             arrival: Time::ZERO,

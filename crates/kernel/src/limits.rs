@@ -52,6 +52,8 @@ pub const CONCURRENCY_MAX: u32 = 1_000_000;
 pub const RATE_COUNT_MAX: u32 = 1_000_000;
 pub const RATE_BURST_MAX: u32 = 1_000_000;
 pub const RATE_PER_MS_MAX: u64 = 366 * 24 * 3_600 * 1_000;
+/// A whole burst, paid back: a thousand years, so that arrivals stay instants.
+pub const RATE_BURST_US_MAX: i64 = 1_000 * 366 * 24 * 3_600 * 1_000_000;
 pub const OVERRIDE_SLOTS_DEFAULT: u32 = 2;
 pub const OVERRIDE_SLOTS_MAX: u32 = 1_000;
 pub const BACKLOG_MAX: u32 = 100_000_000;
@@ -77,5 +79,6 @@ const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DE
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);
 // The sum of every offset a score can carry stays far inside an i64 of microseconds.
 const _: () = assert!((HEAD_START_S_MAX as i64) * 1_000_000 * 4 + TIME_US_MAX < i64::MAX / 2);
+const _: () = assert!(TIME_US_MAX + RATE_BURST_US_MAX < i64::MAX / 2);
 // A batch can never write more records than one block holds, so a block is renewed at most once per record.
 const _: () = assert!(RECORD_BLOCK > 8 * BATCH_ITEMS_MAX as u64);

@@ -1,12 +1,13 @@
 //! Which cold rows a command touches. Finished tasks live in the store alone; the writer loads what a command needs
 //! before it is decided, so that `decide` never waits.
 
-use crate::bulk::BulkWork;
+use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::Command;
 use crate::ids::TaskId;
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, QueueName};
 use crate::state::State;
+use crate::task::Task;
 use crate::time::Time;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -19,6 +20,8 @@ pub enum Need {
     Dead { queue: QueueName, after: Option<TaskId>, upto: TaskId, limit: usize },
 }
 
+/// To be asked again once the rows are there, until nothing is missing that exists: a row may name others (twice is
+/// enough, as blockers name none that matter).
 pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) {
     let mut task = |id: TaskId| {
         if state.task(id).is_none() {
@@ -32,24 +35,28 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             }
             for new in tasks {
                 if let Some(key) = &new.spec.idempotency_key
-                    && state.by_idempotency_key(&new.spec.queue, key).is_none()
+                    && state.duplicate_of(&new.spec, now).is_none()
                 {
                     into.push(Need::Idempotency(new.spec.queue.clone(), key.clone()));
                 }
             }
         }
-        Command::Cancel { task: id, .. }
-        | Command::Retry { task: id, .. }
-        | Command::Reset { task: id, .. }
-        | Command::Start { task: id, .. }
-        | Command::Delete { task: id, .. }
-        | Command::Finish { task: id, .. } => task(*id),
+        Command::Retry { task: id, .. } | Command::Reset { task: id, .. } | Command::Delete { task: id, .. } => {
+            task(*id);
+            // Who was cancelled no longer heard what became of its blockers.
+            if let Some(cancelled @ Task::Cancelled(_)) = state.task(*id) {
+                cancelled.card().blocked_by().iter().for_each(|blocker| task(*blocker));
+            }
+        }
+        Command::Cancel { task: id, .. } | Command::Start { task: id, .. } | Command::Finish { task: id, .. } => task(*id),
         Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. } => tasks.iter().for_each(|id| task(*id)),
         Command::Proceed => {
             if let Some(bulk) = state.bulk_due(now)
-                && let BulkWork::Redrive { queue, upto, .. } = bulk.work()
+                && let BulkWork::Redrive { queue, upto, filter, .. } = bulk.work()
             {
-                into.push(Need::Dead { queue: queue.clone(), after: bulk.after(), upto: *upto, limit: CHUNK_ITEMS_MAX });
+                // Without a filter every one that is loaded is used.
+                let limit = if *filter == TaskFilter::default() { bulk.allowance() } else { CHUNK_ITEMS_MAX };
+                into.push(Need::Dead { queue: queue.clone(), after: bulk.after(), upto: *upto, limit });
             }
         }
         Command::Lease { .. }

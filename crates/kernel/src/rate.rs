@@ -30,6 +30,10 @@ impl Rate {
         if self.burst == 0 || self.burst > RATE_BURST_MAX {
             return Err(format!("rate.burst must lie between 1 and {RATE_BURST_MAX}"));
         }
+        if self.interval_us().checked_mul(i64::from(self.burst)).is_none_or(|us| us > RATE_BURST_US_MAX) {
+            let years = RATE_BURST_US_MAX / (366 * 24 * 3_600 * 1_000_000);
+            return Err(format!("at this rate a burst of {} would be paid back only after more than {years} years", self.burst));
+        }
         Ok(())
     }
 
@@ -54,6 +58,11 @@ impl Rate {
         }
         let permits = 1 + spare / self.interval_us();
         permits.min(i64::from(self.burst)) as u32
+    }
+
+    /// No key can have a later arrival time now: its whole burst is spent.
+    pub(crate) fn arrival_max(&self, now: Time) -> Time {
+        now.plus_us(self.interval_us().saturating_mul(i64::from(self.burst)))
     }
 
     /// The key's arrival time after one permit was taken now.

@@ -35,6 +35,9 @@ pub(crate) fn fnv1a(seed: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
+/// Handing back is an outcome too, and may be sent again.
+pub(crate) const RELEASED_DIGEST: u64 = 1;
+
 /// Why a worker's attempt did not succeed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Failure {

@@ -15,7 +15,7 @@ use crate::time::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use thiserror::Error;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -296,6 +296,9 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// Every row has one of these: shared, not allocated.
+static STATUS_TEXTS: LazyLock<[Arc<str>; 6]> = LazyLock::new(|| Status::ALL.map(|status| status.as_str().into()));
+
 fn flag(value: bool) -> Value {
     if value { Value::Int(1) } else { Value::Null }
 }
@@ -309,7 +312,7 @@ impl Task {
             card.last.into(),
             card.route.queue().shared().into(),
             card.route.kind().shared().into(),
-            Value::from(self.status().as_str()),
+            Value::Text(STATUS_TEXTS[self.status() as usize].clone()),
             Value::Int(card.priority.head_start_s().into()),
             Value::Int(card.attempt.into()),
             card.created_at.into(),
@@ -627,3 +630,6 @@ impl Shard {
         Ok(Shard::resumed(id, last, ids_reserved, records_reserved, at))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@
 //! ```
 
 pub(crate) mod say;
+pub(crate) mod walk;
 pub(crate) mod world;
 
 use crate::bulk::{BulkWork, TaskFilter};
@@ -84,7 +85,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    fn statement(&mut self, statement: &str) {
+    pub(crate) fn statement(&mut self, statement: &str) {
         let (verb, rest) = statement.split_once(' ').unwrap_or((statement, ""));
         if verb == "add" {
             return self.add(rest);
@@ -307,7 +308,7 @@ impl Script {
     }
 
     /// A name that was never given is an id that never was.
-    fn id(&self, name: &str) -> TaskId {
+    pub(crate) fn id(&self, name: &str) -> TaskId {
         self.ids.get(name).copied().unwrap_or(TaskId::MAX)
     }
 
@@ -364,7 +365,7 @@ impl Script {
     }
 
     /// Text with the script's names for its tasks: ids differ between runs, names do not.
-    fn named(&self, text: &str) -> String {
+    pub(crate) fn named(&self, text: &str) -> String {
         // Longer ids first, or `task-1` would be found in `task-10`.
         self.names.iter().rev().fold(text.to_owned(), |text, (id, name)| text.replace(&id.to_string(), name))
     }

@@ -51,3 +51,6 @@ impl Shard {
         self.at
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,10 +8,10 @@ use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, QueueName, TypeName};
 use crate::queue::{Queue, QueueConfig};
-use crate::record::{Entry, KeyRef, Owner, Record};
+use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
 use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
 use crate::shard::Shard;
-use crate::task::Task;
+use crate::task::{Card, Task};
 use crate::time::Time;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,7 @@ pub struct State {
 
     // Derived from here on.
     pub(crate) lanes: Lanes,
+    pub(crate) permits_by_arrival: BTreeSet<(Time, KeyRef)>,
     dependents: FxHashMap<TaskId, BTreeSet<TaskId>>,
     later: BTreeSet<(Time, TaskId)>,
     due: BTreeSet<(Time, Due)>,
@@ -92,6 +93,7 @@ impl State {
             permits: BTreeMap::new(),
             bulks: BTreeMap::new(),
             lanes: Lanes::default(),
+            permits_by_arrival: BTreeSet::new(),
             dependents: FxHashMap::default(),
             later: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -114,7 +116,9 @@ impl State {
             let route = self.lanes.shared(task.card().route().clone());
             *task.route_mut() = route;
             let id = task.card().id();
-            if !self.tasks.contains_key(&id) {
+            if self.tasks.contains_key(&id) {
+                self.know_key(task.card());
+            } else {
                 self.insert(id, task, now);
             }
         } else if row.table == &QUEUES {
@@ -122,8 +126,7 @@ impl State {
             self.set_queue(queue, now);
         } else if row.table == &KEYS {
             let permits = Permits::from_row(values)?;
-            self.lanes.set_arrival(&permits.key, Some(permits.arrival), now);
-            self.permits.insert(permits.key.clone(), permits);
+            self.set_permits(permits.key.clone(), Some(permits), now);
         } else if row.table == &BULKS {
             let bulk = Bulk::from_row(values)?;
             self.bulks.insert(bulk.id(), bulk);
@@ -228,8 +231,14 @@ impl State {
         &self.shard
     }
 
-    pub(crate) fn by_idempotency_key(&self, queue: &QueueName, key: &IdempotencyKey) -> Option<TaskId> {
-        self.by_idempotency_key.get(&(queue.clone(), key.clone())).copied()
+    /// The task that this spec's key made within its window. Only the youngest task of a key counts, and the one known
+    /// here may not be it: a younger one that finished is in the store alone.
+    pub(crate) fn duplicate_of(&self, spec: &TaskSpec, now: Time) -> Option<TaskId> {
+        let key = spec.idempotency_key.as_ref()?;
+        let task = *self.by_idempotency_key.get(&(spec.queue.clone(), key.clone()))?;
+        let made_at = self.task(task)?.card().created_at();
+        let window_ms = self.config(&spec.queue).idempotency_window_ms;
+        (now < made_at.plus_ms(window_ms)).then_some(task)
     }
 
     pub(crate) fn dependents(&self, blocker: TaskId) -> Option<&BTreeSet<TaskId>> {
@@ -303,22 +312,28 @@ impl State {
             }
         }
         more |= self.later.first().is_some_and(|(at, _)| *at <= now);
-        if let Some((queue, after)) = self.sweeps.pop() {
-            let from = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
-            let members = self.lanes.line(&queue).map(|line| &line.members);
-            let chunk: Vec<TaskId> = members
-                .into_iter()
-                .flat_map(|members| members.range((from, std::ops::Bound::Unbounded)))
-                .take(CHUNK_ITEMS_MAX)
-                .copied()
-                .collect();
-            chunk.iter().for_each(|id| self.replace(*id, now));
-            if chunk.len() == CHUNK_ITEMS_MAX {
-                self.sweeps.push((queue, chunk.last().copied()));
-            }
-            more |= !self.sweeps.is_empty();
+        self.sweep(now);
+        more | !self.sweeps.is_empty()
+    }
+
+    /// The next chunk of tasks whose queue requires another tag than before. Until all are placed anew the queue hands
+    /// nothing out: neither what lacks the tag, nor the wrong one first.
+    fn sweep(&mut self, now: Time) {
+        let Some((queue, after)) = self.sweeps.pop() else { return };
+        let from = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+        let members = self.lanes.line(&queue).map(|line| &line.members);
+        let chunk: Vec<TaskId> = members
+            .into_iter()
+            .flat_map(|members| members.range((from, std::ops::Bound::Unbounded)))
+            .take(CHUNK_ITEMS_MAX)
+            .copied()
+            .collect();
+        chunk.iter().for_each(|id| self.replace(*id, now));
+        if chunk.len() == CHUNK_ITEMS_MAX {
+            self.sweeps.push((queue, chunk.last().copied()));
+        } else {
+            self.lanes.set_sweeping(&queue, false, now);
         }
-        more
     }
 
     /// Facts that fell due, at most `max`: spent budgets and pauses that are over.
@@ -341,7 +356,7 @@ impl State {
             Owner::Task(id) => {
                 let task = self.take(*id, entry.at);
                 let lanes = &self.lanes;
-                let shared = |spec: &crate::record::TaskSpec| {
+                let shared = |spec: &TaskSpec| {
                     let route = crate::route::Route::new(spec.queue.clone(), spec.kind.clone(), spec.keys.clone());
                     lanes.shared(Arc::new(route))
                 };
@@ -356,12 +371,10 @@ impl State {
             Owner::Key(key) => match &entry.record {
                 Record::PermitTaken { arrival } => {
                     let permits = Permits { key: key.clone(), last: entry.seq, arrival: *arrival };
-                    self.permits.insert(key.clone(), permits);
-                    self.lanes.set_arrival(key, Some(*arrival), entry.at);
+                    self.set_permits(key.clone(), Some(permits), entry.at);
                 }
                 Record::PermitsForgotten {} => {
-                    self.permits.remove(key);
-                    self.lanes.set_arrival(key, None, entry.at);
+                    self.set_permits(key.clone(), None, entry.at);
                     self.lanes.forget_if_empty(&key.queue);
                 }
                 other => panic!("{} is not a record of a key", other.kind()),
@@ -376,6 +389,21 @@ impl State {
         }
     }
 
+    fn set_permits(&mut self, key: KeyRef, permits: Option<Permits>, now: Time) {
+        let arrival = permits.as_ref().map(|permits| permits.arrival);
+        self.lanes.set_arrival(&key, arrival, now);
+        let before = match permits {
+            Some(permits) => self.permits.insert(key.clone(), permits),
+            None => self.permits.remove(&key),
+        };
+        if let Some(before) = before {
+            self.permits_by_arrival.remove(&(before.arrival, key.clone()));
+        }
+        if let Some(arrival) = arrival {
+            self.permits_by_arrival.insert((arrival, key));
+        }
+    }
+
     fn set_queue(&mut self, queue: Queue, now: Time) {
         let name = queue.name().clone();
         let before = self.queues.get(&name);
@@ -387,11 +415,22 @@ impl State {
             self.due.insert((until, Due::Pause(name.clone())));
         }
         self.lanes.configure(&name, Some(&queue), now);
-        if tag_before != queue.config().require_tag && self.backlog(&name) > 0 {
+        let sweep = tag_before != queue.config().require_tag && self.backlog(&name) > 0;
+        self.queues.insert(name.clone(), queue);
+        if sweep {
+            self.lanes.set_sweeping(&name, true, now);
             self.sweeps.retain(|(swept, _)| *swept != name);
-            self.sweeps.push((name.clone(), None));
+            self.sweeps.push((name, None));
+            self.sweep(now);
         }
-        self.queues.insert(name, queue);
+    }
+
+    fn know_key(&mut self, card: &Card) {
+        if let Some(key) = card.idempotency_key() {
+            let id = (card.route().queue().clone(), key.clone());
+            let youngest = self.by_idempotency_key.entry(id).or_insert(card.id());
+            *youngest = (*youngest).max(card.id());
+        }
     }
 
     fn forget_key(&mut self, task: &Task) {
@@ -425,10 +464,7 @@ impl State {
         let card = task.card();
         let id = card.id();
         let route = card.route();
-        if let Some(key) = card.idempotency_key() {
-            let newest = self.by_idempotency_key.entry((route.queue().clone(), key.clone())).or_insert(id);
-            *newest = (*newest).max(id);
-        }
+        self.know_key(card);
         match task {
             Task::Idle(_) => {
                 self.counts.idle += 1;

@@ -19,7 +19,7 @@ use crate::ids::{Fence, RecordSeq, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::names::{Actor, IdempotencyKey, Tag};
 use crate::priority::Priority;
-use crate::record::{CancelCause, Entry, Failure, Record, TaskSpec};
+use crate::record::{CancelCause, Entry, Failure, RELEASED_DIGEST, Record, ReleaseCause, TaskSpec};
 use crate::retry::RetryPolicy;
 use crate::route::Route;
 use crate::time::Time;
@@ -242,7 +242,7 @@ impl Task {
                     Task::Running(running.end(Ending::Cancel { by: by.clone(), reason: reason.clone() }))
                 }
                 (Task::Running(running), Record::TaskTimedOut {}) => Task::Running(running.end(Ending::TimedOut)),
-                (Task::Running(running), Record::TaskReleased { .. }) => Task::Queued(running.release(entry.at)),
+                (Task::Running(running), Record::TaskReleased { cause }) => Task::Queued(running.release(entry.at, *cause)),
                 (Task::Running(running), Record::TaskRetried { failure, retry_at, digest }) => {
                     Task::Queued(running.retry(entry.at, failure, *retry_at, *digest))
                 }
@@ -339,7 +339,12 @@ impl Idle {
     }
 
     fn lease(mut self, entry: &Entry) -> Running {
-        self.card.set_blockers(Vec::new());
+        if self.card.more.is_some() {
+            self.card.change(|more| {
+                more.blocked_by.clear();
+                more.scheduled_for = None;
+            });
+        }
         self.card.leased(entry, entry.at, false)
     }
 }
@@ -416,7 +421,10 @@ impl Running {
         self
     }
 
-    fn release(mut self, at: Time) -> Queued {
+    fn release(mut self, at: Time, cause: ReleaseCause) -> Queued {
+        if cause == ReleaseCause::Worker {
+            self.card.settle(self.lease.fence, RELEASED_DIGEST);
+        }
         self.card.attempt = self.card.attempt.saturating_sub(1);
         let Lease { ready_at, run_now, expedited, .. } = *self.lease;
         Queued { card: self.card, since: at, ready_at, run_now, expedited }

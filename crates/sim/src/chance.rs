@@ -33,9 +33,6 @@ impl Chance {
         self.below(1_000) < of_thousand as usize
     }
 
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
 
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]

@@ -35,6 +35,16 @@ pub fn actor() -> Actor {
     Actor::parse("sim").expect("a name")
 }
 
+/// What a client sends again when it hears nothing: an add whose key says that it is the same.
+pub fn again(request: &Request) -> Option<Command> {
+    match request {
+        Request::Command(add @ Command::Add { tasks }) if tasks.iter().all(|new| new.spec.idempotency_key.is_some()) => {
+            Some(add.clone())
+        }
+        _ => None,
+    }
+}
+
 impl Client<'_> {
     /// Usually one; a flood is many.
     pub fn requests(mut self) -> Vec<Request> {

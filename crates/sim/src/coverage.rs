@@ -41,8 +41,6 @@ pub struct Coverage {
     pub faults: BTreeMap<&'static str, u64>,
     pub rejections: BTreeMap<&'static str, u64>,
     pub records: BTreeMap<&'static str, u64>,
-    /// How often each checker looked.
-    pub checks: BTreeMap<&'static str, u64>,
     pub ticks: u64,
 }
 
@@ -53,7 +51,6 @@ impl Default for Coverage {
             faults: zero(&FAULTS),
             rejections: zero(&Rejection::CODES),
             records: zero(&Record::KINDS),
-            checks: zero(&crate::checkers::names()),
             ticks: 0,
         }
     }
@@ -69,7 +66,6 @@ impl Coverage {
             (&mut self.faults, &other.faults),
             (&mut self.rejections, &other.rejections),
             (&mut self.records, &other.records),
-            (&mut self.checks, &other.checks),
         ];
         for (mine, theirs) in pairs {
             theirs.iter().for_each(|(name, count)| *mine.entry(name).or_default() += count);
@@ -79,7 +75,7 @@ impl Coverage {
 
     /// What was never hit.
     pub fn missing(&self) -> Vec<String> {
-        let kinds = [("fault", &self.faults), ("rejection", &self.rejections), ("record", &self.records), ("checker", &self.checks)];
+        let kinds = [("fault", &self.faults), ("rejection", &self.rejections), ("record", &self.records)];
         let all = kinds.into_iter().flat_map(|(kind, counts)| counts.iter().map(move |(name, count)| (kind, name, count)));
         all.filter(|(_, _, count)| **count == 0).map(|(kind, name, _)| format!("{kind} {name}")).collect()
     }
@@ -88,7 +84,7 @@ impl Coverage {
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} ticks", self.ticks)?;
-        let kinds = [("faults", &self.faults), ("rejections", &self.rejections), ("records", &self.records), ("checks", &self.checks)];
+        let kinds = [("faults", &self.faults), ("rejections", &self.rejections), ("records", &self.records)];
         for (title, counts) in kinds {
             writeln!(f, "{title}:")?;
             for (name, count) in counts {

@@ -14,7 +14,7 @@ pub struct Ledger {
     pub fences: BTreeMap<TaskId, RecordSeq>,
     /// The outcome that ended each lease, where a worker's word did.
     pub outcomes: BTreeMap<(TaskId, RecordSeq), Outcome>,
-    /// The newest lease of each task that a worker's word ended.
+    /// The newest lease of each task that ended, however it did.
     pub settled: BTreeMap<TaskId, RecordSeq>,
 }
 

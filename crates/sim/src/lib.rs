@@ -5,7 +5,7 @@
 //! `model` and `presence` say what should be, from records and requests alone; `checkers` compare.
 
 mod chance;
-pub mod checkers;
+mod checkers;
 mod client;
 mod coverage;
 mod failure;
@@ -13,29 +13,13 @@ mod ledger;
 mod mail;
 mod model;
 mod presence;
+mod run;
 mod temper;
 mod turn;
+mod watch;
 mod worker;
 mod world;
 
 pub use coverage::{Coverage, FAULTS};
 pub use failure::Failure;
-
-/// How a world is run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Ticks of the engine.
-    pub steps: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { steps: 1_000 }
-    }
-}
-
-/// Runs one world to its end. What fails is run again up to that step, to tell what led to it.
-pub fn run(seed: u64, options: &Options) -> Result<Coverage, Failure> {
-    let Err(failure) = world::run(seed, options, false) else { return world::run(seed, options, false).map(|(coverage, _)| coverage) };
-    todo!("{failure:?}")
-}
+pub use run::{Options, run};

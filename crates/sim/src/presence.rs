@@ -35,6 +35,8 @@ pub struct Presence {
     /// When the engine meant to be woken.
     pub planned: Option<Time>,
     pub stopping: bool,
+    /// A stop was asked for in a tick whose commit failed: nobody knows.
+    pub perhaps_stopping: bool,
 }
 
 impl Presence {

@@ -25,8 +25,6 @@ pub struct Turn {
     pub next: Option<Time>,
     pub reloaded: bool,
     pub drained: bool,
-    /// Nobody outside heard of it: the engine crashed.
-    pub crashed: bool,
     /// Leases that ended in it.
     pub ended: FxHashSet<(TaskId, RecordSeq)>,
     /// Every status each touched task had in it, the one before it first; `None`: it did not exist.

@@ -2,7 +2,7 @@
 //! their way or do not. `watch` has the checkers look on.
 
 use crate::chance::Chance;
-use crate::client::{Client, SendAgain};
+use crate::client::{self, Client};
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::mail::{Mail, Sender};
@@ -12,16 +12,13 @@ use crate::temper::Temper;
 use crate::turn::Turn;
 use crate::worker::Worker;
 use engine::{Answer, Core, Request, Ticket};
-use kernel::command::{Command, Reply};
+use kernel::command::Command;
 use kernel::ids::{BulkId, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
-use kernel::rejection::Rejection;
 use kernel::time::Time;
 use std::collections::VecDeque;
 use store::memory::{Fault, MemoryDisk};
 
-/// Events told with a failure.
-const EVENTS_MAX: usize = 30;
 /// Steps that running work may go on after a stop.
 const STOP_STEPS_MAX: usize = 40;
 
@@ -51,6 +48,7 @@ pub struct World {
     injected: u64,
     /// Kept only when a failure is run again.
     pub(crate) events: Option<VecDeque<String>>,
+    events_max: usize,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -61,7 +59,7 @@ enum Crash {
 }
 
 impl World {
-    pub fn new(seed: u64, tells: bool) -> World {
+    pub fn new(seed: u64, events_max: usize) -> World {
         let mut chance = Chance::new(seed);
         let temper = Temper::draw(&mut chance, seed % 16 == 5);
         let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
@@ -84,13 +82,14 @@ impl World {
             step: 0,
             stopping_since: None,
             injected: 0,
-            events: tells.then(VecDeque::new),
+            events: (events_max > 0).then(VecDeque::new),
+            events_max,
         }
     }
 
     pub(crate) fn tell(&mut self, event: impl FnOnce() -> String) {
         if let Some(events) = &mut self.events {
-            if events.len() == EVENTS_MAX {
+            if events.len() == self.events_max {
                 events.pop_front();
             }
             events.push_back(format!("step {} at {} ms: {}", self.step, self.now.us() / 1_000 - 1_700_000_000_000, event()));
@@ -142,7 +141,7 @@ impl World {
             inputs: &mut self.inputs,
         };
         for request in client.requests() {
-            self.mail.send(Sender::Client { again: request.again() }, request);
+            self.mail.send(Sender::Client { again: client::again(&request) }, request);
         }
     }
 
@@ -262,7 +261,8 @@ impl World {
 
     fn tick(&mut self, mut core: Core) -> Result<(), Found> {
         let requests = self.take_mail();
-        let idle = self.mail.inbox.is_empty();
+        // New work may wait behind; a heartbeat does not.
+        let idle = self.mail.inbox.iter().all(|(_, request)| request.is_new_work());
         if !idle {
             self.fault("inbox_not_drained");
         }
@@ -302,7 +302,7 @@ impl World {
                 self.answer(ticket, answer);
             }
         }
-        if self.presence.stopping {
+        if self.presence.stopping || self.presence.perhaps_stopping {
             self.stopping_since.get_or_insert(self.step);
         }
         let cut_short = self.stopping_since.is_some_and(|since| self.step - since > STOP_STEPS_MAX);
@@ -370,7 +370,6 @@ impl World {
     // ---- Answers ------------------------------------------------------------------------------------------------
 
     fn answer(&mut self, ticket: Ticket, answer: Answer) {
-        self.note(&answer);
         let Some(sender) = self.mail.waiting.remove(&ticket) else { return self.undelivered(&answer) };
         self.tell(|| format!("{} hears {answer:?}", ticket.0));
         let faults = self.temper.faults.clone();
@@ -389,14 +388,12 @@ impl World {
                     worker.poll = None;
                     return self.undelivered(&answer);
                 }
-                if worker.away_until.is_some() {
-                    return;
-                }
-                for _ in 0..if twice { 2 } else { 1 } {
-                    worker.hear(worked, &mut self.chance, &self.temper, &mut self.coverage, self.now);
-                }
                 if worker.poll == Some(ticket) {
                     worker.poll = None;
+                }
+                let times = if worker.away_until.is_some() { 0 } else { 1 + usize::from(twice) };
+                for _ in 0..times {
+                    worker.hear(worked, &mut self.chance, &self.temper, &mut self.coverage, self.now);
                 }
             }
             (sender, Answer::UnknownOutcome | Answer::Stopping) => self.unheard(sender),
@@ -421,31 +418,5 @@ impl World {
             Sender::Worker(at) => self.workers[at].poll = None,
             _ => {}
         }
-    }
-
-    /// What leaves the house counts as told, whether or not it arrives.
-    fn note(&mut self, answer: &Answer) {
-        match answer {
-            Answer::Reply(Err(rejection)) => self.note_rejection(rejection),
-            Answer::Explained(Err(rejection)) => self.note_rejection(rejection),
-            Answer::Worked(worked) => {
-                for delivery in &worked.deliveries {
-                    self.ledger.fences.insert(delivery.grant.task, delivery.grant.fence.0);
-                }
-                worked.results.iter().filter_map(|(_, result)| result.as_ref().err()).for_each(|no| self.note_rejection(no));
-            }
-            Answer::Reply(Ok(Reply::Added(added))) => {
-                for added in added.iter().filter(|added| !added.duplicate) {
-                    if let Some(input) = self.model.task(added.task).and_then(|task| self.model.inputs.get(&task.input)) {
-                        self.ledger.added.insert(added.task, input.clone());
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn note_rejection(&mut self, rejection: &Rejection) {
-        *self.coverage.rejections.get_mut(rejection.code()).expect("every code is known") += 1;
     }
 }

@@ -57,8 +57,15 @@ pub fn run(args: BenchArgs, screen: Screen) -> Outcome {
         let value = Cell::new(show(measure.value)).set_alignment(CellAlignment::Right);
         vec![Cell::new(measure.name), value, Cell::new(measure.unit), Cell::new(measure.how)]
     });
+    // Off a terminal it is `{"results": […]}` and nothing around it, so that runs can be compared by any tool.
     let text = table(&screen, &["MEASURE", "VALUE", "UNIT", "HOW"], rows);
-    Ok(Answer::new(&Results { results }, text))
+    let results = Results { results };
+    let mut answer = Answer::new(&results, text);
+    if !screen.people {
+        answer.text = answer.result.get().to_owned();
+        answer.verbatim = true;
+    }
+    Ok(answer)
 }
 
 fn show(value: f64) -> String {

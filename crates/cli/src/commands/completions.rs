@@ -7,7 +7,9 @@ use clap_complete::Shell;
 
 /// Print a completion script for a shell
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller completions bash > ~/.local/share/bash-completion/completions/signaller\n  signaller completions zsh > ~/.zfunc/_signaller")]
+#[command(
+    after_help = "Examples:\n  signaller completions bash > ~/.local/share/bash-completion/completions/signaller\n  signaller completions zsh > ~/.zfunc/_signaller"
+)]
 pub struct CompletionsArgs {
     shell: Shell,
 }

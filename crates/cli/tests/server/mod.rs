@@ -54,6 +54,11 @@ impl Server {
         self.child.wait().unwrap().code()
     }
 
+    /// Waits until it has ended by itself: its exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

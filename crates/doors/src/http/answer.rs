@@ -60,6 +60,9 @@ impl IntoResponse for No {
         let status = StatusCode::from_u16(self.0.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let retry_after_s = self.0.retry_after_ms.map(|ms| ms.div_ceil(1_000).max(1));
         let mut response = (status, Json(ErrorBody { error: self.0 })).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

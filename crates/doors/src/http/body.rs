@@ -3,16 +3,19 @@
 
 use super::answer::No;
 use crate::wire::Problem;
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use futures_util::StreamExt;
 use kernel::ids::{BulkId, TaskId};
 use kernel::names::QueueName;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Beyond this nobody waits for the end of a body that is too large.
+const BODY_BYTES_READ_MAX: usize = 64 * 1024 * 1024;
 /// A peer that sends slower than this does not mean it.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -40,19 +43,60 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 }
 
 async fn read(request: Request) -> Result<Bytes, No> {
-    let reading = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX);
+    let reading = collect(request.into_body());
     match tokio::time::timeout(BODY_TIME_MAX, reading).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) => {
-            let too_large = std::error::Error::source(&error).is_some_and(|cause| cause.to_string().contains("length limit"));
-            Err(No(if too_large {
-                let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
-                Problem::new("too_large", message, "send it in several requests")
-            } else {
-                Problem::invalid(format!("the body could not be read: {error}"))
-            }))
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => {
+            let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+            Err(No(Problem::new("too_large", message, "send it in several requests")))
         }
+        Ok(Err(error)) => Err(No(Problem::invalid(format!("the body could not be read: {error}")))),
         Err(_) => Err(No(Problem::invalid("the body did not arrive within 30 s"))),
+    }
+}
+
+/// `None` when it is too large. What comes beyond the bound is read and thrown away, because a peer that is cut off in
+/// the middle of sending never sees the answer that says why.
+async fn collect(body: axum::body::Body) -> Result<Option<Bytes>, axum::Error> {
+    if body.size_hint().lower() > BODY_BYTES_READ_MAX as u64 {
+        return Ok(None);
+    }
+    let mut parts = body.into_data_stream();
+    let (mut kept, mut size) = (Kept::One(Bytes::new()), 0usize);
+    while let Some(part) = parts.next().await {
+        let part = part?;
+        size += part.len();
+        if size > BODY_BYTES_READ_MAX {
+            break;
+        }
+        kept = if size > BODY_BYTES_MAX { Kept::One(Bytes::new()) } else { kept.and(part) };
+    }
+    Ok((size <= BODY_BYTES_MAX).then(|| kept.into_bytes()))
+}
+
+/// A body that comes in one piece, as most do, is not copied.
+enum Kept {
+    One(Bytes),
+    Many(Vec<u8>),
+}
+
+impl Kept {
+    fn and(self, part: Bytes) -> Kept {
+        match self {
+            Kept::One(one) if one.is_empty() => Kept::One(part),
+            Kept::One(one) => Kept::Many([one, part].concat()),
+            Kept::Many(mut many) => {
+                many.extend_from_slice(&part);
+                Kept::Many(many)
+            }
+        }
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Kept::One(one) => one,
+            Kept::Many(many) => many.into(),
+        }
     }
 }
 

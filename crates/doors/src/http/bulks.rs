@@ -22,7 +22,7 @@ pub async fn list(State(door): State<Door>) -> Result<Json<BulkList>, No> {
 
 /// Show a bulk and how far it is.
 #[utoipa::path(get, path = "/v1/bulks/{bulk}", tag = "bulks", params(("bulk" = String, Path)),
-    responses((status = 200, body = BulkView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = BulkView)))]
 pub async fn show(State(door): State<Door>, Named(bulk): Named<BulkId>) -> Result<Json<BulkView>, No> {
     let row = door.read(move |reader| reader.bulk(bulk)).await?.ok_or(Rejection::BulkNotFound { bulk })?;
     Ok(Json(BulkView::from(&Bulk::from_row(&row.values)?)))
@@ -30,16 +30,20 @@ pub async fn show(State(door): State<Door>, Named(bulk): Named<BulkId>) -> Resul
 
 /// Stop a bulk; what it did stays done.
 #[utoipa::path(post, path = "/v1/bulks/{bulk}/cancel", tag = "bulks", params(("bulk" = String, Path)), request_body = Signed,
-    responses((status = 200, body = BulkView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = BulkView)))]
 pub async fn cancel(
     State(door): State<Door>,
     Named(bulk): Named<BulkId>,
     Body(body): Body<Signed>,
 ) -> Result<Json<BulkView>, No> {
-    let cancelled = door.command(Command::CancelBulk { bulk, by: signed_by(body.by) }).await;
+    let unknown = match door.command(Command::CancelBulk { bulk, by: signed_by(body.by) }).await {
+        Ok(_) => false,
+        Err(no) if no.0.code == "bulk_not_found" => true,
+        Err(no) => return Err(no),
+    };
     // A closed bulk has left the writer's memory; only the store still tells it from one that never was.
     let row = door.read(move |reader| reader.bulk(bulk)).await?.ok_or(Rejection::BulkNotFound { bulk })?;
-    if cancelled.is_err_and(|no| no.0.code == "bulk_not_found") {
+    if unknown {
         return Err(Rejection::BulkClosed { bulk }.into());
     }
     Ok(Json(BulkView::from(&Bulk::from_row(&row.values)?)))

@@ -25,8 +25,8 @@ pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Re
 }
 
 fn has_token(headers: &HeaderMap, token: &str) -> Result<(), Problem> {
-    let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.strip_prefix("Bearer "));
-    match given {
+    let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
+    match given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given) {
         Some(given) if same(given.as_bytes(), token.as_bytes()) => Ok(()),
         Some(_) => Err(Problem::new("unauthorized", "this is not the server's token", "set SIGNALLER_TOKEN to the server's token")),
         None => {
@@ -48,7 +48,12 @@ fn is_local(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
         let fix = "call it as localhost or 127.0.0.1, or start the server with a token";
         return Err(Problem::new("unauthorized", "without a token this server answers only to loopback names", fix));
     }
-    let cross_site = text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
+    // A browser too old to say where a request comes from still names the page's origin.
+    let cross_site = match (text("sec-fetch-site"), text("origin")) {
+        (Some(site), _) => site != "same-origin" && site != "none",
+        (None, Some(origin)) => origin.split_once("://").map(|(_, authority)| authority) != host,
+        (None, None) => false,
+    };
     if cross_site && method != Method::GET && method != Method::HEAD {
         let fix = "call it from a program, or start the server with a token";
         return Err(Problem::new("unauthorized", "another web site may not change anything here", fix));

@@ -16,11 +16,11 @@ pub use server::{ServeError, check_listen, serve};
 
 use axum::Router;
 use axum::response::IntoResponse;
-use axum::routing::get;
 use engine::Engine;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use utoipa::OpenApi;
+use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -58,7 +58,7 @@ pub struct DoorOptions {
 struct Api;
 
 fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
-    OpenApiRouter::with_openapi(Api::openapi())
+    let (router, mut api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(tasks::add, tasks::list))
         .routes(routes!(tasks::add_many))
         .routes(routes!(tasks::show, tasks::delete))
@@ -85,7 +85,28 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(status::status))
         .routes(routes!(status::health))
         .routes(routes!(status::ready))
-        .split_for_parts()
+        .routes(routes!(described))
+        .split_for_parts();
+    for path in api.paths.paths.values_mut() {
+        let operations = [&mut path.get, &mut path.put, &mut path.post, &mut path.delete];
+        for operation in operations.into_iter().flatten() {
+            operation.responses.responses.insert("default".into(), refusal().into());
+        }
+    }
+    (router, api)
+}
+
+/// Every operation can be refused in the same way, so it is said once and not by each.
+fn refusal() -> utoipa::openapi::Response {
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    ResponseBuilder::new().description("Refused, or failed: the code says why").content("application/json", body).build()
+}
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", tag = "server", responses((status = 200, body = serde_json::Value)))]
+async fn described() -> impl IntoResponse {
+    static DESCRIPTION: LazyLock<String> = LazyLock::new(|| openapi().to_json().expect("OpenAPI has a JSON form"));
+    ([("content-type", "application/json")], DESCRIPTION.as_str())
 }
 
 /// The API's description, as served at `/openapi.json`.
@@ -94,10 +115,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 }
 
 pub fn router(door: Door) -> Router {
-    let (router, api) = routed();
-    let described: Arc<str> = api.to_json().expect("OpenAPI has a JSON form").into();
+    let (router, _) = routed();
     router
-        .route("/openapi.json", get(move || async move { ([("content-type", "application/json")], described.to_string()) }))
         .fallback(async || answer::No::from(answer::no_such_path()).into_response())
         .method_not_allowed_fallback(async || answer::No::from(answer::no_such_method()).into_response())
         .layer(axum::middleware::from_fn_with_state(door.clone(), guard::guard))

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// List every queue that holds something or that something was said about.
 #[utoipa::path(get, path = "/v1/queues", tag = "queues",
-    responses((status = 200, body = QueueList), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = QueueList)))]
 pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
     let Answer::Queues(summaries) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
     let mut dead: BTreeMap<QueueName, u64> = door.read(|reader| reader.dead_counts()).await?.into_iter().collect();
@@ -63,7 +63,7 @@ fn view(summary: &QueueSummary, bulks: &[Bulk], dead: u64) -> QueueView {
 
 /// Show a queue: its configuration, what waits and what runs. A queue nobody used yet is shown with its defaults.
 #[utoipa::path(get, path = "/v1/queues/{queue}", tag = "queues", params(("queue" = String, Path)),
-    responses((status = 200, body = QueueView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = QueueView)))]
 pub async fn show(State(door): State<Door>, Named(queue): Named<QueueName>) -> Result<Json<QueueView>, No> {
     shown(&door, queue).await
 }
@@ -79,7 +79,7 @@ async fn shown(door: &Door, queue: QueueName) -> Result<Json<QueueView>, No> {
 
 /// Replace a queue's configuration whole; numbers act at once.
 #[utoipa::path(put, path = "/v1/queues/{queue}", tag = "queues", params(("queue" = String, Path)), request_body = QueuePut,
-    responses((status = 200, body = QueueView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = QueueView)))]
 pub async fn put(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
@@ -92,7 +92,7 @@ pub async fn put(
 
 /// Stop handing out a queue's tasks; adds and running work go on.
 #[utoipa::path(post, path = "/v1/queues/{queue}/pause", tag = "queues", params(("queue" = String, Path)), request_body = QueuePause,
-    responses((status = 200, body = QueueView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = QueueView)))]
 pub async fn pause(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
@@ -106,7 +106,7 @@ pub async fn pause(
 
 /// Hand out a queue's tasks again.
 #[utoipa::path(post, path = "/v1/queues/{queue}/resume", tag = "queues", params(("queue" = String, Path)), request_body = Signed,
-    responses((status = 200, body = QueueView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = QueueView)))]
 pub async fn resume(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
@@ -126,7 +126,7 @@ const UPTO: TaskId = TaskId::MAX;
 
 /// Run what waits in a queue now, past rate and schedule.
 #[utoipa::path(post, path = "/v1/queues/{queue}/drain", tag = "queues", params(("queue" = String, Path)), request_body = Signed,
-    responses((status = 200, body = BulkAnswer), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = BulkAnswer)))]
 pub async fn drain(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
@@ -138,7 +138,7 @@ pub async fn drain(
 
 /// Cancel what waits in a queue.
 #[utoipa::path(post, path = "/v1/queues/{queue}/clear", tag = "queues", params(("queue" = String, Path)), request_body = QueueClear,
-    responses((status = 200, body = BulkAnswer), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = BulkAnswer)))]
 pub async fn clear(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
@@ -151,7 +151,7 @@ pub async fn clear(
 
 /// Change the order: of some tasks, of all that fit a filter, or by a boost on the queue or one key.
 #[utoipa::path(post, path = "/v1/queues/{queue}/reprioritize", tag = "queues", params(("queue" = String, Path)),
-    request_body = QueueReprioritize, responses((status = 200, body = BulkAnswer), (status = "4XX", body = ErrorBody)))]
+    request_body = QueueReprioritize, responses((status = 200, body = BulkAnswer)))]
 pub async fn reprioritize(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
@@ -170,20 +170,19 @@ pub async fn reprioritize(
 }
 
 /// List a queue's dead letters, newest first.
-#[utoipa::path(get, path = "/v1/queues/{queue}/dead", tag = "queues", params(("queue" = String, Path), TaskQuery),
-    responses((status = 200, body = TaskList), (status = "4XX", body = ErrorBody)))]
+#[utoipa::path(get, path = "/v1/queues/{queue}/dead", tag = "queues", params(("queue" = String, Path), DeadQuery),
+    responses((status = 200, body = TaskList)))]
 pub async fn dead(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
-    Params(query): Params<TaskQuery>,
+    Params(query): Params<DeadQuery>,
 ) -> Result<Json<TaskList>, No> {
-    let query = TaskQuery { queue: Some(queue), status: Some(Status::Failed), ..query };
-    page(&door, query).await.map(Json)
+    page(&door, query.of(queue)).await.map(Json)
 }
 
 /// Queue dead letters again, oldest first, attempts starting over.
 #[utoipa::path(post, path = "/v1/queues/{queue}/redrive", tag = "queues", params(("queue" = String, Path)),
-    request_body = QueueRedrive, responses((status = 200, body = BulkAnswer), (status = "4XX", body = ErrorBody)))]
+    request_body = QueueRedrive, responses((status = 200, body = BulkAnswer)))]
 pub async fn redrive(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,

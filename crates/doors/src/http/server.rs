@@ -41,14 +41,18 @@ pub fn check_listen(listen: SocketAddr, token: Option<&str>) -> Result<(), Serve
 pub async fn serve(listener: TcpListener, door: Door, end: impl Future<Output = ()>) {
     let service = TowerToHyperService::new(router(door));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN).pipeline_flush(true);
+    // Not `pipeline_flush`: with it the answer to a head that does not parse stays in the buffer for ever.
+    http.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     tokio::pin!(end);
     loop {
-        let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = async {
+            let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            next = next => next,
             () = &mut end => break,
         };
         let stream = match accepted {

@@ -6,7 +6,7 @@ use super::answer::No;
 use super::body::Params;
 use crate::wire::*;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use engine::{Heard, Subscription};
 use futures_util::stream::{self, Stream};
@@ -17,42 +17,49 @@ use kernel::task::Task;
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
+use store::{Reader, StoreError};
 
 /// Records read at a time while catching up.
 const PAGE: usize = 1_000;
 /// Tasks whose queue a listener remembers.
 const QUEUES_REMEMBERED: usize = 100_000;
+/// Records of a deleted task walked back to find where it began.
+const HISTORY_WALKED: usize = 10_000;
 
 /// Follow the records. Each event's id is its cursor, its name the kind of record, its data the record.
 #[utoipa::path(get, path = "/v1/stream", tag = "server",
     params(StreamQuery, ("last-event-id" = Option<String>, Header, description = "go on after this cursor")),
-    responses((status = 200, body = String, content_type = "text/event-stream"), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = String, content_type = "text/event-stream")))]
 pub async fn stream(
     State(door): State<Door>,
     headers: HeaderMap,
     Params(query): Params<StreamQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, No> {
     let filter = query.filter()?;
+    let cursor = headers.get("last-event-id").map(cursor).transpose()?;
     // Subscribed before anything is read, so that nothing falls between the two.
     let subscription = door.engine.subscribe();
     let mut tail = Tail {
         subscription,
         filter,
-        after: RecordSeq::NONE,
+        after: door.read(|reader| reader.last_record()).await?,
         behind: false,
-        events: VecDeque::from([Event::default().comment("subscribed")]),
+        events: VecDeque::new(),
         queues: HashMap::new(),
         door: door.clone(),
     };
-    if let Some(cursor) = headers.get("last-event-id") {
-        let text = cursor.to_str().unwrap_or_default();
-        let cursor = Cursor::parse(text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a cursor of this stream")))?;
-        let last = door.read(|reader| reader.last_record()).await?;
-        if cursor.0 > last {
+    let opened = Event::default().comment("subscribed");
+    // An id without data is no event, but a listener remembers it: one whose connection ends before the first record
+    // comes back with it, and misses nothing either.
+    let now = Cursor(tail.after).to_string();
+    match cursor {
+        None => tail.events.push_back(opened.id(now)),
+        Some(cursor) if cursor.0 > tail.after => {
             // A cursor of another store, or of one that was put back: what it has seen cannot be told.
-            tail.events.push_back(Event::default().event(STREAM_RESET).id(Cursor(last).to_string()).data("{}"));
-            tail.after = last;
-        } else {
+            tail.events.extend([opened, Event::default().event(STREAM_RESET).id(now).data("{}")]);
+        }
+        Some(cursor) => {
+            tail.events.push_back(opened);
             tail.after = cursor.0;
             tail.behind = true;
         }
@@ -63,6 +70,11 @@ pub async fn stream(
     });
     let every = Duration::from_millis(STREAM_COMMENT_EVERY_MS);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(every)))
+}
+
+fn cursor(header: &HeaderValue) -> Result<Cursor, Problem> {
+    let text = String::from_utf8_lossy(header.as_bytes());
+    Cursor::parse(&text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a cursor of this stream")))
 }
 
 struct Tail {
@@ -127,28 +139,37 @@ impl Tail {
         kind && task && (self.filter.queues.is_empty() || queue().is_some_and(|queue| self.filter.queues.contains(&queue)))
     }
 
-    /// A task's records do not repeat its queue: it is learnt from the first, or from its row.
+    /// A task's records do not repeat its queue: it is learnt from the first, or from its row, or, when the task has
+    /// been deleted since, from its history.
     async fn learn_queues(&mut self, entries: &[&Entry]) -> Option<()> {
         if self.queues.len() > QUEUES_REMEMBERED {
             self.queues.clear();
         }
-        let mut unknown = Vec::new();
+        let mut unknown = HashMap::new();
         for entry in entries {
             let Owner::Task(id) = entry.owner else { continue };
             if let Record::TaskAdded { spec } = &entry.record {
                 self.queues.insert(id, Some(spec.queue.clone()));
             } else if !self.queues.contains_key(&id) {
-                unknown.push(id);
+                unknown.insert(id, entry.seq);
             }
         }
         if unknown.is_empty() {
             return Some(());
         }
         let found = self.door.read(move |reader| {
-            let queue_of = |row: kernel::row::Row| Task::from_row(&row.values).ok().map(|task| task.card().route().queue().clone());
-            unknown.into_iter().map(|id| Ok((id, reader.task(id)?.and_then(queue_of)))).collect::<Result<Vec<_>, _>>()
+            let each = unknown.into_iter().map(|(id, seq)| Ok((id, queue_of(reader, id, seq)?)));
+            each.collect::<Result<Vec<_>, StoreError>>()
         });
         self.queues.extend(found.await.ok()?);
         Some(())
     }
+}
+
+fn queue_of(reader: &mut dyn Reader, task: TaskId, seq: RecordSeq) -> Result<Option<QueueName>, StoreError> {
+    if let Some(row) = reader.task(task)? {
+        return Ok(Some(Task::from_row(&row.values)?.card().route().queue().clone()));
+    }
+    let first = reader.history(seq, HISTORY_WALKED)?.pop();
+    Ok(first.and_then(|entry| if let Record::TaskAdded { spec } = entry.record { Some(spec.queue) } else { None }))
 }

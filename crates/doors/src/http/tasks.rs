@@ -22,8 +22,7 @@ const HISTORY_MAX: usize = 1_000;
 
 /// Add a task.
 #[utoipa::path(post, path = "/v1/tasks", tag = "tasks", request_body = TaskAdd,
-    responses((status = 201, body = TaskAdded), (status = 200, body = TaskAdded, description = "the idempotency key was used before"),
-        (status = "4XX", body = ErrorBody)))]
+    responses((status = 201, body = TaskAdded), (status = 200, body = TaskAdded, description = "the idempotency key was used before")))]
 pub async fn add(State(door): State<Door>, Body(task): Body<TaskAdd>) -> Result<(StatusCode, Json<TaskAdded>), No> {
     let added = add_tasks(&door, vec![task.into_new_task()?]).await?;
     let added = added.into_iter().next().expect("one task was added");
@@ -33,7 +32,7 @@ pub async fn add(State(door): State<Door>, Body(task): Body<TaskAdd>) -> Result<
 
 /// Add many tasks, all of them or none.
 #[utoipa::path(post, path = "/v1/tasks/batch", tag = "tasks", request_body = TasksAdd,
-    responses((status = 201, body = TasksAdded), (status = "4XX", body = ErrorBody)))]
+    responses((status = 201, body = TasksAdded)))]
 pub async fn add_many(State(door): State<Door>, Body(tasks): Body<TasksAdd>) -> Result<(StatusCode, Json<TasksAdded>), No> {
     let tasks = add_tasks(&door, tasks.into_new_tasks()?).await?;
     Ok((StatusCode::CREATED, Json(TasksAdded { tasks })))
@@ -48,7 +47,7 @@ async fn add_tasks(door: &Door, tasks: Vec<kernel::command::NewTask>) -> Result<
 
 /// List tasks, newest first.
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
-    responses((status = 200, body = TaskList), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskList)))]
 pub async fn list(State(door): State<Door>, Params(query): Params<TaskQuery>) -> Result<Json<TaskList>, No> {
     page(&door, query).await.map(Json)
 }
@@ -77,7 +76,7 @@ fn view(row: &Row) -> Result<TaskView, No> {
 
 /// Show a task with its input and output.
 #[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path)),
-    responses((status = 200, body = TaskView), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskView)))]
 pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<Json<TaskView>, No> {
     let found = door.read(move |reader| with_payloads(reader, id)).await?;
     let (task, payloads) = found.ok_or(Rejection::TaskNotFound { task: id })?;
@@ -105,7 +104,7 @@ pub fn raw(payload: Payload) -> Option<Box<RawValue>> {
 
 /// Delete a task that does not run; those it blocked inherit its blockers.
 #[utoipa::path(delete, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path), TaskDelete),
-    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskStatus)))]
 pub async fn delete(
     State(door): State<Door>,
     Named(task): Named<TaskId>,
@@ -123,7 +122,7 @@ async fn changed(door: &Door, command: Command) -> Result<Json<TaskStatus>, No> 
 
 /// Cancel a task that waits or runs.
 #[utoipa::path(post, path = "/v1/tasks/{task}/cancel", tag = "tasks", params(("task" = String, Path)), request_body = TaskCancel,
-    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskStatus)))]
 pub async fn cancel(
     State(door): State<Door>,
     Named(task): Named<TaskId>,
@@ -135,7 +134,7 @@ pub async fn cancel(
 
 /// Put a task into its queue (again), attempts starting over.
 #[utoipa::path(post, path = "/v1/tasks/{task}/retry", tag = "tasks", params(("task" = String, Path)), request_body = Signed,
-    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskStatus)))]
 pub async fn retry(
     State(door): State<Door>,
     Named(task): Named<TaskId>,
@@ -146,7 +145,7 @@ pub async fn retry(
 
 /// Take a task out of its queue, or make a finished one idle.
 #[utoipa::path(post, path = "/v1/tasks/{task}/reset", tag = "tasks", params(("task" = String, Path)), request_body = Signed,
-    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskStatus)))]
 pub async fn reset(
     State(door): State<Door>,
     Named(task): Named<TaskId>,
@@ -157,7 +156,7 @@ pub async fn reset(
 
 /// Run a task now, past the limits, through an override slot.
 #[utoipa::path(post, path = "/v1/tasks/{task}/start", tag = "tasks", params(("task" = String, Path)), request_body = TaskStart,
-    responses((status = 200, body = TaskStatus), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = TaskStatus)))]
 pub async fn start(
     State(door): State<Door>,
     Named(task): Named<TaskId>,
@@ -168,7 +167,7 @@ pub async fn start(
 
 /// Why a task is not running, or what it waits for.
 #[utoipa::path(get, path = "/v1/tasks/{task}/explain", tag = "tasks", params(("task" = String, Path)),
-    responses((status = 200, body = Explanation), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = Explanation)))]
 pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Result<Json<Explanation>, No> {
     match door.ask(Request::Explain { task }).await? {
         Answer::Explained(explained) => Ok(Json(Explanation::from(&*explained?))),
@@ -178,7 +177,7 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
 
 /// Everything that ever happened to a task, oldest first.
 #[utoipa::path(get, path = "/v1/tasks/{task}/history", tag = "tasks", params(("task" = String, Path)),
-    responses((status = 200, body = History), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = History)))]
 pub async fn history(State(door): State<Door>, Named(task): Named<TaskId>) -> Result<Json<History>, No> {
     let records = door
         .read(move |reader| {

@@ -6,13 +6,13 @@ use super::body::Body;
 use super::tasks::raw;
 use crate::wire::*;
 use axum::extract::State;
-use engine::{Answer, Delivery, Report, Work, Worked};
+use engine::{Answer, Delivery, Report, Work};
 use kernel::ids::RecordSeq;
 use kernel::rejection::Rejection;
 
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
-    responses((status = 200, body = WorkAnswer), (status = "4XX", body = ErrorBody)))]
+    responses((status = 200, body = WorkAnswer)))]
 pub async fn work(State(door): State<Door>, Body(poll): Body<WorkPoll>) -> Result<Json<WorkAnswer>, No> {
     poll.check()?;
     let WorkPoll { worker, types, queues, want, wait_ms, results, holding } = poll;
@@ -41,13 +41,14 @@ pub async fn work(State(door): State<Door>, Body(poll): Body<WorkPoll>) -> Resul
         let progress = progress.map(|progress| (progress * 1_000.0) as u16);
         held.push(engine::Holding { task, fence, progress });
     }
-    let work =
-        Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
+    // A result that was refused is something to report: such a poll does not wait.
+    let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
+    let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
     let worked = match checked(door.engine.work(work).await?)? {
         Answer::Worked(worked) => worked,
         other => return Err(unexpected(&other)),
     };
-    let tasks = deliver(&door, &worked).await?;
+    let tasks = deliver(&door, &worked.deliveries).await?;
     let mut settled = worked.results.into_iter().map(|(task, result)| match result {
         Ok(duplicate) => ResultAnswer::ok(task, duplicate),
         Err(rejection) => ResultAnswer::refused(task, &Problem::from(&rejection)),
@@ -73,13 +74,27 @@ fn holding_answer(held: &engine::Held) -> HoldingAnswer {
     }
 }
 
-/// Puts the inputs to the grants. If that fails the leases go back unburnt.
-async fn deliver(door: &Door, worked: &Worked) -> Result<Vec<WorkTask>, No> {
-    let delivered = fetch(door, &worked.deliveries).await;
-    if delivered.is_err() {
-        door.engine.undelivered(&worked.deliveries);
+/// Puts the inputs to the grants. If that fails, or the connection goes away meanwhile, the leases go back unburnt.
+async fn deliver(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
+    let mut guard = DeliveryGuard { door, undelivered: deliveries };
+    let delivered = fetch(door, deliveries).await;
+    if delivered.is_ok() {
+        guard.undelivered = &[];
     }
     delivered
+}
+
+struct DeliveryGuard<'a> {
+    door: &'a Door,
+    undelivered: &'a [Delivery],
+}
+
+impl Drop for DeliveryGuard<'_> {
+    fn drop(&mut self) {
+        if !self.undelivered.is_empty() {
+            self.door.engine.undelivered(self.undelivered);
+        }
+    }
 }
 
 async fn fetch(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {

@@ -8,7 +8,9 @@ use kernel::limits::IDS_MAX;
 use kernel::names::*;
 use kernel::queue::BoostOn;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Which tasks of the queue: every given condition holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -130,11 +132,10 @@ fn check_ids(tasks: &[TaskId]) -> Result<Vec<TaskId>, Problem> {
 }
 
 /// A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BulkAnswer {
     Started {
-        #[schema(value_type = String)]
         bulk: BulkId,
     },
     /// `skipped` were not in a state to be changed.
@@ -144,6 +145,21 @@ pub enum BulkAnswer {
     },
     Nothing {},
 }
+
+/// One object whose fields may be missing: a choice of three shapes would fit each of them also as the empty one.
+impl PartialSchema for BulkAnswer {
+    fn schema() -> RefOr<Schema> {
+        let field = |kind: Type, text: &str| ObjectBuilder::new().schema_type(kind).description(Some(text));
+        ObjectBuilder::new()
+            .description(Some("A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say."))
+            .property("bulk", field(Type::String, "The bulk that does it."))
+            .property("changed", field(Type::Integer, "Tasks that were changed at once."))
+            .property("skipped", field(Type::Integer, "Tasks that were not in a state to be changed."))
+            .into()
+    }
+}
+
+impl ToSchema for BulkAnswer {}
 
 impl BulkAnswer {
     /// The reply to a command over many; other replies have no such answer.

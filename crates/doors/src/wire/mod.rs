@@ -1,6 +1,6 @@
 //! The public JSON shapes, and nowhere else: the server and its clients share them. What a client sends refuses fields
 //! it does not know; what the server answers may grow fields. Times are RFC 3339 in UTC, durations are `*_ms` integers,
-//! inputs and outputs are raw JSON text that is never parsed here.
+//! inputs and outputs are raw JSON text, passed on as it came.
 //!
 //! Names and ids are the kernel's own types, so a value that came through here cannot be wrong any more. Nothing in
 //! here knows HTTP beyond the status that belongs to a [`Problem`].
@@ -10,6 +10,7 @@ mod explain;
 mod instant;
 mod problem;
 mod queue;
+mod readable;
 mod record;
 mod scalars;
 mod server;

@@ -1,5 +1,6 @@
 //! Tasks: what is asked of them and how they are shown.
 
+use super::readable::readable;
 use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text};
 use kernel::command::{Added, NewTask};
 use kernel::ids::{Fence, TaskId};
@@ -54,7 +55,7 @@ pub struct TaskAdd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub idempotency_key: Option<IdempotencyKey>,
-    /// Instead of the queue's own policy.
+    /// Instead of the queue's own policy, whole: what is left out of it has its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// How long one attempt may run.
@@ -141,6 +142,7 @@ pub(super) fn payload(name: &str, raw: Option<Box<RawValue>>) -> Result<Payload,
         let message = format!("{name} is {bytes} bytes of JSON; at most {PAYLOAD_BYTES_MAX} are allowed");
         return Err(Problem::new("too_large", message, "keep the content elsewhere and send a reference to it"));
     }
+    readable(raw.get()).map_err(|error| Problem::invalid(format!("{name} is JSON that not everyone can read: {error}")))?;
     Ok(Payload(raw.get().into()))
 }
 
@@ -370,6 +372,39 @@ pub struct TaskQuery {
     /// `next` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+/// Which dead letters of a queue to list: every given condition holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct DeadQuery {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub kind: Option<TypeName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub tag: Option<Tag>,
+    /// `name=value`
+    #[serde(with = "key_text", skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>, example = "tenant=acme")]
+    pub key: Option<KeyPair>,
+    /// Code of the last failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// 50 when left out, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl DeadQuery {
+    pub fn of(self, queue: QueueName) -> TaskQuery {
+        let DeadQuery { kind, tag, key, error_code, limit, cursor } = self;
+        TaskQuery { queue: Some(queue), status: Some(Status::Failed), kind, tag, key, error_code, limit, cursor }
+    }
 }
 
 /// One page of a list.

@@ -1,14 +1,13 @@
 //! Add tasks: all of them or none. A task whose idempotency key was used within the window is the one it made then.
 
 use crate::command::{Added, NewTask, Reply};
-use crate::ids::TaskId;
-use crate::record::{Record, TaskSpec};
+use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::Step;
 use crate::task::Status;
 use crate::time::Time;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) fn decide(step: &mut Step<'_>, tasks: &[NewTask]) -> Result<Reply, Rejection> {
     check(step.state(), tasks, step.now())?;
@@ -18,8 +17,16 @@ pub(super) fn decide(step: &mut Step<'_>, tasks: &[NewTask]) -> Result<Reply, Re
 
 fn check(state: &State, tasks: &[NewTask], now: Time) -> Result<(), Rejection> {
     let mut entering: FxHashMap<_, usize> = FxHashMap::default();
+    let mut keys = FxHashSet::default();
     for new in tasks {
-        if duplicate_of(state, &new.spec, now).is_some() {
+        if state.duplicate_of(&new.spec, now).is_some() {
+            continue;
+        }
+        // A key that stands twice in one add makes one task.
+        if let Some(key) = &new.spec.idempotency_key
+            && !keys.insert((&new.spec.queue, key))
+            && state.config(&new.spec.queue).idempotency_window_ms > 0
+        {
             continue;
         }
         if let Some(blocker) = new.spec.blocked_by.iter().find(|blocker| state.task(**blocker).is_none()) {
@@ -38,17 +45,9 @@ fn check(state: &State, tasks: &[NewTask], now: Time) -> Result<(), Rejection> {
     Ok(())
 }
 
-fn duplicate_of(state: &State, spec: &TaskSpec, now: Time) -> Option<TaskId> {
-    let key = spec.idempotency_key.as_ref()?;
-    let task = state.by_idempotency_key(&spec.queue, key)?;
-    let made_at = state.task(task)?.card().created_at();
-    let window_ms = state.config(&spec.queue).idempotency_window_ms;
-    (now < made_at.plus_ms(window_ms)).then_some(task)
-}
-
 fn add(step: &mut Step<'_>, new: &NewTask) -> Added {
     let now = step.now();
-    if let Some(task) = duplicate_of(step.state(), &new.spec, now) {
+    if let Some(task) = step.state().duplicate_of(&new.spec, now) {
         return Added { task, duplicate: true };
     }
     let mut spec = new.spec.clone();
@@ -60,3 +59,6 @@ fn add(step: &mut Step<'_>, new: &NewTask) -> Added {
     step.record_task_with(task, Record::TaskAdded { spec: Box::new(spec) }, Some(new.input.clone()));
     Added { task, duplicate: false }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,15 @@ use crate::time::Time;
 use std::ops::Bound;
 
 pub(super) fn start(step: &mut Step<'_>, work: &BulkWork, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
+    match work {
+        BulkWork::Redrive { per_s: Some(0), .. } => {
+            return Err(Rejection::Invalid { why: "a redrive at 0 a second would never end".into() });
+        }
+        BulkWork::Unblock { .. } => {
+            return Err(Rejection::Invalid { why: "only a task that is done unblocks those that wait for it".into() });
+        }
+        _ => {}
+    }
     if step.state().bulks_open().count() >= BULKS_OPEN_MAX {
         return Err(Rejection::BulksTaken { max: BULKS_OPEN_MAX });
     }
@@ -37,32 +46,36 @@ pub(super) fn open(step: &mut Step<'_>, mut work: BulkWork, by: &Actor, reason: 
 }
 
 pub(super) fn cancel(step: &mut Step<'_>, bulk: BulkId, by: &Actor) -> Result<Reply, Rejection> {
-    match step.state().bulk(bulk).map(|bulk| bulk.status()) {
-        None => Err(Rejection::BulkNotFound { bulk }),
-        Some(BulkStatus::Open) => {
-            step.record_bulk(bulk, Record::BulkCancelled { by: by.clone() });
-            Ok(Reply::Done)
-        }
-        Some(_) => Err(Rejection::BulkClosed { bulk }),
+    let found = step.state().bulk(bulk).ok_or(Rejection::BulkNotFound { bulk })?;
+    if found.status() != BulkStatus::Open {
+        return Err(Rejection::BulkClosed { bulk });
     }
+    if let BulkWork::Unblock { blocker } = found.work() {
+        let why = format!("{bulk} tells those that wait for {blocker}; without it they would wait for ever");
+        return Err(Rejection::Invalid { why });
+    }
+    step.record_bulk(bulk, Record::BulkCancelled { by: by.clone() });
+    Ok(Reply::Done)
 }
 
 /// One chunk of the bulk whose turn it is.
 pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
     let now = step.now();
     let Some(bulk) = step.state().bulk_due(now).cloned() else { return Reply::Done };
-    let allowed = allowance(&bulk);
-    let chunk: Vec<TaskId> = match bulk.work() {
+    let mut chunk: Vec<TaskId> = match bulk.work() {
         BulkWork::Clear { queue, upto, .. } | BulkWork::Drain { queue, upto } | BulkWork::Reprioritize { queue, upto, .. } => {
             waiting(step.state(), queue, bulk.after(), *upto)
         }
-        BulkWork::Redrive { queue, upto, .. } => dead(step.state(), queue, bulk.after(), *upto, allowed),
+        BulkWork::Redrive { queue, upto, .. } => dead(step.state(), queue, bulk.after(), *upto),
         BulkWork::Unblock { blocker } => unblock::some(step, *blocker, CHUNK_ITEMS_MAX),
     };
-    let mut items = 0;
-    for task in &chunk {
-        items += u32::from(one(step, &bulk, *task));
+    let allowed = bulk.allowance();
+    let (mut items, mut seen) = (0, 0);
+    while seen < chunk.len() && (items as usize) < allowed {
+        items += u32::from(one(step, &bulk, chunk[seen]));
+        seen += 1;
     }
+    chunk.truncate(seen);
     let skipped = chunk.len() as u32 - items;
     match chunk.last() {
         None => step.record_bulk(bulk.id(), Record::BulkFinished { items, skipped }),
@@ -116,30 +129,25 @@ fn waiting(state: &State, queue: &QueueName, after: Option<TaskId>, upto: TaskId
 }
 
 /// The dead letters that were loaded for this command, oldest first.
-fn dead(state: &State, queue: &QueueName, after: Option<TaskId>, upto: TaskId, max: usize) -> Vec<TaskId> {
+fn dead(state: &State, queue: &QueueName, after: Option<TaskId>, upto: TaskId) -> Vec<TaskId> {
     let of_queue = |task: &&Task| matches!(task, Task::Failed(_)) && task.card().route().queue() == queue;
     let within = |id: &TaskId| after.is_none_or(|after| *id > after) && *id <= upto;
     let mut dead: Vec<TaskId> = state.cooling().filter(of_queue).map(|task| task.card().id()).filter(within).collect();
     dead.sort_unstable();
     dead.dedup();
-    dead.truncate(max);
+    dead.truncate(CHUNK_ITEMS_MAX);
     dead
-}
-
-/// How many items the next chunk may hold: a tenth of a second's worth under a rate.
-fn allowance(bulk: &Bulk) -> usize {
-    match bulk.work() {
-        BulkWork::Redrive { per_s: Some(per_s), .. } => (*per_s as usize / 10).clamp(1, CHUNK_ITEMS_MAX),
-        _ => CHUNK_ITEMS_MAX,
-    }
 }
 
 fn resume_at(bulk: &Bulk, items: u32, now: Time) -> Option<Time> {
     match bulk.work() {
         BulkWork::Redrive { per_s: Some(per_s), .. } if items > 0 => {
-            let rest_us = u64::from(items) * 1_000_000 / u64::from(*per_s);
+            let rest_us = (u64::from(items) * 1_000_000).div_ceil(u64::from(*per_s).max(1));
             Some(now.plus_us(rest_us as i64))
         }
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

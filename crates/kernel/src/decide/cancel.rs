@@ -29,3 +29,6 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor, reason: &str
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,22 +15,30 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
     if matches!(found, Task::Running(_)) {
         return Err(Rejection::WrongState { task, status, verb: "delete", allowed: "not running" });
     }
-    let inherited = found.card().blocked_by().to_vec();
+    let inherited = super::blockers(step.state(), found);
     let dependents: Vec<TaskId> = step.state().dependents(task).into_iter().flatten().copied().collect();
     if dependents.len() > CHUNK_ITEMS_MAX {
         let why = format!("{} tasks wait for {task}, more than one batch may change; clear or delete some first", dependents.len());
         return Err(Rejection::Invalid { why });
     }
+    let mut changes = Vec::with_capacity(dependents.len());
     for dependent in dependents {
-        let before = step.state().task(dependent).expect("a dependent is live").card().blocked_by().to_vec();
-        let mut blocked_by: Vec<TaskId> = before.into_iter().filter(|blocker| *blocker != task).collect();
-        for blocker in &inherited {
-            if !blocked_by.contains(blocker) && blocked_by.len() < TASK_BLOCKERS_MAX {
-                blocked_by.push(*blocker);
-            }
+        let before = step.state().task(dependent).expect("a dependent is live").card().blocked_by();
+        let mut blocked_by: Vec<TaskId> = before.iter().filter(|blocker| **blocker != task).copied().collect();
+        blocked_by.extend(inherited.iter().filter(|blocker| !before.contains(blocker)));
+        if blocked_by.len() > TASK_BLOCKERS_MAX {
+            let many = blocked_by.len();
+            let why = format!("{dependent} would wait for {many} tasks, more than {TASK_BLOCKERS_MAX}; delete or finish some of them first");
+            return Err(Rejection::Invalid { why });
         }
+        changes.push((dependent, blocked_by));
+    }
+    for (dependent, blocked_by) in changes {
         step.record_task(dependent, Record::TaskBlockersChanged { blocked_by, deleted: task });
     }
     step.record_task(task, Record::TaskDeleted { by: by.clone() });
     Ok(Reply::Task { task, status: if status == Status::Queued { Status::Cancelled } else { status } })
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,3 +20,6 @@ pub(super) fn decide(step: &mut Step<'_>) -> Reply {
     }
     Reply::Done
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,10 @@ use crate::command::{Outcome, Reply};
 use crate::ids::{Fence, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::limits::RETRY_AFTER_MS_MAX;
-use crate::record::{CancelCause, Failure, Record, ReleaseCause, fnv1a};
+use crate::record::{CancelCause, Failure, RELEASED_DIGEST, Record, ReleaseCause, fnv1a};
 use crate::rejection::Rejection;
 use crate::step::{FollowUp, Step};
+use crate::task::Task;
 
 pub(super) fn decide(
     step: &mut Step<'_>,
@@ -76,7 +77,7 @@ fn timed_out() -> Failure {
 }
 
 fn held(step: &Step<'_>, task: TaskId, fence: Fence) -> Result<Lease, Rejection> {
-    let lease = super::find(step.state(), task)?.lease();
+    let lease = step.state().task(task).and_then(Task::lease);
     let fits = |lease: &&Lease| lease.fence() == fence || crate::defect("no_fence_check");
     lease.filter(fits).cloned().ok_or(Rejection::LeaseLost { task })
 }
@@ -110,9 +111,12 @@ fn digest(outcome: &Outcome) -> u64 {
     match outcome {
         Outcome::Done { output } => output.digest(),
         Outcome::Failed { failure, retryable, .. } => {
-            let seed = fnv1a(u64::from(*retryable) + 1, failure.code.as_bytes());
-            fnv1a(seed, failure.message.as_bytes())
+            let code = fnv1a(u64::from(*retryable) + 1, failure.code.as_bytes());
+            fnv1a(fnv1a(code, &[0]), failure.message.as_bytes())
         }
-        Outcome::Released => 1,
+        Outcome::Released => RELEASED_DIGEST,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,17 +70,19 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
     Grant { fence, ..grant }
 }
 
-/// An arrival in the past says nothing: a key that was never used has the same. Dropping a few with each new one
-/// bounds them without a timer.
+/// An arrival in the past says nothing: a key that was never used has the same. Dropping two, the oldest first, with
+/// each new one bounds them without a timer.
 fn forget_permits(step: &mut Step<'_>) {
-    let state = step.state();
-    if state.permits.len() <= PERMITS_KEPT {
+    if step.state().permits.len() <= PERMITS_KEPT {
         return;
     }
-    let stale = |arrival: crate::time::Time| arrival <= step.now();
-    let gone: Vec<KeyRef> =
-        state.permits.values().take(64).filter(|permits| stale(permits.arrival)).take(2).map(|p| p.key.clone()).collect();
+    let now = step.now();
+    let oldest = step.state().permits_by_arrival.iter().take_while(|(arrival, _)| *arrival <= now);
+    let gone: Vec<KeyRef> = oldest.take(2).map(|(_, key)| key.clone()).collect();
     for key in gone {
         step.record_key(&key, Record::PermitsForgotten {});
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use crate::ids::TaskId;
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::{FollowUp, Step};
-use crate::task::Task;
+use crate::task::{Status, Task};
 
 pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection> {
     let before = step.records();
@@ -54,6 +54,16 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
     reply
 }
 
+/// What still blocks a task. One that was cancelled no longer heard of its blockers; `needs` has loaded those that exist.
+fn blockers(state: &State, task: &Task) -> Vec<TaskId> {
+    let blocks = |blocker: &TaskId| state.task(*blocker).is_some_and(|task| task.status() != Status::Done);
+    let unheard = matches!(task, Task::Cancelled(_));
+    task.card().blocked_by().iter().filter(|blocker| !unheard || blocks(blocker)).copied().collect()
+}
+
 fn find(state: &State, task: TaskId) -> Result<&Task, Rejection> {
     state.task(task).ok_or(Rejection::TaskNotFound { task })
 }
+
+#[cfg(test)]
+mod tests;

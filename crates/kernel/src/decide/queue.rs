@@ -1,11 +1,11 @@
 //! What is said about a queue: its configuration, pause, resume and boosts.
 
 use crate::command::Reply;
-use crate::limits::QUEUE_BOOSTS_MAX;
+use crate::limits::{CHUNK_ITEMS_MAX, QUEUE_BOOSTS_MAX};
 use crate::names::{Actor, QueueName};
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
-use crate::record::Record;
+use crate::record::{KeyRef, Record};
 use crate::rejection::Rejection;
 use crate::step::Step;
 use crate::time::Time;
@@ -20,8 +20,31 @@ pub(super) fn configure(
     config.check().map_err(|why| Rejection::Invalid { why })?;
     if step.state().queue(queue).is_none_or(|now| now.config() != config) {
         step.record_queue(queue, Record::QueueConfigured { config: config.clone(), by: by.clone() });
+        ease_permits(step, queue, config);
     }
     Ok(Reply::Done)
+}
+
+/// Changed numbers act at once: a key that took its permits under a slower rate owes no more than a whole burst of the
+/// new one, spent now. At most a chunk of keys is eased; the others wait as they were told.
+fn ease_permits(step: &mut Step<'_>, queue: &QueueName, config: &QueueConfig) {
+    let now = step.now();
+    let rate = |key: &KeyRef| match &key.key {
+        None => config.rate,
+        Some((name, _)) => config.keys.get(name).and_then(|limit| limit.rate),
+    };
+    let all = step.state().permits.range(KeyRef { queue: queue.clone(), key: None }..);
+    let eased: Vec<(KeyRef, Time)> = all
+        .take_while(|(key, _)| key.queue == *queue)
+        .filter_map(|(key, permits)| {
+            let arrival = rate(key)?.arrival_max(now);
+            (permits.arrival > arrival).then(|| (key.clone(), arrival))
+        })
+        .take(CHUNK_ITEMS_MAX)
+        .collect();
+    for (key, arrival) in eased {
+        step.record_key(&key, Record::PermitTaken { arrival });
+    }
 }
 
 pub(super) fn pause(
@@ -55,11 +78,15 @@ pub(super) fn boost(
 ) -> Result<Reply, Rejection> {
     let boosts = step.state().queue(queue).map(|queue| queue.boosts());
     let known = boosts.is_some_and(|boosts| boosts.contains_key(on));
+    if !known && boost == Priority::NORMAL {
+        return Ok(Reply::Done);
+    }
     if !known && boosts.is_some_and(|boosts| boosts.len() >= QUEUE_BOOSTS_MAX) {
         return Err(Rejection::BoostsTaken { queue: queue.clone(), max: QUEUE_BOOSTS_MAX });
     }
-    if known || boost != Priority::NORMAL {
-        step.record_queue(queue, Record::QueueBoosted { on: on.clone(), boost, by: by.clone() });
-    }
+    step.record_queue(queue, Record::QueueBoosted { on: on.clone(), boost, by: by.clone() });
     Ok(Reply::Done)
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,3 +31,6 @@ pub(super) fn one(step: &mut Step<'_>, task: TaskId, priority: Priority, by: &Ac
     }
     waiting
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,13 +47,30 @@ pub(super) fn redrive(step: &mut Step<'_>, queue: &QueueName, tasks: &[TaskId], 
 pub(super) fn queue_again(step: &mut Step<'_>, task: TaskId, by: &Actor, bulk: Option<BulkId>) {
     let scheduled = step.state().task(task).and_then(|task| task.card().scheduled_for());
     let ready_at = scheduled.map_or(step.now(), |scheduled| scheduled.max(step.now()));
+    let ended = ended_blockers(step, task);
     step.record_task(task, Record::TaskQueued { ready_at, run_now: false, by: by.clone(), bulk });
+    forget_blockers(step, task, ended);
+}
+
+/// Blockers that ended while the task was cancelled and did not hear of it.
+fn ended_blockers(step: &Step<'_>, task: TaskId) -> Vec<TaskId> {
+    let Some(found) = step.state().task(task) else { return Vec::new() };
+    let left = super::blockers(step.state(), found);
+    found.card().blocked_by().iter().filter(|blocker| !left.contains(blocker)).copied().collect()
+}
+
+fn forget_blockers(step: &mut Step<'_>, task: TaskId, ended: Vec<TaskId>) {
+    for blocker in ended {
+        step.record_task(task, Record::TaskUnblocked { blocker });
+    }
 }
 
 pub(super) fn reset(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
     match super::find(step.state(), task)? {
         Task::Queued(_) | Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {
+            let ended = ended_blockers(step, task);
             step.record_task(task, Record::TaskReset { by: by.clone() });
+            forget_blockers(step, task, ended);
         }
         Task::Idle(_) => {}
         other @ Task::Running(_) => {
@@ -62,3 +79,6 @@ pub(super) fn reset(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Rep
     }
     Ok(Reply::Task { task, status: Status::Idle })
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,3 +47,6 @@ pub(super) fn decide(
     }
     Ok(Reply::Task { task, status: Status::Queued })
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,3 +26,6 @@ pub(super) fn some(step: &mut Step<'_>, blocker: TaskId, max: usize) -> Vec<Task
     }
     dependents
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,6 +127,10 @@ impl World {
         })
     }
 
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
     /// Every task there is, by id.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.folded.tasks.values()

@@ -101,12 +101,12 @@ pub fn true_(scene: &Scene<'_>) -> Check {
                 delivered(scene, worked)?;
             }
             (Answer::Explained(Err(rejection)), _) => rejected(scene, rejection)?,
-            (Answer::Stopping, _) => ensure(scene.presence.stopping, || "stopping was told, but it goes on".into())?,
+            (Answer::Stopping, _) => ensure(scene.presence.stopping || scene.presence.perhaps_stopping, || "stopping was told, but it goes on".into())?,
             _ => {}
         }
     }
     let drained = scene.presence.stopping && scene.model.running.is_empty();
-    ensure(scene.turn.reloaded || scene.turn.crashed || scene.turn.drained == drained, || {
+    ensure(scene.turn.reloaded || scene.presence.perhaps_stopping || scene.turn.drained == drained, || {
         format!("drained is {}, with {} running", scene.turn.drained, scene.model.running.len())
     })
 }

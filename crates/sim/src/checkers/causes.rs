@@ -5,7 +5,7 @@ use crate::model::{LeaseModel, TaskModel};
 use engine::Request;
 use kernel::bulk::BulkWork;
 use kernel::command::{Command, Outcome};
-use kernel::ids::TaskId;
+use kernel::ids::{Fence, TaskId};
 use kernel::lease::Ending;
 use kernel::record::{CancelCause, Entry, Owner, Record, ReleaseCause};
 
@@ -64,8 +64,8 @@ fn undelivered(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool 
 
 fn forgotten(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
     let names = |work: &engine::Work| {
-        let results = work.results.iter().map(|report| report.task);
-        results.chain(work.holding.iter().map(|held| held.task)).any(|id| id == task.id)
+        let results = work.results.iter().map(|report| (report.task, report.fence));
+        results.chain(work.holding.iter().map(|held| (held.task, held.fence))).any(|named| named == (task.id, Fence(lease.fence)))
     };
     scene.turn.works().any(|work| work.worker == lease.worker && !names(work))
 }

@@ -2,8 +2,10 @@
 
 use super::{Check, Scene, ensure};
 use crate::model::{Held, interval_us};
+use kernel::rate::Rate;
 use kernel::record::{Entry, KeyRef, Owner, Record};
 use kernel::task::Status;
+use kernel::time::Time;
 use std::collections::BTreeSet;
 
 /// Starts remembered for each key: windows of up to so many are looked at.
@@ -71,7 +73,11 @@ pub fn permits(scene: &Scene<'_>, entry: &Entry) -> Check {
                 Some((name, _)) => config.keys.get(name).and_then(|limit| limit.rate),
             };
             let Some(rate) = rate else { return Err(format!("a permit of {} without a rate", entry.owner)) };
-            let expected = model.arrival(key).max(entry.at).plus_us(interval_us(&rate));
+            let before = model.arrival(key);
+            if *arrival < before {
+                return eased(scene, entry, key, &rate, *arrival);
+            }
+            let expected = before.max(entry.at).plus_us(interval_us(&rate));
             ensure(*arrival == expected, || format!("the arrival of {} is {arrival:?}, not {expected:?}", entry.owner))
         }
         (Owner::Key(key), Record::PermitsForgotten {}) => {
@@ -82,14 +88,19 @@ pub fn permits(scene: &Scene<'_>, entry: &Entry) -> Check {
             let Some(task) = model.task(*id) else { return Ok(()) };
             let expected = if *run_now || task.expedited { Vec::new() } else { model.rated(task) };
             let expected: BTreeSet<KeyRef> = expected.into_iter().map(|(key, _)| key).collect();
-            let before = scene.turn.before().iter().rev().take_while(|entry| matches!(entry.owner, Owner::Key(_) | Owner::Shard));
-            let taken = before.filter_map(|entry| match (&entry.owner, &entry.record) {
-                (Owner::Key(key), Record::PermitTaken { .. }) => Some(key.clone()),
-                _ => None,
-            });
-            let taken: BTreeSet<KeyRef> = taken.collect();
+            let taken: BTreeSet<KeyRef> = model.taking.iter().map(|(key, _)| key.clone()).collect();
             ensure(taken == expected, || format!("{id} took permits of {taken:?} instead of {expected:?}"))
         }
         _ => Ok(()),
     }
+}
+
+/// A new rate acts at once: who took permits under a slower one owes a whole burst of the new one and no more.
+fn eased(scene: &Scene<'_>, entry: &Entry, key: &KeyRef, rate: &Rate, arrival: Time) -> Check {
+    let expected = entry.at.plus_us(interval_us(rate) * i64::from(rate.burst));
+    let before = scene.turn.before().iter().rev().find(|entry| !matches!(entry.owner, Owner::Key(_) | Owner::Shard));
+    let configured = before.is_some_and(|entry| {
+        entry.owner == Owner::Queue(key.queue.clone()) && matches!(entry.record, Record::QueueConfigured { .. })
+    });
+    ensure(configured && arrival == expected, || format!("the arrival of {} was set back to {arrival:?}", entry.owner))
 }

@@ -141,7 +141,7 @@ fn drained(scene: &Scene<'_>, fresh: &mut State) -> Check {
 
 /// `verify` itself: every record folded by owner, every row compared.
 pub fn verified(scene: &Scene<'_>) -> Check {
-    if !scene.thorough {
+    if !scene.historic {
         return Ok(());
     }
     let store = scene.disk.open();

@@ -39,6 +39,8 @@ pub struct Scene<'a> {
     pub disk: &'a MemoryDisk,
     /// Now and then everything is looked at, not only what moved.
     pub thorough: bool,
+    /// And rarely the whole history.
+    pub historic: bool,
 }
 
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
@@ -60,7 +62,7 @@ pub const EACH_RECORD: [(&str, RecordChecker); 13] = [
     ("one key makes one task", acks::once),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 10] = [
+pub const EACH_TICK: [(&str, TickChecker); 12] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
@@ -71,15 +73,9 @@ pub const EACH_TICK: [(&str, TickChecker); 10] = [
     ("timers are never late", timers::kept),
     ("counters are conserved", counters::conserved),
     ("who is done unblocks", blockers::current),
+    ("explain names the causes", explain::causes),
+    ("records fold to the rows", memory::verified),
 ];
-
-pub const LAST: [(&str, TickChecker); 2] =
-    [("explain names the causes", explain::causes), ("records fold to the rows", memory::verified)];
-
-pub fn names() -> Vec<&'static str> {
-    let records = EACH_RECORD.iter().map(|(name, _)| *name);
-    records.chain(EACH_TICK.iter().map(|(name, _)| *name)).chain(LAST.iter().map(|(name, _)| *name)).collect()
-}
 
 /// Says what was expected when it is not so.
 pub fn ensure(holds: bool, why: impl FnOnce() -> String) -> Check {

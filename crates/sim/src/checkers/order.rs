@@ -10,11 +10,8 @@ pub fn leased(scene: &Scene<'_>, entry: &Entry) -> Check {
     let (model, turn) = (scene.model, scene.turn);
     let started = turn.commands().any(|command| matches!(command, Command::Start { task, .. } if task == id));
     let Some(task) = model.task(*id).filter(|_| !started) else { return Ok(()) };
-    if let Some(obstacle) = model.obstacle(task, turn.now) {
-        // The index behind a required tag is swept in the ticks after it changed.
-        let swept = obstacle == "without the required tag" && model.sweeping.contains_key(&task.queue);
-        ensure(swept, || format!("{id} was leased although it is {obstacle}"))?;
-    }
+    let obstacle = model.obstacle(task, turn.now);
+    ensure(obstacle.is_none(), || format!("{id} was leased although it is {}", obstacle.unwrap_or_default()))?;
     if model.is_lagging() {
         return Ok(());
     }
@@ -67,7 +64,8 @@ pub fn questions(scene: &Scene<'_>) -> Vec<(Vec<TypeName>, Vec<QueueName>)> {
 /// Work that can move does not wait beside a worker that waits for it.
 pub fn offered(scene: &Scene<'_>) -> Check {
     let (model, turn) = (scene.model, scene.turn);
-    let settled = !turn.reloaded && !scene.presence.stopping && model.sweeping.is_empty() && !model.is_lagging();
+    let stopping = scene.presence.stopping || scene.presence.perhaps_stopping;
+    let settled = !turn.reloaded && !stopping && model.sweeping.is_empty() && !model.is_lagging();
     if scene.core.is_none() || !settled {
         return Ok(());
     }

@@ -4,15 +4,15 @@
 mod order;
 mod task;
 
-pub use order::{Place, interval_us, permit_at};
+pub use order::{interval_us, permit_at};
 pub use task::{LeaseModel, TaskModel};
 
 use kernel::bulk::BulkWork;
 use kernel::ids::{BulkId, RecordSeq, TaskId};
 use kernel::limits::CHUNK_ITEMS_MAX;
-use kernel::names::{IdempotencyKey, QueueName};
+use kernel::names::{IdempotencyKey, KeyName, KeyValue, QueueName};
 use kernel::priority::Priority;
-use kernel::queue::{BoostOn, QueueConfig};
+use kernel::queue::QueueConfig;
 use kernel::rate::Rate;
 use kernel::record::{Entry, KeyRef, Owner, Record};
 use kernel::task::Status;
@@ -27,7 +27,9 @@ pub struct QueueModel {
     pub config: Arc<QueueConfig>,
     /// Paused: until when, if that is known.
     pub pause: Option<Option<Time>>,
-    pub boosts: BTreeMap<BoostOn, Priority>,
+    /// On the queue, and on its keys.
+    pub boost: Priority,
+    pub boosts: FxHashMap<(KeyName, KeyValue), Priority>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +69,8 @@ pub struct Model {
     pub running: BTreeSet<TaskId>,
     pub queues: FxHashMap<QueueName, QueueModel>,
     pub arrivals: FxHashMap<KeyRef, (RecordSeq, Time)>,
+    /// Permits of a lease whose own record is yet to come, with the arrival before each.
+    pub taking: Vec<(KeyRef, Time)>,
     pub bulks: BTreeMap<BulkId, BulkModel>,
     pub held: FxHashMap<QueueName, Held>,
     /// Ordinary slots taken, by key.
@@ -119,10 +123,20 @@ impl Model {
     pub fn fold(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.owner {
             Owner::Shard => self.shard_last = entry.seq,
-            Owner::Task(id) => self.fold_task(*id, entry)?,
+            Owner::Task(id) => {
+                self.taking.clear();
+                self.fold_task(*id, entry)?;
+            }
             Owner::Queue(name) => self.fold_queue(name, entry)?,
             Owner::Key(key) => match &entry.record {
-                Record::PermitTaken { arrival } => drop(self.arrivals.insert(key.clone(), (entry.seq, *arrival))),
+                Record::PermitTaken { arrival } => {
+                    let before = self.arrivals.insert(key.clone(), (entry.seq, *arrival));
+                    let before = before.map_or(Time::ZERO, |(_, arrival)| arrival);
+                    // Taking a permit moves the arrival on; only a new rate brings it nearer.
+                    if *arrival > before {
+                        self.taking.push((key.clone(), before));
+                    }
+                }
                 Record::PermitsForgotten {} => drop(self.arrivals.remove(key)),
                 other => return Err(format!("{} is not a record of a key", other.kind())),
             },
@@ -179,9 +193,8 @@ impl Model {
             step(&mut held.overrides);
         } else if task.status == Status::Running {
             step(&mut held.slots);
-            for key in &task.keys {
-                let key = KeyRef { queue: task.queue.clone(), key: Some(key.clone()) };
-                step(self.slots.entry(key).or_default());
+            for key in &task.key_refs {
+                step(self.slots.entry(key.clone()).or_default());
             }
         }
     }
@@ -189,11 +202,10 @@ impl Model {
     /// The keys, the queue itself among them, whose rates this task's start counts against.
     pub fn rated(&self, task: &TaskModel) -> Vec<(KeyRef, Rate)> {
         let config = self.config(&task.queue);
-        let of = |key| KeyRef { queue: task.queue.clone(), key };
-        let total = config.rate.map(|rate| (of(None), rate));
-        let keyed = task.keys.iter().filter_map(|key| {
-            let rate = config.keys.get(&key.0).and_then(|limit| limit.rate)?;
-            Some((of(Some(key.clone())), rate))
+        let total = config.rate.map(|rate| (KeyRef { queue: task.queue.clone(), key: None }, rate));
+        let keyed = task.keys.iter().zip(&task.key_refs).filter_map(|((name, _), key)| {
+            let rate = config.keys.get(name).and_then(|limit| limit.rate)?;
+            Some((key.clone(), rate))
         });
         total.into_iter().chain(keyed).collect()
     }
@@ -209,12 +221,13 @@ impl Model {
     }
 
     fn fold_queue(&mut self, name: &QueueName, entry: &Entry) -> Result<(), String> {
-        let waiting = self.of_queue(name).count();
+        let configured = matches!(entry.record, Record::QueueConfigured { .. });
+        let waiting = configured && self.of_queue(name).next().is_some();
         let queue = self.queues.entry(name.clone()).or_default();
         queue.last = entry.seq;
         match &entry.record {
             Record::QueueConfigured { config, .. } => {
-                if queue.config.require_tag != config.require_tag && waiting > 0 {
+                if queue.config.require_tag != config.require_tag && waiting {
                     // One chunk a tick, and the queues one after another.
                     self.sweeping.insert(name.clone(), 0);
                     let chunks = 1 + self.queued.len() / CHUNK_ITEMS_MAX;
@@ -234,10 +247,10 @@ impl Model {
             }
             Record::QueuePaused { until, .. } => queue.pause = Some(*until),
             Record::QueueResumed { .. } => queue.pause = None,
-            Record::QueueBoosted { on, boost, .. } => {
-                queue.boosts.insert(on.clone(), *boost);
-                queue.boosts.retain(|_, boost| boost.head_start_s() != 0);
-            }
+            Record::QueueBoosted { on, boost, .. } => match &on.key {
+                None => queue.boost = *boost,
+                Some(key) => drop(queue.boosts.insert(key.clone(), *boost)),
+            },
             other => return Err(format!("{} is not a record of a queue", other.kind())),
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::{Model, TaskModel};
 use kernel::names::{QueueName, TypeName};
+use kernel::priority::Priority;
 use kernel::rate::Rate;
 use kernel::record::KeyRef;
 use kernel::task::Status;
@@ -32,9 +33,15 @@ pub fn interval_us(rate: &Rate) -> i64 {
     (per_us + count - 1) / count
 }
 
+fn us(head_start: Priority) -> i64 {
+    i64::from(head_start.head_start_s()) * 1_000_000
+}
+
 impl Model {
+    /// The key's arrival time; until a lease is there, as it was before its permits.
     pub fn arrival(&self, key: &KeyRef) -> Time {
-        self.arrivals.get(key).map_or(Time::ZERO, |(_, arrival)| *arrival)
+        let taking = self.taking.iter().find(|(taken, _)| taken == key).map(|(_, before)| *before);
+        taking.unwrap_or_else(|| self.arrivals.get(key).map_or(Time::ZERO, |(_, arrival)| *arrival))
     }
 
     /// Why a waiting task may not run at this instant; `None` when it may.
@@ -63,10 +70,9 @@ impl Model {
             return Some("behind the queue's slots");
         }
         if !config.keys.is_empty() {
-            for key in &task.keys {
-                let Some(limit) = config.keys.get(&key.0).and_then(|limit| limit.concurrency) else { continue };
-                let key = KeyRef { queue: task.queue.clone(), key: Some(key.clone()) };
-                if self.slots.get(&key).is_some_and(|slots| *slots >= limit) {
+            for ((name, _), key) in task.keys.iter().zip(&task.key_refs) {
+                let Some(limit) = config.keys.get(name).and_then(|limit| limit.concurrency) else { continue };
+                if self.slots.get(key).is_some_and(|slots| *slots >= limit) {
                     return Some("behind a key's slots");
                 }
             }
@@ -83,21 +89,18 @@ impl Model {
         if task.run_now {
             return Place::RunNow(task.since, task.id);
         }
-        let mut order = task.ready_at.us() - i64::from(task.priority.head_start_s()) * 1_000_000;
-        if let Some(queue) = self.queues.get(&task.queue) {
-            for (on, boost) in &queue.boosts {
-                if on.key.as_ref().is_none_or(|key| task.keys.contains(key)) {
-                    order -= i64::from(boost.head_start_s()) * 1_000_000;
-                }
-            }
-            if let Some(fairness) = &queue.config.fairness
-                && let Some(key) = task.keys.iter().find(|(name, _)| *name == fairness.key)
-            {
-                let running = KeyRef { queue: task.queue.clone(), key: Some(key.clone()) };
-                let running = i64::from(self.slots.get(&running).copied().unwrap_or(0));
-                let weight = i64::from(fairness.weights.get(&key.1).copied().unwrap_or(1));
-                order += running * fairness.step_ms as i64 * 1_000 / weight;
-            }
+        let mut order = task.ready_at.us() - us(task.priority);
+        let Some(queue) = self.queues.get(&task.queue) else { return Place::Ordered(order, task.id) };
+        order -= us(queue.boost);
+        if !queue.boosts.is_empty() {
+            order -= task.keys.iter().filter_map(|key| queue.boosts.get(key)).map(|boost| us(*boost)).sum::<i64>();
+        }
+        if let Some(fairness) = &queue.config.fairness
+            && let Some(at) = task.keys.iter().position(|(name, _)| *name == fairness.key)
+        {
+            let running = i64::from(self.slots.get(&task.key_refs[at]).copied().unwrap_or(0));
+            let weight = i64::from(fairness.weights.get(&task.keys[at].1).copied().unwrap_or(1));
+            order += running * fairness.step_ms as i64 * 1_000 / weight;
         }
         Place::Ordered(order, task.id)
     }
@@ -112,7 +115,7 @@ impl Model {
         let waiting = self.queued.iter().map(|id| &self.tasks[id]).filter(asked);
         // The order is cheaper to know than the obstacles: look at those only for what would be the first.
         let mut best: Option<Place> = None;
-        for task in waiting {
+        for task in waiting.filter(|task| task.run_now || (task.blocked_by.is_empty() && task.ready_at <= now)) {
             let place = self.place(task);
             if best.is_none_or(|best| place < best) && self.obstacle(task, now).is_none() {
                 best = Some(place);

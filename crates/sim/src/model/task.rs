@@ -5,7 +5,7 @@ use kernel::ids::{RecordSeq, TaskId};
 use kernel::lease::Ending;
 use kernel::names::{IdempotencyKey, KeyName, KeyValue, QueueName, Tag, TypeName, WorkerName};
 use kernel::priority::Priority;
-use kernel::record::{Entry, Failure, Record, TaskSpec};
+use kernel::record::{Entry, Failure, KeyRef, Record, TaskSpec};
 use kernel::retry::RetryPolicy;
 use kernel::task::{Status, Task};
 use kernel::time::Time;
@@ -17,6 +17,8 @@ pub struct TaskModel {
     pub queue: QueueName,
     pub kind: TypeName,
     pub keys: Vec<(KeyName, KeyValue)>,
+    /// The same, as limits and boosts know them.
+    pub key_refs: Vec<KeyRef>,
     pub tags: Vec<Tag>,
     pub priority: Priority,
     pub retry: Option<RetryPolicy>,
@@ -59,6 +61,7 @@ impl TaskModel {
             queue: spec.queue.clone(),
             kind: spec.kind.clone(),
             keys: spec.keys.clone(),
+            key_refs: spec.keys.iter().map(|key| KeyRef { queue: spec.queue.clone(), key: Some(key.clone()) }).collect(),
             tags: spec.tags.clone(),
             priority: spec.priority,
             retry: spec.retry,

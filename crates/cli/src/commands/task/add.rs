@@ -1,11 +1,12 @@
 //! `signaller task add`: one task from the command line, or many from a file.
 
 use super::{add_many, wait};
+use crate::client::segment;
 use crate::commands::{Session, key_pair, priority, task_id};
-use crate::output::{Answer, Failure, Outcome};
+use crate::output::{Answer, Exit, Failure, Outcome};
 use crate::units::parse_duration_ms;
 use clap::Args;
-use doors::wire::{Instant, KeyPair, Priority, Retry, TaskAdd, TaskAdded};
+use doors::wire::{Instant, KeyPair, Priority, QueueView, Retry, TaskAdd, TaskAdded};
 use kernel::ids::TaskId;
 use kernel::names::{IdempotencyKey, QueueName, Tag, TypeName};
 use serde_json::value::RawValue;
@@ -73,7 +74,12 @@ pub fn run(args: AddArgs, session: &Session) -> Outcome {
         return add_many::run(source, session);
     }
     let wait = args.wait;
-    let add = task_of(args)?;
+    // A policy is given whole, so the rest of it is the queue's own.
+    let retry = match args.attempts {
+        Some(attempts) => Some(Retry { attempts, ..queue_retry(&args, session)? }),
+        None => None,
+    };
+    let add = TaskAdd { retry, ..task_of(args)? };
     let added: TaskAdded = session.client.post("/v1/tasks", &add)?;
     if wait {
         session.screen.note(&format!("added {}", added.task));
@@ -93,6 +99,17 @@ pub fn run(args: AddArgs, session: &Session) -> Outcome {
         .next(format!("task explain {task}"), "see what it waits for"))
 }
 
+fn queue_retry(args: &AddArgs, session: &Session) -> Result<Retry, Failure> {
+    let kind = args.kind.as_ref().map(TypeName::as_str);
+    let queue = args.queue.as_ref().map(QueueName::as_str).or(kind).unwrap_or_default();
+    match session.client.get::<QueueView>(&format!("/v1/queues/{}", segment(queue))) {
+        Ok(view) => Ok(view.config.retry),
+        Err(failure) if failure.exit == Exit::NotFound => Ok(Retry::default()),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// All but the retry policy.
 fn task_of(args: AddArgs) -> Result<TaskAdd, Failure> {
     let kind = args.kind.ok_or_else(|| Failure::usage("a TYPE is missing"))?;
     let mut keys = std::collections::BTreeMap::new();
@@ -111,7 +128,6 @@ fn task_of(args: AddArgs) -> Result<TaskAdd, Failure> {
         scheduled_for: args.at,
         delay_ms: args.delay,
         idempotency_key: args.idempotency_key,
-        retry: args.attempts.map(|attempts| Retry { attempts, ..Retry::default() }),
         budget_ms: args.budget,
         idle: args.idle,
         ..TaskAdd::new(kind)
@@ -162,8 +178,8 @@ mod tests {
                 r#"{"type":"lint","queue":"ci","input":{"b":1,"a":2},"priority":600,"keys":{"repo":"x=y","tenant":"acme"},"tags":["a","b"]}"#,
             ),
             (
-                "lint --after task-1 --after task-2 --delay 1h30m --idempotency-key k --attempts 5 --budget 10m --idle",
-                r#"{"type":"lint","blocked_by":["task-1","task-2"],"delay_ms":5400000,"idempotency_key":"k","retry":{"attempts":5,"backoff_ms":1000,"backoff_max_ms":3600000,"jitter_percent":10},"budget_ms":600000,"idle":true}"#,
+                "lint --after task-1 --after task-2 --delay 1h30m --idempotency-key k --budget 10m --idle",
+                r#"{"type":"lint","blocked_by":["task-1","task-2"],"delay_ms":5400000,"idempotency_key":"k","budget_ms":600000,"idle":true}"#,
             ),
             (
                 "lint --priority -90 --at 2026-11-15T08:57:00+01:00",

@@ -111,7 +111,7 @@ fn add(tasks: Vec<TaskAdd>, session: &Session) -> Result<Vec<TaskAdded>, Failure
         match session.client.post::<TasksAdded>("/v1/tasks/batch", &body) {
             Ok(added) => return Ok(added.tasks),
             // Full is not broken: the batch was refused whole, so it may be sent again.
-            Err(failure) if failure.exit == Exit::Limited && failure.code == "limited" && tries < FULL_TRIES_MAX => {
+            Err(failure) if failure.exit == Exit::Limited && &*failure.code == "limited" && tries < FULL_TRIES_MAX => {
                 tries += 1;
                 thread::sleep(Duration::from_millis(failure.retry_after_ms.unwrap_or(250).clamp(10, 5_000)));
             }

@@ -32,6 +32,6 @@ pub fn run(args: HistoryArgs, session: &Session) -> Outcome {
             Cell::new(sentence(&record.record)),
         ]
     });
-    let text = table(&session.screen, &["AT", "", "RECORD", ""], rows);
+    let text = table(&session.screen, &["AT", "AGE", "RECORD", "WHAT HAPPENED"], rows);
     Ok(Answer::new(&history, text).next(format!("task show {}", args.task), "how it stands now"))
 }

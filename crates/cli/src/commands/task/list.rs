@@ -3,7 +3,7 @@
 use crate::commands::{Session, key_pair};
 use crate::output::{Answer, Outcome};
 use crate::table::{priority_text, short, status_cell, table};
-use crate::units::{now, show_age};
+use crate::units::{now, show_about_ms, show_age};
 use crate::{client::with_query, output::Screen};
 use clap::Args;
 use comfy_table::Cell;
@@ -94,7 +94,7 @@ pub fn rows_of(screen: &Screen, tasks: &[TaskView], none: &str) -> String {
             Cell::new(remark(task, now)),
         ]
     });
-    table(screen, &["TASK", "QUEUE", "TYPE", "STATUS", "PRIORITY", "ATTEMPT", "ADDED", ""], rows)
+    table(screen, &["TASK", "QUEUE", "TYPE", "STATUS", "PRIORITY", "ATTEMPT", "ADDED", "NOTE"], rows)
 }
 
 /// What is worth knowing about a task in a few words.
@@ -117,7 +117,10 @@ fn remark(task: &TaskView, now: Instant) -> String {
         },
         Status::Failed => task.error.as_ref().map_or_else(String::new, |error| format!("{}: {}", error.code, error.message)),
         Status::Cancelled => task.cancelled.as_ref().map_or_else(String::new, |why| format!("by {} {}", why.by, why.reason)),
-        Status::Done => task.finished_at.map_or_else(String::new, |at| show_age(at, now)),
+        Status::Done => {
+            let took = task.finished_at.map(|at| task.created_at.ms_until(at).max(0).unsigned_abs());
+            took.map_or_else(String::new, |ms| format!("after {}", show_about_ms(ms)))
+        }
         Status::Idle => String::new(),
     };
     short(text.trim(), CHARS_MAX)

@@ -41,10 +41,13 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// tail of stderr is the message.
 /// Ctrl-C finishes what runs and ends; a second one stops what runs and hands it back, no attempt burnt.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:
   signaller work --type lint -- ./lint.sh
   signaller work --type mail --type sms --queue urgent --concurrency 4 -- python3 send.py
-  signaller work --type echo --once -- jq .input")]
+  signaller work --type echo --once -- jq .input"
+)]
 pub struct WorkArgs {
     /// A type of task to work on; may be given several times
     #[arg(long = "type", value_name = "TYPE", required = true, value_parser = TypeName::parse)]

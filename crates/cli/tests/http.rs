@@ -1,0 +1,453 @@
+//! Every operation of the HTTP API at its best and at its worst, on the real binary. A row is a request and what must
+//! come back; every row is also held against the server's own description.
+
+mod described;
+mod server;
+mod talk;
+
+use described::Described;
+use serde_json::Value;
+use server::Server;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+struct Api {
+    server: Server,
+    described: Described,
+    /// Names that rows gave to values (`$task`), for later rows.
+    names: RefCell<BTreeMap<String, Value>>,
+    /// Operations that were answered well, and refused.
+    seen: RefCell<(BTreeSet<String>, BTreeSet<String>)>,
+    folder: tempfile::TempDir,
+}
+
+impl Api {
+    fn start() -> Api {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(&folder.path().join("data"), 0);
+        let described = Described::new(server.get("/openapi.json"));
+        Api { server, described, names: RefCell::default(), seen: RefCell::default(), folder }
+    }
+
+    /// `METHOD path [body] -> status [code] [/pointer=json …]`. `$name` stands for a value: the first one to meet it
+    /// gives it its meaning. `-` is nothing there. `~>` instead of `->`: sooner or later.
+    #[track_caller]
+    fn check(&self, row: &str) {
+        let (sent, expected, patient) = match (row.split_once(" -> "), row.split_once(" ~> ")) {
+            (Some((sent, expected)), _) => (sent, expected, false),
+            (None, Some((sent, expected))) => (sent, expected, true),
+            (None, None) => panic!("`{row}` expects nothing"),
+        };
+        let deadline = Instant::now() + talk::PATIENCE;
+        while let Err(wrong) = self.row(&self.named(sent), expected) {
+            assert!(patient && Instant::now() < deadline, "{row}\n{wrong}");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    #[track_caller]
+    fn rows(&self, rows: &[&str]) {
+        rows.iter().for_each(|row| self.check(row));
+    }
+
+    fn named(&self, text: &str) -> String {
+        let names = self.names.borrow();
+        let mut names: Vec<_> = names.iter().collect();
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        names.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), &plain(value)))
+    }
+
+    #[track_caller]
+    fn row(&self, sent: &str, expected: &str) -> Result<(), String> {
+        let mut words = sent.splitn(3, ' ');
+        let (method, path) = (words.next().unwrap(), words.next().unwrap());
+        let body: Option<Value> = words.next().map(|body| serde_json::from_str(body).unwrap_or_else(|_| panic!("`{body}`")));
+        eprintln!("{sent}");
+        let (status, answer) = self.server.ask(method, path, body.as_ref());
+        let refused = status >= 400;
+        let code = if refused { talk::refusal(status, &answer, sent) } else { String::new() };
+        if let Some(operation) = self.described.operation(method, path) {
+            if let Some(body) = body.as_ref().filter(|_| !refused) {
+                self.described.check_request(&operation, body);
+            }
+            self.described.check_answer(&operation, status, &answer);
+            let name = format!("{} {}", operation.method, operation.template);
+            let mut seen = self.seen.borrow_mut();
+            if refused { seen.1.insert(name) } else { seen.0.insert(name) };
+        }
+        let mut wanted = expected.split(' ');
+        let wrong = |what: &str| Err(format!("{what}, but: {status} {answer}"));
+        if wanted.next().unwrap() != status.to_string() {
+            return wrong("another status is expected");
+        }
+        for wanted in wanted {
+            match wanted.split_once('=').filter(|_| wanted.starts_with('/')) {
+                None if wanted == code => {}
+                None => return wrong(wanted),
+                Some((pointer, value)) if !self.holds(&answer, pointer, value) => return wrong(wanted),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&self, answer: &Value, pointer: &str, value: &str) -> bool {
+        let found = answer.pointer(pointer);
+        if value == "-" {
+            return found.is_none();
+        }
+        let Some(found) = found else { return false };
+        if let Some(name) = value.strip_prefix('$')
+            && !self.names.borrow().contains_key(name)
+        {
+            self.names.borrow_mut().insert(name.to_owned(), found.clone());
+            return true;
+        }
+        let value = if value.starts_with('$') { format!("\"{value}\"") } else { value.to_owned() };
+        let value = self.named(&value);
+        *found == serde_json::from_str::<Value>(&value).unwrap_or_else(|_| panic!("`{value}` is not JSON"))
+    }
+
+    /// A new task of a type of its own, brought into this state; its name is `$task`.
+    fn task_in(&self, state: &str, number: usize) {
+        self.names.borrow_mut().remove("task");
+        self.names.borrow_mut().remove("fence");
+        let add = format!(r#"POST /v1/tasks {{"type":"state-{number}","idle":{}}} -> 201 /task=$task"#, state == "idle");
+        self.check(&add);
+        if ["running", "done", "failed"].contains(&state) {
+            let poll = format!(r#"{{"worker":"state-{number}","types":["state-{number}"],"want":1}}"#);
+            self.check(&format!("POST /v1/work {poll} -> 200 /tasks/0/task=$task /tasks/0/fence=$fence"));
+        }
+        let result = match state {
+            "done" => r#""status":"done","output":[1]"#,
+            "failed" => r#""status":"failed","retryable":false,"error":{"code":"boom","message":"m"}"#,
+            "cancelled" => return self.check(r#"POST /v1/tasks/$task/cancel {"by":"ana","reason":"enough"} -> 200 /status="cancelled""#),
+            _ => return,
+        };
+        let result = format!(r#"{{"task":"$task","fence":"$fence",{result}}}"#);
+        self.check(&format!(r#"POST /v1/work {{"worker":"state-{number}","types":[],"results":[{result}]}} -> 200 /results/0/ok=true"#));
+    }
+}
+
+const STATES: [&str; 6] = ["idle", "queued", "running", "done", "failed", "cancelled"];
+
+/// What becomes of a task in each state: its new status, or 409 where the verb does not fit.
+const VERBS: [(&str, [&str; 6]); 5] = [
+    ("POST /v1/tasks/$task/cancel", ["409", "cancelled", "running", "409", "409", "409"]),
+    ("POST /v1/tasks/$task/retry", ["queued", "409", "409", "409", "queued", "queued"]),
+    ("POST /v1/tasks/$task/reset", ["idle", "idle", "409", "idle", "idle", "idle"]),
+    ("POST /v1/tasks/$task/start", ["queued", "queued", "409", "409", "409", "409"]),
+    ("DELETE /v1/tasks/$task?by=ana", ["idle", "cancelled", "409", "done", "failed", "cancelled"]),
+];
+
+fn verbs_fit_states(api: &Api) {
+    let mut number = 0;
+    for (verb, ends) in VERBS {
+        for (state, end) in STATES.into_iter().zip(ends) {
+            number += 1;
+            api.task_in(state, number);
+            api.check(&format!(r#"GET /v1/tasks/$task -> 200 /status="{state}""#));
+            api.check(&format!(r#"GET /v1/tasks/$task/explain -> 200 /task=$task /status="{state}""#));
+            api.check(r#"GET /v1/tasks/$task/history -> 200 /records/0/record/record="task_added" /records/0/owner=$task"#);
+            match end {
+                "409" => api.check(&format!("{verb} -> 409 wrong_state")),
+                end => api.check(&format!(r#"{verb} -> 200 /task=$task /status="{end}""#)),
+            }
+            match verb.starts_with("DELETE") && end != "409" {
+                true => api.check("GET /v1/tasks/$task -> 404 task_not_found"),
+                false => api.check(&format!(r#"GET /v1/tasks/$task -> 200 /status="{}""#, if end == "409" { state } else { end })),
+            }
+        }
+    }
+    for id in ["task-zzz", "task-zzz.5", "task-01", "bulk-1", "nonsense", "%00"] {
+        for (verb, _) in VERBS {
+            api.check(&format!("{} -> 404 task_not_found", verb.replace("$task", id)));
+        }
+        for look in ["", "/explain", "/history"] {
+            api.check(&format!("GET /v1/tasks/{id}{look} -> 404 task_not_found"));
+        }
+    }
+}
+
+const ADDING: &[&str] = &[
+    r#"POST /v1/tasks {"type":"plain"} -> 201 /task=$plain /duplicate=false"#,
+    r#"GET /v1/tasks/$plain -> 200 /queue="plain" /type="plain" /status="queued" /priority=0 /attempt=0 /keys={} /tags=[] /input=null /output=-"#,
+    r#"POST /v1/tasks {"type":"lint","queue":"ci","input":{"b":1,"a":[1.5,"ü"]},"priority":"high","keys":{"tenant":"acme","repo":"x"},"tags":["x","y","x"],"blocked_by":["$plain"],"scheduled_for":"2099-01-01T00:00:00+02:00","idempotency_key":"k-1","retry":{"attempts":5,"backoff_ms":1,"backoff_max_ms":2,"jitter_percent":0},"budget_ms":60000} -> 201 /task=$full"#,
+    r#"GET /v1/tasks/$full -> 200 /queue="ci" /priority=600 /keys={"repo":"x","tenant":"acme"} /tags=["x","y"] /blocked_by=["$plain"] /ready_at="2098-12-31T22:00:00.000000Z" /idempotency_key="k-1" /input={"b":1,"a":[1.5,"ü"]}"#,
+    r#"GET /v1/tasks/$full/history -> 200 /records/0/record/spec/retry/attempts=5 /records/0/record/spec/budget_ms=60000 /records/1=-"#,
+    r#"GET /v1/tasks/$full/explain -> 200 /blocked_on/0/code="blocked_by""#,
+    // The same key in the same queue is the same task, whatever else is said; in another queue it is another.
+    r#"POST /v1/tasks {"type":"other","queue":"ci","idempotency_key":"k-1"} -> 200 /task=$full /duplicate=true"#,
+    r#"POST /v1/tasks {"type":"lint","queue":"cj","idempotency_key":"k-1"} -> 201 /duplicate=false"#,
+    r#"POST /v1/tasks {"type":"later","delay_ms":3600000} -> 201 /task=$later"#,
+    r#"GET /v1/tasks/$later/explain -> 200 /status="queued" /blocked_on/0/code="scheduled" /blocked_on/1=-"#,
+    r#"POST /v1/tasks {"type":"last","priority":-31536000,"input":null} -> 201 /task=$last"#,
+    r#"GET /v1/tasks/$last -> 200 /priority=-31536000 /input=null"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"b"},{"type":"b","idempotency_key":"k"},{"type":"b","idempotency_key":"k","idle":true}]} -> 201 /tasks/0/duplicate=false /tasks/1/task=$twin /tasks/2/task=$twin /tasks/2/duplicate=true /tasks/3=-"#,
+    // All of them or none.
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"none"},{"type":"none","blocked_by":["task-zzz"]}]} -> 409 blocker_not_found"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"none"},{"type":"none","delay_ms":-1}]} -> 400 invalid"#,
+    r#"GET /v1/tasks?type=none -> 200 /tasks=[] /next=null"#,
+    r#"POST /v1/tasks/batch {"tasks":[]} -> 400 invalid"#,
+    r#"POST /v1/tasks {} -> 400 invalid"#,
+    r#"POST /v1/tasks -> 400 invalid"#,
+    r#"POST /v1/tasks {"type":"a","blocked_by":["task-zzz"]} -> 409 blocker_not_found"#,
+    r#"PUT /v1/queues/full {"config":{"backlog_max":1}} -> 200 /config/backlog_max=1"#,
+    r#"POST /v1/tasks {"type":"full","idle":true} -> 201 /task=$spare"#,
+    r#"POST /v1/tasks {"type":"full"} -> 201 /duplicate=false"#,
+    r#"POST /v1/tasks {"type":"full"} -> 429 backlog_full"#,
+    r#"POST /v1/tasks/$spare/retry -> 429 backlog_full"#,
+];
+
+const LISTING: &[&str] = &[
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"l-a","queue":"list","tags":["red"],"keys":{"tenant":"a=b"}},{"type":"l-b","queue":"list","tags":["red","blue"],"keys":{"tenant":"c"}},{"type":"l-b","queue":"list2","idle":true}]} -> 201 /tasks/0/task=$la /tasks/1/task=$lb /tasks/2/task=$lc"#,
+    r#"GET /v1/tasks?queue=list -> 200 /tasks/0/task=$lb /tasks/0/input=- /tasks/1/task=$la /tasks/2=- /next=null"#,
+    r#"GET /v1/tasks?type=l-b -> 200 /tasks/0/task=$lc /tasks/1/task=$lb /tasks/2=-"#,
+    r#"GET /v1/tasks?queue=list2&status=idle -> 200 /tasks/0/task=$lc /tasks/1=-"#,
+    r#"GET /v1/tasks?queue=list2&status=queued -> 200 /tasks=[]"#,
+    r#"GET /v1/tasks?tag=red&queue=list -> 200 /tasks/0/task=$lb /tasks/1/task=$la /tasks/2=-"#,
+    r#"GET /v1/tasks?tag=blue -> 200 /tasks/0/task=$lb /tasks/1=-"#,
+    r#"GET /v1/tasks?key=tenant=c -> 200 /tasks/0/task=$lb /tasks/1=-"#,
+    r#"GET /v1/tasks?key=tenant%3Da%3Db -> 200 /tasks/0/task=$la /tasks/1=-"#,
+    r#"GET /v1/tasks?queue=list&limit=1 -> 200 /tasks/0/task=$lb /tasks/1=- /next=$page2"#,
+    r#"GET /v1/tasks?queue=list&limit=1&cursor=$page2 -> 200 /tasks/0/task=$la /tasks/1=- /next=null"#,
+    r#"GET /v1/tasks?queue=nowhere -> 200 /tasks=[] /next=null"#,
+    r#"GET /v1/tasks?limit=1000 -> 200"#,
+    r#"GET /v1/tasks?limit=0 -> 400 invalid"#,
+    r#"GET /v1/tasks?limit=1001 -> 400 invalid"#,
+    r#"GET /v1/tasks?limit=-1 -> 400 invalid"#,
+    r#"GET /v1/tasks?limit=1e3 -> 400 invalid"#,
+    r#"GET /v1/tasks?cursor=r7 -> 400 invalid"#,
+    r#"GET /v1/tasks?status=dead -> 400 invalid"#,
+    r#"GET /v1/tasks?key=tenant -> 400 invalid"#,
+    r#"GET /v1/tasks?queue= -> 400 invalid"#,
+    r#"GET /v1/tasks?queue=%FF -> 400 invalid"#,
+    r#"GET /v1/tasks?queue=a&queue=b -> 400 invalid"#,
+    r#"GET /v1/tasks?quque=list -> 400 invalid"#,
+];
+
+const STARTING: &[&str] = &[
+    r#"PUT /v1/queues/now {"config":{"override_slots":1,"concurrency":1}} -> 200 /config/override_slots=1"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"now"},{"type":"now"}]} -> 201 /tasks/0/task=$n1 /tasks/1/task=$n2"#,
+    r#"POST /v1/tasks {"type":"now","blocked_by":["$n1"]} -> 201 /task=$n3"#,
+    r#"POST /v1/tasks/$n3/start {"by":"ana"} -> 409 blocked"#,
+    r#"POST /v1/tasks/$n3/start {"force":true} -> 200 /status="queued""#,
+    r#"GET /v1/tasks/$n3 -> 200 /run_now=true"#,
+    r#"POST /v1/tasks/$n2/start -> 429 overrides_taken"#,
+    // First in line, past the one that came before it.
+    r#"POST /v1/work {"worker":"now-1","types":["now"],"want":1} -> 200 /tasks/0/task=$n3 /tasks/1=-"#,
+    r#"POST /v1/tasks/$n2/start {"forse":true} -> 400 invalid"#,
+];
+
+const CONFIGURING: &[&str] = &[
+    // A queue nobody used yet is shown with its defaults.
+    r#"GET /v1/queues/fresh -> 200 /queue="fresh" /config/retry/attempts=3 /config/heartbeat_ms=30000 /counts/queued=0 /pause=-"#,
+    r#"PUT /v1/queues/team%2Fci {"config":{"concurrency":4,"rate":{"count":100,"per_ms":1000,"burst":20},"keys":{"tenant":{"concurrency":2,"rate":{"count":1,"per_ms":60000}}},"fairness":{"key":"tenant","step_ms":1000,"weights":{"acme":3}},"retry":{"attempts":9,"backoff_ms":1,"backoff_max_ms":2,"jitter_percent":3},"heartbeat_ms":1000,"budget_ms":1000,"backlog_max":10,"require_tag":"ok","override_slots":0,"idempotency_window_ms":0},"by":"ana"} -> 200 /queue="team/ci" /config/keys/tenant/rate/burst=1 /config/fairness/weights={"acme":3} /config/require_tag="ok""#,
+    r#"GET /v1/queues/team%2Fci -> 200 /config/rate={"count":100,"per_ms":1000,"burst":20} /config/retry/jitter_percent=3"#,
+    // The whole configuration is replaced.
+    r#"PUT /v1/queues/team%2Fci {"config":{}} -> 200 /config/concurrency=- /config/retry/attempts=3"#,
+    r#"PUT /v1/queues/team%2Fci {"config":{"concurrency":0}} -> 400 invalid"#,
+    r#"PUT /v1/queues/team%2Fci {"config":{"heartbeat_ms":99}} -> 400 invalid"#,
+    r#"PUT /v1/queues/team%2Fci {"config":{"rate":{"count":0,"per_ms":1}}} -> 400 invalid"#,
+    r#"PUT /v1/queues/team%2Fci {} -> 400 invalid"#,
+    r#"PUT /v1/queues/team%2Fci -> 400 invalid"#,
+    r#"PUT /v1/queues/a%20b {"config":{}} -> 400 invalid"#,
+    r#"GET /v1/queues/a%0Ab -> 400 invalid"#,
+    r#"GET /v1/queues/%FF -> 400 invalid"#,
+    r#"GET /v1/queues/team/ci -> 404 not_found"#,
+    r#"GET /v1/queues -> 200"#,
+];
+
+const PAUSING: &[&str] = &[
+    r#"POST /v1/tasks {"type":"p"} -> 201 /task=$p"#,
+    r#"POST /v1/queues/p/pause {"for_ms":3600000,"reason":"deploy","by":"ana"} -> 200 /pause/reason="deploy" /pause/by="ana" /pause/until=$until"#,
+    r#"GET /v1/tasks/$p/explain -> 200 /blocked_on/0/code="queue_paused" /eta=$until"#,
+    r#"POST /v1/work {"worker":"p-1","types":["p"],"want":1} -> 200 /tasks=[]"#,
+    r#"POST /v1/queues/p/pause {"until":"2099-01-01T00:00:00Z"} -> 200 /pause/until="2099-01-01T00:00:00.000000Z" /pause/by="api""#,
+    r#"POST /v1/queues/p/pause -> 200 /pause/until=-"#,
+    r#"POST /v1/queues/p/resume {"by":"ana"} -> 200 /pause=-"#,
+    r#"POST /v1/queues/p/resume -> 200 /pause=-"#,
+    r#"POST /v1/queues/p/pause {"for_ms":20} -> 200 /pause/by="api""#,
+    r#"GET /v1/queues/p ~> 200 /pause=-"#,
+    r#"POST /v1/queues/p/pause {"until":"2001-01-01T00:00:00Z"} -> 400 invalid"#,
+    r#"POST /v1/queues/p/pause {"until":"2099-01-01"} -> 400 invalid"#,
+    r#"POST /v1/queues/p/pause {"until":"2099-01-01T00:00:00Z","for_ms":1} -> 400 invalid"#,
+    r#"POST /v1/queues/p/pause {"for_ms":0} -> 400 invalid"#,
+    r#"POST /v1/queues/p/pause {"for_ms":18446744073709551615} -> 400 invalid"#,
+    r#"POST /v1/queues/p/resume {"reason":"x"} -> 400 invalid"#,
+];
+
+const REORDERING: &[&str] = &[
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"r"},{"type":"r","keys":{"tenant":"acme"}},{"type":"r","tags":["vip"]}]} -> 201 /tasks/0/task=$r1 /tasks/1/task=$r2 /tasks/2/task=$r3"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":"critical","tasks":["$r1","$r2"],"by":"ana"} -> 200 /changed=2 /skipped=0"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":3600,"tasks":["$r1"]} -> 200 /changed=0 /skipped=1"#,
+    r#"GET /v1/tasks/$r2 -> 200 /priority=3600"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":90,"boost":true} -> 200 /bulk=- /changed=-"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":-5,"boost":true,"key":{"name":"tenant","value":"acme"}} -> 200"#,
+    r#"GET /v1/queues/r -> 200 /boosts=[{"seconds":90},{"key":{"name":"tenant","value":"acme"},"seconds":-5}]"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":"normal","boost":true} -> 200"#,
+    r#"GET /v1/queues/r -> 200 /boosts=[{"key":{"name":"tenant","value":"acme"},"seconds":-5}]"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":7,"filter":{"tag":"vip","type":"r"}} -> 200 /bulk=$raised"#,
+    r#"GET /v1/bulks/$raised ~> 200 /status="done" /work="reprioritize" /queue="r" /items=1"#,
+    r#"GET /v1/tasks/$r3 -> 200 /priority=7"#,
+    r#"GET /v1/tasks/$r1 -> 200 /priority=3600"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":1,"tasks":["task-zzz"]} -> 404 task_not_found"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":1,"tasks":[]} -> 400 invalid"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":1} -> 400 invalid"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":"urgent","boost":true} -> 400 invalid"#,
+    r#"POST /v1/queues/r/reprioritize {"priority":1,"boost":true,"filter":{}} -> 400 invalid"#,
+];
+
+const SWEEPING: &[&str] = &[
+    r#"PUT /v1/queues/d {"config":{"rate":{"count":1,"per_ms":3600000}}} -> 200"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"d","delay_ms":3600000},{"type":"d","delay_ms":3600000},{"type":"d"}]} -> 201 /tasks/0/task=$d1"#,
+    r#"POST /v1/queues/d/drain {"by":"ana"} -> 200 /bulk=$drained"#,
+    r#"GET /v1/bulks/$drained ~> 200 /status="done" /work="drain" /items=3 /by="ana""#,
+    // Past the schedule and past the rate.
+    r#"POST /v1/work {"worker":"d-1","types":["d"],"want":9} -> 200 /tasks/2/type="d" /tasks/3=-"#,
+    r#"POST /v1/queues/d/drain {"reason":"no"} -> 400 invalid"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"c"},{"type":"c"}]} -> 201 /tasks/1/task=$c2"#,
+    r#"POST /v1/queues/c/clear {"reason":"over","by":"ana"} -> 200 /bulk=$cleared"#,
+    r#"GET /v1/bulks/$cleared ~> 200 /status="done" /work="clear" /items=2 /reason="over""#,
+    r#"GET /v1/tasks/$c2 -> 200 /status="cancelled" /cancelled={"cause":"cleared","by":"ana","reason":"over"}"#,
+    r#"POST /v1/queues/c/clear {"all":true} -> 400 invalid"#,
+];
+
+const DYING: &[&str] = &[
+    r#"PUT /v1/queues/die {"config":{"retry":{"attempts":1}}} -> 200"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"die","tags":["x"]},{"type":"die"},{"type":"die2","queue":"die"},{"type":"die2","queue":"die"}]} -> 201 /tasks/0/task=$k1 /tasks/1/task=$k2 /tasks/2/task=$k3"#,
+    r#"POST /v1/work {"worker":"die-1","types":["die","die2"],"want":4} -> 200 /tasks/0/fence=$f1 /tasks/1/fence=$f2 /tasks/2/fence=$f3 /tasks/3/task=$k4 /tasks/3/fence=$f4"#,
+    r#"POST /v1/work {"worker":"die-1","types":[],"results":[{"task":"$k1","fence":"$f1","status":"failed","error":{"code":"boom","message":"it broke"}},{"task":"$k2","fence":"$f2","status":"failed","error":{"code":"boom"}},{"task":"$k3","fence":"$f3","status":"failed"},{"task":"$k4","fence":"$f4","status":"failed"}]} -> 200 /results/3/ok=true"#,
+    r#"GET /v1/tasks/$k1 -> 200 /status="failed" /error={"code":"boom","message":"it broke"} /attempt=1"#,
+    r#"GET /v1/queues/die -> 200 /counts/dead=4 /counts/queued=0"#,
+    r#"GET /v1/queues/die/dead -> 200 /tasks/0/task=$k4 /tasks/3/task=$k1 /tasks/4=-"#,
+    r#"GET /v1/queues/die/dead?error_code=boom&tag=x -> 200 /tasks/0/task=$k1 /tasks/1=-"#,
+    r#"GET /v1/queues/die/dead?type=die2&limit=1 -> 200 /tasks/0/task=$k4 /tasks/1=- /next=$dead2"#,
+    r#"GET /v1/queues/die/dead?type=die2&limit=1&cursor=$dead2 -> 200 /tasks/0/task=$k3 /next=null"#,
+    r#"GET /v1/tasks?error_code=boom&status=failed&queue=die -> 200 /tasks/1/task=$k1 /tasks/2=-"#,
+    // The path says which queue and that they are dead: to say it again, or otherwise, is a mistake.
+    r#"GET /v1/queues/die/dead?queue=other -> 400 invalid"#,
+    r#"GET /v1/queues/die/dead?status=done -> 400 invalid"#,
+    r#"POST /v1/queues/die/redrive {"tasks":["$k1","$plain"],"by":"ana"} -> 200 /changed=1 /skipped=1"#,
+    r#"GET /v1/tasks/$k1 -> 200 /status="queued" /attempt=0"#,
+    r#"POST /v1/queues/die/redrive {"filter":{"error_code":"boom"}} -> 200 /bulk=$driven"#,
+    r#"GET /v1/bulks/$driven ~> 200 /status="done" /work="redrive" /items=1"#,
+    r#"GET /v1/tasks/$k2 -> 200 /status="queued""#,
+    r#"POST /v1/queues/die/redrive {"filter":{},"per_s":1} -> 200 /bulk=$slow"#,
+    r#"GET /v1/bulks/$slow ~> 200 /status="open" /items=1"#,
+    r#"GET /v1/queues/die -> 200 /bulks/0/bulk=$slow"#,
+    r#"POST /v1/bulks/$slow/cancel {"by":"ana"} -> 200 /bulk=$slow /status="cancelled" /items=1"#,
+    r#"POST /v1/bulks/$slow/cancel -> 409 bulk_closed"#,
+    r#"POST /v1/bulks/$driven/cancel -> 409 bulk_closed"#,
+    r#"POST /v1/bulks/$driven/cancel {"bye":1} -> 400 invalid"#,
+    r#"POST /v1/bulks/bulk-zzz/cancel -> 404 bulk_not_found"#,
+    r#"GET /v1/bulks/bulk-zzz -> 404 bulk_not_found"#,
+    r#"GET /v1/bulks/task-1 -> 404 bulk_not_found"#,
+    r#"GET /v1/bulks -> 200 /bulks/0/bulk=$slow /bulks/1/bulk=$driven"#,
+    r#"POST /v1/queues/die/redrive {"tasks":["task-zzz"]} -> 404 task_not_found"#,
+    r#"POST /v1/queues/die/redrive {"filter":{},"per_s":0} -> 400 invalid"#,
+    r#"POST /v1/queues/die/redrive {"tasks":["$k3"],"filter":{}} -> 400 invalid"#,
+    r#"POST /v1/queues/die/redrive -> 400 invalid"#,
+];
+
+const WORKING: &[&str] = &[
+    r#"POST /v1/tasks {"type":"w","input":[1],"idempotency_key":"mine"} -> 201 /task=$w"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"queues":["elsewhere"],"want":1} -> 200 /tasks=[]"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"queues":["w"],"want":1,"wait_ms":0} -> 200 /tasks/0/task=$w /tasks/0/fence=$fw /tasks/0/input=[1] /tasks/0/attempt=1 /tasks/0/heartbeat_ms=30000 /tasks/0/idempotency_key="mine" /stopping=false"#,
+    r#"GET /v1/tasks/$w -> 200 /status="running" /lease/worker="w-1" /lease/fence=$fw /attempt=1"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"holding":[{"task":"$w","fence":"$fw","progress":0.5},{"task":"task-zzz","fence":"1"}]} -> 200 /holding/0/ok=true /holding/0/cancel=false /holding/0/heartbeat_ms=30000 /holding/1/ok=false /holding/1/code="lease_lost" /holding/1/cancel=true"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"results":[{"task":"$w","fence":"$fw","status":"done","output":{"n":1}},{"task":"task-zzz","fence":"1","status":"done"}]} -> 200 /results/0={"task":"$w","ok":true} /results/1/ok=false /results/1/code="task_not_found""#,
+    r#"GET /v1/tasks/$w -> 200 /status="done" /output={"n":1} /lease=-"#,
+    r#"POST /v1/work {"worker":"w-1","types":[],"want":1} -> 400 invalid"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"want":1001} -> 400 invalid"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"want":1,"wait_ms":60001} -> 400 invalid"#,
+    r#"POST /v1/work {"worker":"w 1","types":["w"]} -> 400 invalid"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"holding":[{"task":"$w","fence":"$fw","progress":1.5}]} -> 400 invalid"#,
+    r#"POST /v1/work {"worker":"w-1","types":["w"],"patience":1} -> 400 invalid"#,
+    r#"POST /v1/work -> 400 invalid"#,
+];
+
+const SERVING: &[&str] = &[
+    r#"GET /v1/status -> 200 /stopping=false /version="0.1.0""#,
+    r#"GET /health -> 200 /ok=true"#,
+    r#"GET /ready -> 200 /ok=true"#,
+    r#"GET /openapi.json -> 200 /info/title="Signaller""#,
+    r#"GET /v1/stream?record=task_dnoe -> 400 invalid"#,
+    r#"GET / -> 404 not_found"#,
+    r#"GET /v1 -> 404 not_found"#,
+    r#"GET /v1/ -> 404 not_found"#,
+    r#"GET /v1/tasks/ -> 404 not_found"#,
+    r#"GET /v2/tasks -> 404 not_found"#,
+    r#"PUT /v1/tasks {} -> 405 method_not_allowed"#,
+    r#"DELETE /v1/queues/q -> 405 method_not_allowed"#,
+    r#"GET /v1/work -> 405 method_not_allowed"#,
+    r#"POST /health -> 405 method_not_allowed"#,
+    r#"POST /openapi.json -> 405 method_not_allowed"#,
+];
+
+#[test]
+fn every_operation_at_its_best_and_at_its_worst() {
+    let mut api = Api::start();
+    for rows in [ADDING, LISTING, STARTING, CONFIGURING, PAUSING, REORDERING, SWEEPING, DYING, WORKING, SERVING] {
+        api.rows(rows);
+    }
+    verbs_fit_states(&api);
+    slots_for_bulks_and_boosts_run_out(&api);
+    let (well, refused) = &*api.seen.borrow();
+    let all: BTreeSet<String> = api.described.operations().iter().map(|op| format!("{} {}", op.method, op.template)).collect();
+    let missing: Vec<&String> = all.difference(well).filter(|name| *name != "get /v1/stream").collect();
+    assert!(missing.is_empty(), "never answered well: {missing:?}");
+    // These cannot be asked wrongly.
+    let safe = ["get /v1/bulks", "get /v1/queues", "get /v1/status", "get /health", "get /ready", "get /openapi.json"];
+    let missing: Vec<&String> = all.difference(refused).filter(|name| !safe.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "never refused: {missing:?}");
+    assert_eq!(api.server.terminate(), Some(0));
+    talk::verified(&api.folder.path().join("data"));
+}
+
+fn slots_for_bulks_and_boosts_run_out(api: &Api) {
+    for n in 0..256 {
+        let key = format!(r#"{{"name":"tenant","value":"t{n}"}}"#);
+        api.check(&format!(r#"POST /v1/queues/many/reprioritize {{"priority":1,"boost":true,"key":{key}}} -> 200"#));
+    }
+    api.check(r#"POST /v1/queues/many/reprioritize {"priority":1,"boost":true} -> 409 boosts_taken"#);
+
+    // Bulks that rest a second after each item: each keeps its slot.
+    let tasks = vec![r#"{"type":"mortal"}"#; 400].join(",");
+    api.check(&format!(r#"POST /v1/tasks/batch {{"tasks":[{tasks}]}} -> 201"#));
+    let leased = api.server.post("/v1/work", &serde_json::json!({"worker": "m", "types": ["mortal"], "want": 400}));
+    let failed = |task: &Value| serde_json::json!({"task": task["task"], "fence": task["fence"], "status": "failed", "retryable": false});
+    let results: Vec<Value> = leased["tasks"].as_array().unwrap().iter().map(failed).collect();
+    api.server.post("/v1/work", &serde_json::json!({"worker": "m", "types": [], "results": results}));
+    for _ in 0..64 {
+        api.check(r#"POST /v1/queues/mortal/redrive {"filter":{},"per_s":1} -> 200"#);
+    }
+    api.check(r#"POST /v1/queues/mortal/redrive {"filter":{},"per_s":1} -> 429 bulks_taken"#);
+    api.check(r#"POST /v1/queues/mortal/clear -> 429 bulks_taken"#);
+}
+
+/// Pages hang together while tasks come and go, and hold each task once.
+#[test]
+fn pages_hold_every_task_once() {
+    let api = Api::start();
+    let tasks = vec![r#"{"type":"page"}"#; 95].join(",");
+    api.check(&format!(r#"POST /v1/tasks/batch {{"tasks":[{tasks}]}} -> 201"#));
+    let (mut seen, mut cursor, mut pages) = (Vec::new(), None::<String>, 0);
+    loop {
+        let after = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+        let page = api.server.get(&format!("/v1/tasks?type=page&limit=10{after}"));
+        seen.extend(page["tasks"].as_array().unwrap().iter().map(|task| task["task"].as_str().unwrap().to_owned()));
+        pages += 1;
+        match page["next"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+        // One is added before the first page, which nobody looks at again, and the cursor itself is taken away.
+        api.check(r#"POST /v1/tasks {"type":"page"} -> 201"#);
+        api.check(&format!("DELETE /v1/tasks/{} -> 200", cursor.as_deref().unwrap()));
+    }
+    assert_eq!((seen.len(), pages), (95, 10));
+    assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 95, "none twice");
+}

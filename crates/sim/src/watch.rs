@@ -1,0 +1,134 @@
+//! The checkers look on: at every durable record just before the model takes it over, and at what the tick left behind.
+
+use crate::checkers::{EACH_RECORD, EACH_TICK, Scene};
+use crate::turn::Turn;
+use crate::world::{Found, World};
+use engine::{Answer, Core, Request, Ticket};
+use kernel::command::{Command, Reply};
+use kernel::record::{Entry, Owner, Record};
+use kernel::rejection::Rejection;
+
+/// Ticks between two looks at everything, and at the whole history.
+const THOROUGH_EVERY: usize = 32;
+const HISTORIC_EVERY: usize = 512;
+
+impl World {
+    pub(crate) fn watch(&mut self, mut turn: Turn, core: Option<&Core>) -> Result<Turn, Found> {
+        self.model.tick(self.now);
+        self.presence.begin(self.now);
+        while turn.folded < turn.entries.len() {
+            let entry = turn.entries[turn.folded].clone();
+            *self.coverage.records.get_mut(entry.record.kind()).expect("every kind is known") += 1;
+            self.tell(|| format!("record {} of {}: {:?}", entry.seq.0, entry.owner, entry.record));
+            let scene = self.scene(&turn, core, false, false);
+            for (name, check) in EACH_RECORD {
+                check(&scene, &entry).map_err(|why| (name, why))?;
+            }
+            self.take_over(&mut turn, &entry)?;
+            turn.folded += 1;
+        }
+        if turn.reloaded {
+            self.presence.perhaps_stopping |= turn.requests.iter().any(|(_, request)| matches!(request, Request::Stop));
+            self.presence.load(&self.model, self.now);
+            self.model.reloaded(self.now);
+        } else {
+            self.presence.ticked(&turn, &self.model);
+        }
+        let thorough = turn.reloaded || self.step.is_multiple_of(THOROUGH_EVERY);
+        self.look(&turn, core, thorough, self.step % HISTORIC_EVERY == HISTORIC_EVERY - 1)?;
+        for (ticket, answer) in &turn.answers {
+            self.note(&turn, *ticket, answer);
+        }
+        Ok(turn)
+    }
+
+    /// Has every checker of ticks look once.
+    pub(crate) fn look(&mut self, turn: &Turn, core: Option<&Core>, thorough: bool, historic: bool) -> Result<(), Found> {
+        let scene = self.scene(turn, core, thorough, historic);
+        EACH_TICK.iter().try_for_each(|(name, check)| check(&scene).map_err(|why| (*name, why)))
+    }
+
+    fn scene<'a>(&'a self, turn: &'a Turn, core: Option<&'a Core>, thorough: bool, historic: bool) -> Scene<'a> {
+        let World { model, presence, ledger, disk, .. } = self;
+        Scene { model, turn, presence, ledger, core, disk, thorough, historic }
+    }
+
+    fn take_over(&mut self, turn: &mut Turn, entry: &Entry) -> Result<(), Found> {
+        let fold = |world: &mut World| world.model.fold(entry).map_err(|why| ("records follow one another", why));
+        let Owner::Task(id) = entry.owner else {
+            if let (Owner::Bulk(id), Record::BulkStarted { .. }) = (&entry.owner, &entry.record) {
+                self.bulks.push(*id);
+            }
+            return fold(self);
+        };
+        let before = self.model.task(id).map(|task| (task.status, task.lease.as_ref().map(|lease| lease.fence)));
+        turn.statuses.entry(id).or_insert_with(|| vec![before.map(|(status, _)| status)]);
+        if let Some((_, Some(fence))) = before
+            && ends_lease(&entry.record)
+        {
+            turn.ended.insert((id, fence));
+            if by_report(&entry.record)
+                && let Some(report) = turn.reports(id, fence).next()
+            {
+                self.ledger.outcomes.insert((id, fence), report.outcome.clone());
+            }
+            self.ledger.settled.insert(id, fence);
+        }
+        match &entry.record {
+            Record::TaskAdded { .. } => self.tasks.push(id),
+            Record::TaskDeleted { .. } => drop(self.ledger.added.remove(&id)),
+            _ => {}
+        }
+        fold(self)?;
+        let after = self.model.task(id).map(|task| task.status);
+        turn.statuses.entry(id).or_default().push(after);
+        Ok(())
+    }
+
+    /// What leaves the house counts as told, whether or not it arrives.
+    fn note(&mut self, turn: &Turn, ticket: Ticket, answer: &Answer) {
+        match (answer, turn.request(ticket)) {
+            (Answer::Reply(Err(rejection)) | Answer::Explained(Err(rejection)), _) => self.note_rejection(rejection),
+            (Answer::Worked(worked), _) => {
+                for delivery in &worked.deliveries {
+                    self.ledger.fences.insert(delivery.grant.task, delivery.grant.fence.0);
+                }
+                worked.results.iter().filter_map(|(_, result)| result.as_ref().err()).for_each(|no| self.note_rejection(no));
+            }
+            (Answer::Reply(Ok(Reply::Added(added))), Some(Request::Command(Command::Add { tasks }))) => {
+                for (added, new) in added.iter().zip(tasks) {
+                    // It may have been deleted in the same tick.
+                    if !added.duplicate && self.model.task(added.task).is_some() {
+                        self.ledger.added.insert(added.task, new.input.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_rejection(&mut self, rejection: &Rejection) {
+        *self.coverage.rejections.get_mut(rejection.code()).expect("every code is known") += 1;
+    }
+}
+
+fn ends_lease(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::TaskDone { .. }
+            | Record::TaskFailed { .. }
+            | Record::TaskRetried { .. }
+            | Record::TaskReleased { .. }
+            | Record::TaskCancelled { .. }
+    )
+}
+
+/// A worker's word ended it, rather than its silence.
+fn by_report(record: &Record) -> bool {
+    match record {
+        Record::TaskFailed { digest, .. } | Record::TaskRetried { digest, .. } => *digest != 0,
+        Record::TaskCancelled { digest, .. } => digest.is_some(),
+        Record::TaskReleased { cause } => *cause == kernel::record::ReleaseCause::Worker,
+        _ => true,
+    }
+}
