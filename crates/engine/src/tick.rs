@@ -110,7 +110,7 @@ impl Core {
         for (ticket, request) in requests {
             turn.serve(ticket, request);
         }
-        if idle {
+        if idle || defect("lapse_unheard") {
             turn.lapse();
         }
         turn.offer();
@@ -160,6 +160,25 @@ impl Core {
 
     /// Loads the cold rows these requests touch.
     fn fetch(&mut self, now: Time, requests: &[(Ticket, Request)]) -> Result<(), StoreError> {
+        let mut wanted = self.wanted(now, requests);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.take_rows(&wanted, now)?;
+        // A row may name others: who was cancelled does not know what became of its blockers.
+        let names_others = |request: &Request| {
+            matches!(request, Request::Command(Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. }))
+        };
+        if requests.iter().any(|(_, request)| names_others(request)) {
+            let known: FxHashSet<Need> = wanted.drain(..).collect();
+            let mut others = self.wanted(now, requests);
+            others.retain(|need| !known.contains(need));
+            self.take_rows(&others, now)?;
+        }
+        Ok(())
+    }
+
+    fn wanted(&self, now: Time, requests: &[(Ticket, Request)]) -> Vec<Need> {
         let mut wanted = Vec::new();
         needs(&Command::Proceed, &self.state, now, &mut wanted);
         for (_, request) in requests {
@@ -173,11 +192,14 @@ impl Core {
                 _ => {}
             }
         }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        for row in self.store.rows(&wanted)? {
-            self.state.take_row(&row, now)?;
+        wanted
+    }
+
+    fn take_rows(&mut self, wanted: &[Need], now: Time) -> Result<(), StoreError> {
+        if !wanted.is_empty() {
+            for row in self.store.rows(wanted)? {
+                self.state.take_row(&row, now)?;
+            }
         }
         Ok(())
     }
@@ -197,6 +219,7 @@ impl Core {
             return ticked;
         }
         match load(&mut *self.store, self.shard, now) {
+            Ok(_) if defect("memory_kept") => {}
             Ok((state, presence)) => {
                 self.state = state;
                 self.presence = presence;
@@ -211,7 +234,9 @@ impl Core {
     fn notice_sleep(&mut self, now: Time) {
         let late_ms = self.planned.map_or(0, |planned| now.ms_since(planned));
         if late_ms > u64::from(HEARTBEAT_MS_MIN) / 3 && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3) {
-            self.presence.refresh(now);
+            if !defect("no_fresh_window") {
+                self.presence.refresh(now);
+            }
         }
     }
 }
@@ -269,7 +294,9 @@ impl Turn<'_> {
                 None => return,
             },
             Request::Gone { poll } => {
-                self.presence.unpark(poll);
+                if !defect("gone_unnoticed") {
+                    self.presence.unpark(poll);
+                }
                 Answer::Noted
             }
             Request::Undelivered { grants } => {
@@ -405,7 +432,7 @@ impl Turn<'_> {
             // Never named: the grant got lost on its way. Named before and now forgotten: the worker lost it.
             if was_named { self.lapse_one(task, fence) } else { self.release(task, fence) }
         }
-        if want > 0 && !*self.stopping {
+        if want > 0 && (!*self.stopping || defect("leases_while_stopping")) {
             worked.deliveries = self.lease(&worker, &types, &queues, want);
         }
         let idle = worked.results.is_empty() && worked.deliveries.is_empty() && !news && !*self.stopping;
@@ -481,7 +508,7 @@ impl Turn<'_> {
 
     /// What became free to run in this tick goes to whoever has waited longest, in the same commit.
     fn offer(&mut self) {
-        if *self.stopping || !self.presence.is_anyone_waiting() {
+        if *self.stopping || !self.presence.is_anyone_waiting() || defect("nothing_offered") {
             return;
         }
         let mut types: Vec<TypeName> = self.presence.types_waiting().cloned().collect();

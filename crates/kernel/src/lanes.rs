@@ -155,7 +155,8 @@ impl QueueLine {
     /// As of the last touch: `due` is set exactly while the rate is closed.
     fn is_open(&self, expedited: bool) -> bool {
         let slot = self.config.concurrency.is_none_or(|limit| self.running < limit);
-        slot && !self.paused && !self.sweeping && (expedited || self.due.is_none())
+        let paused = self.paused && !crate::defect("pause_ignored");
+        slot && !paused && !self.sweeping && (expedited || self.due.is_none())
     }
 
     fn fair_key(&self) -> Option<&KeyName> {
@@ -199,7 +200,9 @@ impl Lanes {
             listed.min().map(|(_, track)| track)
         }?;
         let (_, group) = self.tracks[track].ready.first().expect("a listed track has a ready group");
-        let (_, lane) = self.groups[*group].ready.first().expect("a listed group has a ready lane");
+        let ready = &self.groups[*group].ready;
+        let lane = if crate::defect("last_lane_first") { ready.last() } else { ready.first() };
+        let (_, lane) = lane.expect("a listed group has a ready lane");
         self.lanes[*lane].tasks.first().map(|(_, task)| *task)
     }
 
@@ -765,7 +768,8 @@ impl Lanes {
         let before = std::mem::replace(&mut entry.due, after);
         before.map(|at| self.due.remove(&(at, Gate::Key(key))));
         after.map(|at| self.due.insert((at, Gate::Key(key))));
-        for at in 0..self.keys[key].fair.len() {
+        let fair = if crate::defect("fairness_stale") { 0 } else { self.keys[key].fair.len() };
+        for at in 0..fair {
             let group = self.keys[key].fair[at];
             self.relist_group(group);
         }
@@ -786,7 +790,7 @@ impl Lanes {
     /// Brings the best parked lanes of an open key to the front: as many as it has room for, and `extra` more because
     /// one at the front fell back. Where fairness counts another key, the best cannot be known here: all come.
     fn call_back(&mut self, key: Ix, extra: usize, now: Time) {
-        if self.keys[key].parked.is_empty() {
+        if self.keys[key].parked.is_empty() || crate::defect("nobody_called_back") {
             return;
         }
         let entry = &self.keys[key];

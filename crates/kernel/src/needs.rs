@@ -7,7 +7,6 @@ use crate::ids::TaskId;
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, QueueName};
 use crate::state::State;
-use crate::task::Task;
 use crate::time::Time;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -36,6 +35,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             for new in tasks {
                 if let Some(key) = &new.spec.idempotency_key
                     && state.duplicate_of(&new.spec, now).is_none()
+                    && !crate::defect("cold_key_unread")
                 {
                     into.push(Need::Idempotency(new.spec.queue.clone(), key.clone()));
                 }
@@ -43,9 +43,10 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         }
         Command::Retry { task: id, .. } | Command::Reset { task: id, .. } | Command::Delete { task: id, .. } => {
             task(*id);
-            // Who was cancelled no longer heard what became of its blockers.
-            if let Some(cancelled @ Task::Cancelled(_)) = state.task(*id) {
-                cancelled.card().blocked_by().iter().for_each(|blocker| task(*blocker));
+            // Who was cancelled no longer heard what became of its blockers. One that waits may be cancelled by a command
+            // before this one in the same batch.
+            if let Some(found) = state.task(*id) {
+                found.card().blocked_by().iter().for_each(|blocker| task(*blocker));
             }
         }
         Command::Cancel { task: id, .. } | Command::Start { task: id, .. } | Command::Finish { task: id, .. } => task(*id),

@@ -238,7 +238,7 @@ impl State {
         let task = *self.by_idempotency_key.get(&(spec.queue.clone(), key.clone()))?;
         let made_at = self.task(task)?.card().created_at();
         let window_ms = self.config(&spec.queue).idempotency_window_ms;
-        (now < made_at.plus_ms(window_ms)).then_some(task)
+        (now < made_at.plus_ms(window_ms) && !crate::defect("idempotency_ignored")).then_some(task)
     }
 
     pub(crate) fn dependents(&self, blocker: TaskId) -> Option<&BTreeSet<TaskId>> {
@@ -307,7 +307,7 @@ impl State {
         let mut more = self.lanes.advance(now, CHUNK_ITEMS_MAX);
         for _ in 0..CHUNK_ITEMS_MAX {
             match self.later.first() {
-                Some((at, id)) if *at <= now => self.replace(*id, now),
+                Some((at, id)) if *at <= now && !crate::defect("late_timer") => self.replace(*id, now),
                 _ => break,
             }
         }
@@ -487,6 +487,7 @@ impl State {
                     Place::Later(queued.ready_at())
                 } else {
                     let withheld = line.config().require_tag.as_ref().is_some_and(|tag| !card.tags().contains(tag));
+                    let withheld = withheld && !crate::defect("tag_ignored");
                     let flags = Flags { withheld, expedited: queued.is_expedited() };
                     let order = queued.order();
                     let lane = self.lanes.enter_lane(route, flags, order, id, now);
@@ -500,7 +501,9 @@ impl State {
                 if lease.ending().is_none() {
                     self.due.insert((lease.budget_until(), Due::Budget(id)));
                 }
-                self.lanes.start(route, lease.is_run_now(), now);
+                if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
+                    self.lanes.start(route, lease.is_run_now(), now);
+                }
                 Place::Nowhere
             }
             Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {
@@ -541,7 +544,9 @@ impl State {
                 self.running.remove(&id);
                 let lease = running.lease();
                 self.due.remove(&(lease.budget_until(), Due::Budget(id)));
-                self.lanes.stop(route, lease.is_run_now(), now);
+                if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
+                    self.lanes.stop(route, lease.is_run_now(), now);
+                }
                 self.lanes.forget_if_empty(route.queue());
             }
             Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {}

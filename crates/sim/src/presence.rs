@@ -22,7 +22,6 @@ pub struct Parked {
 #[derive(Clone, Debug)]
 pub struct Watch {
     pub fence: RecordSeq,
-    pub worker: WorkerName,
     pub window_ms: u32,
     pub deadline: Time,
     pub named: bool,
@@ -68,7 +67,6 @@ impl Presence {
             if self.watches.get(id).is_none_or(|watch| watch.fence != lease.fence) {
                 let watch = Watch {
                     fence: lease.fence,
-                    worker: lease.worker.clone(),
                     window_ms: lease.heartbeat_ms,
                     deadline: now.plus_ms(lease.heartbeat_ms.into()),
                     named: false,

@@ -134,10 +134,6 @@ impl Worker {
             }
         }
     }
-
-    pub fn jobs(&self) -> usize {
-        self.jobs.len()
-    }
 }
 
 fn hold(task: TaskId, fence: Fence) -> Holding {

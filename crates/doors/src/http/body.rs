@@ -30,7 +30,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
             kind.eq_ignore_ascii_case("application/json")
         });
-        let bytes = read(request).await?;
+        // It has been read already, by `whole`.
+        let bytes = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await;
+        let bytes = bytes.map_err(|error| Problem::invalid(format!("the body could not be read: {error}")))?;
         if bytes.is_empty() {
             return Ok(Body(serde_json::from_slice(b"{}").map_err(Problem::from)?));
         }
@@ -42,10 +44,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-async fn read(request: Request) -> Result<Bytes, No> {
-    let reading = collect(request.into_body());
-    match tokio::time::timeout(BODY_TIME_MAX, reading).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
+/// The request with its body read to the end. Whatever the answer will be, it comes after the body: a peer that is
+/// answered while it sends may never see the answer, and its next request on this connection would be lost.
+pub async fn whole(request: Request) -> Result<Request, No> {
+    if request.body().is_end_stream() {
+        return Ok(request);
+    }
+    let (parts, body) = request.into_parts();
+    match tokio::time::timeout(BODY_TIME_MAX, collect(body)).await {
+        Ok(Ok(Some(bytes))) => Ok(Request::from_parts(parts, bytes.into())),
         Ok(Ok(None)) => {
             let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
             Err(No(Problem::new("too_large", message, "send it in several requests")))
@@ -55,8 +62,7 @@ async fn read(request: Request) -> Result<Bytes, No> {
     }
 }
 
-/// `None` when it is too large. What comes beyond the bound is read and thrown away, because a peer that is cut off in
-/// the middle of sending never sees the answer that says why.
+/// `None` when it is too large. What comes beyond the bound is read and thrown away.
 async fn collect(body: axum::body::Body) -> Result<Option<Bytes>, axum::Error> {
     if body.size_hint().lower() > BODY_BYTES_READ_MAX as u64 {
         return Ok(None);

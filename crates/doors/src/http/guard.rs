@@ -3,13 +3,16 @@
 
 use super::Door;
 use super::answer::No;
+use super::body::whole;
+use super::peer::Peer;
 use crate::wire::Problem;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST};
-use axum::http::{HeaderMap, Method};
+use axum::http::header::{AUTHORIZATION, CONNECTION, HOST};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
     let open = matches!(request.uri().path(), "/health" | "/ready");
@@ -18,9 +21,17 @@ pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Re
         Some(token) => has_token(request.headers(), token),
         None => is_local(request.method(), request.headers()),
     };
-    match allowed {
-        Ok(()) => next.run(request).await,
-        Err(problem) => No(problem).into_response(),
+    match (allowed, whole(request).await) {
+        (Ok(()), Ok(request)) => {
+            let _attending = request.extensions().get::<Arc<Peer>>().map(Peer::attend);
+            next.run(request).await
+        }
+        (Err(problem), Ok(_)) => No(problem).into_response(),
+        (allowed, Err(unread)) => {
+            let mut response = allowed.map_or_else(No, |()| unread).into_response();
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod answer;
 mod body;
 mod bulks;
 mod guard;
+mod peer;
 mod queues;
 mod server;
 mod status;
@@ -91,6 +92,9 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         let operations = [&mut path.get, &mut path.put, &mut path.post, &mut path.delete];
         for operation in operations.into_iter().flatten() {
             operation.responses.responses.insert("default".into(), refusal().into());
+            // The functions' names are unique only within their module.
+            let tag = operation.tags.iter().flatten().next().map_or("", String::as_str);
+            operation.operation_id = operation.operation_id.as_ref().map(|id| format!("{tag}_{id}"));
         }
     }
     (router, api)

@@ -1,7 +1,11 @@
 //! Listening: bounded in connections, patient with nobody, and it ends when it is told to.
 
+use super::peer::{Peer, Watched};
 use super::{Door, router};
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -65,7 +69,14 @@ pub async fn serve(listener: TcpListener, door: Door, end: impl Future<Output = 
             }
         };
         _ = stream.set_nodelay(true);
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service.clone()));
+        let peer = Arc::new(Peer::default());
+        let io = TokioIo::new(Watched::new(stream, peer.clone()));
+        let service = service.clone();
+        let known = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer.clone());
+            service.call(request)
+        });
+        let connection = graceful.watch(http.serve_connection(io, known));
         tokio::spawn(async move {
             _ = connection.await;
             drop(place);

@@ -3,17 +3,24 @@
 use super::Door;
 use super::answer::{Json, No, checked, unexpected};
 use super::body::Body;
+use super::peer::Peer;
 use super::tasks::raw;
 use crate::wire::*;
+use axum::Extension;
 use axum::extract::State;
 use engine::{Answer, Delivery, Report, Work};
 use kernel::ids::RecordSeq;
 use kernel::rejection::Rejection;
+use std::sync::Arc;
 
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
     responses((status = 200, body = WorkAnswer)))]
-pub async fn work(State(door): State<Door>, Body(poll): Body<WorkPoll>) -> Result<Json<WorkAnswer>, No> {
+pub async fn work(
+    State(door): State<Door>,
+    Extension(peer): Extension<Arc<Peer>>,
+    Body(poll): Body<WorkPoll>,
+) -> Result<Json<WorkAnswer>, No> {
     poll.check()?;
     let WorkPoll { worker, types, queues, want, wait_ms, results, holding } = poll;
     let mut reports = Vec::with_capacity(results.len());
@@ -44,11 +51,17 @@ pub async fn work(State(door): State<Door>, Body(poll): Body<WorkPoll>) -> Resul
     // A result that was refused is something to report: such a poll does not wait.
     let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
     let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
-    let worked = match checked(door.engine.work(work).await?)? {
+    // With results the answer is never far, and worth having; without, a worker that is gone would be waited for.
+    let reports_nothing = work.results.is_empty();
+    let answer = tokio::select! {
+        answer = door.engine.work(work) => answer?,
+        () = peer.gone(), if reports_nothing => return Err(hung_up()),
+    };
+    let worked = match checked(answer)? {
         Answer::Worked(worked) => worked,
         other => return Err(unexpected(&other)),
     };
-    let tasks = deliver(&door, &worked.deliveries).await?;
+    let tasks = deliver(&door, &peer, &worked.deliveries).await?;
     let mut settled = worked.results.into_iter().map(|(task, result)| match result {
         Ok(duplicate) => ResultAnswer::ok(task, duplicate),
         Err(rejection) => ResultAnswer::refused(task, &Problem::from(&rejection)),
@@ -74,14 +87,20 @@ fn holding_answer(held: &engine::Held) -> HoldingAnswer {
     }
 }
 
-/// Puts the inputs to the grants. If that fails, or the connection goes away meanwhile, the leases go back unburnt.
-async fn deliver(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
+fn hung_up() -> No {
+    let message = "the worker closed its side of the connection while its poll waited";
+    No(Problem::new("invalid", message, "keep the connection open until the answer comes"))
+}
+
+/// Puts the inputs to the grants. If that fails, or the worker goes away meanwhile, the leases go back unburnt.
+async fn deliver(door: &Door, peer: &Peer, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
     let mut guard = DeliveryGuard { door, undelivered: deliveries };
-    let delivered = fetch(door, deliveries).await;
-    if delivered.is_ok() {
-        guard.undelivered = &[];
+    let delivered = fetch(door, deliveries).await?;
+    if peer.is_gone() {
+        return Ok(Vec::new());
     }
-    delivered
+    guard.undelivered = &[];
+    Ok(delivered)
 }
 
 struct DeliveryGuard<'a> {

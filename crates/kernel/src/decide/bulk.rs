@@ -69,6 +69,9 @@ pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
         BulkWork::Redrive { queue, upto, .. } => dead(step.state(), queue, bulk.after(), *upto),
         BulkWork::Unblock { blocker } => unblock::some(step, *blocker, CHUNK_ITEMS_MAX),
     };
+    if crate::defect("bulk_skips_one") && chunk.len() > 1 {
+        chunk.remove(0);
+    }
     let allowed = bulk.allowance();
     let (mut items, mut seen) = (0, 0);
     while seen < chunk.len() && (items as usize) < allowed {

@@ -53,7 +53,7 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
         input: card.input(),
         idempotency_key: card.idempotency_key().cloned(),
     };
-    if !run_now && !expedited {
+    if !run_now && !expedited && !crate::defect("permit_not_recorded") {
         for (key, arrival) in step.state().lanes.permits_of(&route, now) {
             step.record_key(&key, Record::PermitTaken { arrival });
             forget_permits(step);

@@ -2,7 +2,7 @@
 
 use crate::bulk::BulkWork;
 use crate::ids::TaskId;
-use crate::script::walk::{act, cases, op};
+use crate::script::walk::{act, cases, walk};
 use crate::script::world::{Memory, World};
 use crate::task::{Status, Task};
 use crate::time::Time;
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(cases(150))]
 
     #[test]
-    fn no_walk_leaves_memory_and_rows_apart_or_a_task_behind(ops in prop::collection::vec(op(), 1..100), restarts in any::<bool>()) {
+    fn no_walk_leaves_memory_and_rows_apart_or_a_task_behind(ops in walk(), restarts in any::<bool>()) {
         let mut world = World::new(if restarts { Memory::Restarts } else { Memory::Cools });
         for op in &ops {
             act(&mut world, op, &sound);

@@ -3,7 +3,7 @@
 
 use super::model::Model;
 use crate::names::*;
-use crate::script::walk::{QUEUES, TYPES, act, asked, cases, op};
+use crate::script::walk::{QUEUES, TYPES, act, asked, cases, walk};
 use crate::script::world::{Memory, World};
 use crate::time::Time;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn lanes_find_what_brute_force_finds(ops in prop::collection::vec(op(), 1..120)) {
+    fn lanes_find_what_brute_force_finds(ops in walk()) {
         let mut world = World::new(Memory::Cools);
         for op in &ops {
             act(&mut world, op, &agree);

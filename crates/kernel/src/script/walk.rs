@@ -22,7 +22,7 @@ pub(crate) type Watch<'a> = &'a dyn Fn(&World, Time);
 pub(crate) const QUEUES: [&str; 2] = ["q0", "q1"];
 pub(crate) const TYPES: [&str; 2] = ["t0", "t1"];
 const KEYS: [&str; 2] = ["k", "l"];
-const VALUES: [&str; 3] = ["a", "b", "c"];
+const VALUES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// `nth` and `task` count among what there is, whatever that is.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub(crate) enum Op {
     Resume { queue: usize },
     Boost { queue: usize, key: Option<(usize, usize)>, seconds: i64 },
     Bulk { queue: usize, how: usize },
+    /// Moves the very task that would go next.
+    Unseat { kind: usize, how: usize },
     /// Time passes, and the engine wakes whenever the state asked for it.
     Pass { ms: u64 },
     /// Time passes, and the engine wakes late.
@@ -69,7 +71,7 @@ fn time_ms() -> impl Strategy<Value = u64> {
 }
 
 fn added() -> impl Strategy<Value = Added> {
-    let value = || prop::option::weighted(0.7, 0..VALUES.len());
+    let value = || prop::option::weighted(0.7, 0usize..3);
     let rare = |chance: f64| prop::bool::weighted(chance);
     let delay_ms = prop_oneof![6 => Just(0u64), 1 => (1u64..5).prop_map(|s| s * 1_000)];
     let blocker = prop::option::weighted(0.06, 0usize..99);
@@ -90,6 +92,14 @@ fn added() -> impl Strategy<Value = Added> {
             budget_ms,
         },
     )
+}
+
+/// All in one lane's neighbourhood: few values of one key, many of the other.
+fn added_to_crowd() -> impl Strategy<Value = Added> {
+    (added(), prop::option::weighted(0.9, 0usize..2), prop::option::weighted(0.9, 0..VALUES.len())).prop_map(|(added, k, l)| {
+        let kind = usize::from(added.kind == 1 && added.tagged);
+        Added { queue: 0, kind, keys: [k, l], delay_ms: 0, blocker: None, idle: false, idempotency_key: None, ..added }
+    })
 }
 
 fn rate() -> impl Strategy<Value = Rate> {
@@ -123,7 +133,7 @@ fn config() -> impl Strategy<Value = QueueConfig> {
     )
 }
 
-pub(crate) fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = Op> {
     let (nth, queue) = (|| 0usize..99, || prop_oneof![3 => Just(0usize), 1 => Just(1)]);
     prop_oneof![
         24 => added().prop_map(|added| Op::Add(Box::new(added))),
@@ -143,6 +153,37 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         12 => time_ms().prop_map(|ms| Op::Pass { ms }),
         4 => time_ms().prop_map(|ms| Op::Sleep { ms }),
     ]
+}
+
+/// A walk through everything, or one through a crowd behind few keys: there lanes park, come back and lose their place.
+pub(crate) fn walk() -> impl Strategy<Value = Vec<Op>> {
+    let anything = prop::collection::vec(op(), 1..120);
+    prop_oneof![1 => anything, 1 => crowd()]
+}
+
+fn crowd() -> impl Strategy<Value = Vec<Op>> {
+    let config = || {
+        config().prop_map(|config| {
+            let config = QueueConfig { concurrency: None, rate: None, require_tag: None, ..config };
+            Op::Configure { queue: 0, config: Box::new(config) }
+        })
+    };
+    let add = || added_to_crowd().prop_map(|added| Op::Add(Box::new(added)));
+    let nth = || 0usize..99;
+    let next = prop_oneof![
+        10 => add(),
+        10 => (0usize..3).prop_map(|types| Op::Lease { types, queues: 0 }),
+        12 => (nth(), 0usize..8).prop_map(|(nth, how)| Op::Finish { nth, how }),
+        20 => (0usize..2, 0usize..6).prop_map(|(kind, how)| Op::Unseat { kind, how }),
+        6 => (nth(), seconds()).prop_map(|(task, seconds)| Op::Reprioritize { task, seconds }),
+        4 => (0..KEYS.len(), 0..VALUES.len(), seconds())
+            .prop_map(|(name, value, seconds)| Op::Boost { queue: 0, key: Some((name, value)), seconds }),
+        3 => config(),
+        8 => time_ms().prop_map(|ms| Op::Pass { ms }),
+        2 => time_ms().prop_map(|ms| Op::Sleep { ms }),
+    ];
+    (config(), prop::collection::vec(add(), 4..24), prop::collection::vec(next, 1..60))
+        .prop_map(|(config, adds, next)| [vec![config], adds, next].concat())
 }
 
 pub(crate) fn cases(default: u32) -> ProptestConfig {
@@ -195,6 +236,17 @@ pub(crate) fn act(world: &mut World, op: &Op, watch: Watch<'_>) {
                 _ => BulkWork::Redrive { queue, upto, filter, per_s: Some(1) },
             };
             Command::StartBulk { work, by, reason: String::new() }
+        }
+        Op::Unseat { kind, how } => {
+            world.quiesce();
+            let Some(task) = world.state.pick(&[TypeName::parse(TYPES[kind]).unwrap()], &[]) else { return };
+            match how {
+                0 => Command::Cancel { task, by, reason: String::new() },
+                1 => Command::Reset { task, by },
+                2 => Command::Delete { task, by },
+                3 => Command::Start { task, force: false, worker: None, by },
+                _ => Command::Reprioritize { tasks: vec![task], priority: Priority::seconds(4 - 2 * how as i64).unwrap(), by },
+            }
         }
         Op::Pass { ms } => return pass(world, world.now.plus_ms(ms), watch),
         Op::Sleep { ms } => {

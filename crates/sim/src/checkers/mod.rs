@@ -46,7 +46,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 13] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 15] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -60,6 +60,8 @@ pub const EACH_RECORD: [(&str, RecordChecker); 13] = [
     ("attempts are counted right", attempts::counted),
     ("bulks do what they count", bulks::counted),
     ("one key makes one task", acks::once),
+    ("only who is done or gone unblocks", blockers::let_go),
+    ("who is deleted hands its blockers on", blockers::handed_on),
 ];
 
 pub const EACH_TICK: [(&str, TickChecker); 12] = [

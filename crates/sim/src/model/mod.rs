@@ -37,6 +37,7 @@ pub struct BulkModel {
     pub last: RecordSeq,
     pub open: bool,
     pub work: BulkWork,
+    pub started_at: Time,
     pub after: Option<TaskId>,
     pub items: u64,
     pub skipped: u64,
@@ -64,7 +65,7 @@ pub struct Model {
     pub last: RecordSeq,
     pub at: Time,
     pub shard_last: RecordSeq,
-    pub tasks: BTreeMap<TaskId, TaskModel>,
+    pub tasks: FxHashMap<TaskId, TaskModel>,
     pub queued: BTreeSet<TaskId>,
     pub running: BTreeSet<TaskId>,
     pub queues: FxHashMap<QueueName, QueueModel>,
@@ -259,7 +260,8 @@ impl Model {
     fn fold_bulk(&mut self, id: BulkId, entry: &Entry) -> Result<(), String> {
         if let Record::BulkStarted { work, .. } = &entry.record {
             let work = (**work).clone();
-            let bulk = BulkModel { last: entry.seq, open: true, work, after: None, items: 0, skipped: 0, resume_at: None };
+            let (last, started_at) = (entry.seq, entry.at);
+            let bulk = BulkModel { last, open: true, work, started_at, after: None, items: 0, skipped: 0, resume_at: None };
             return self.bulks.insert(id, bulk).map_or(Ok(()), |_| Err(format!("{id} was started twice")));
         }
         let bulk = self.bulks.get_mut(&id).filter(|bulk| bulk.open).ok_or_else(|| format!("{id} is not open"))?;

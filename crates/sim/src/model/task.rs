@@ -14,6 +14,8 @@ use kernel::time::Time;
 pub struct TaskModel {
     pub id: TaskId,
     pub last: RecordSeq,
+    /// When its last record was.
+    pub moved_at: Time,
     pub queue: QueueName,
     pub kind: TypeName,
     pub keys: Vec<(KeyName, KeyValue)>,
@@ -58,6 +60,7 @@ impl TaskModel {
         TaskModel {
             id,
             last: entry.seq,
+            moved_at: entry.at,
             queue: spec.queue.clone(),
             kind: spec.kind.clone(),
             keys: spec.keys.clone(),
@@ -93,7 +96,7 @@ impl TaskModel {
             };
         };
         let at = entry.at;
-        task.last = entry.seq;
+        (task.last, task.moved_at) = (entry.seq, at);
         match &entry.record {
             Record::TaskAdded { .. } => return Err(format!("{id} was added twice")),
             Record::TaskQueued { ready_at, run_now, .. } => {
