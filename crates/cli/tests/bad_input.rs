@@ -7,7 +7,7 @@ mod talk;
 use serde_json::{Value, json};
 use server::{Server, signaller_with};
 use std::time::{Duration, Instant};
-use talk::{Answer, Connection, ask, refusal, request, verified};
+use talk::{Answer, Connection, ask, refusal, request, until, verified};
 
 struct House {
     server: Server,
@@ -405,6 +405,7 @@ fn peers_that_stop_half_way_hold_nobody_up() {
         }
         assert!(half.is_over());
     }
+    until("what they were granted is given back", || (house.server.get("/v1/status")["counts"]["running"] == 0).then_some(()));
     let leased = house.server.post("/v1/work", &json!({"worker": "whole", "types": ["half"], "want": 50}));
     assert_eq!(leased["tasks"].as_array().unwrap().len(), 20);
     assert!(leased["tasks"].as_array().unwrap().iter().all(|task| task["attempt"] == 1));

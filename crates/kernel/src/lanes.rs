@@ -8,6 +8,10 @@
 //! Invariants: a listed lane is eligible at the last instant its gates were touched; a parked lane is either behind
 //! a closed key or behind enough better lanes to fill what its key has open.
 
+mod read;
+
+pub(crate) use read::Obstacle;
+
 use crate::ids::TaskId;
 use crate::names::{KeyName, KeyValue, QueueName, TypeName};
 use crate::queue::{BoostOn, Queue, QueueConfig};
@@ -128,15 +132,6 @@ enum Gate {
     Key(Ix),
 }
 
-/// Why the head of a lane may not run: what `explain` tells.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Obstacle {
-    QueueConcurrency { limit: u32 },
-    QueueRate { next_at: Time },
-    KeyConcurrency { key: (KeyName, KeyValue), limit: u32 },
-    KeyRate { key: (KeyName, KeyValue), next_at: Time },
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     types_by: FxHashMap<TypeName, Ix>,
@@ -177,114 +172,6 @@ impl Key {
 }
 
 impl Lanes {
-    // ---- Reading ------------------------------------------------------------------------------------------------
-
-    /// The task that goes next among these types, in these queues (none given: in all).
-    pub(crate) fn pick(&self, types: &[TypeName], queues: &[QueueName]) -> Option<TaskId> {
-        let kinds = types.iter().filter_map(|name| self.types_by.get(name));
-        let wanted = |queue: Ix| queues.is_empty() || queues.contains(&self.queues[queue].name);
-        let override_ = kinds
-            .clone()
-            .filter_map(|kind| self.types[*kind].overrides.iter().find(|(_, _, queue)| wanted(*queue)))
-            .min();
-        if let Some((_, task, _)) = override_ {
-            return Some(*task);
-        }
-        let track = if queues.is_empty() {
-            kinds.filter_map(|kind| self.types[*kind].ready.first()).min().map(|(_, track)| *track)
-        } else {
-            let lines = queues.iter().filter_map(|name| self.queues_by.get(name));
-            let tracks = lines.flat_map(|line| self.queues[*line].tracks.iter().copied());
-            let asked = |kind: Ix| types.contains(&self.types[kind].name);
-            let listed = tracks.filter(|t| asked(self.tracks[*t].kind)).filter_map(|t| Some((self.tracks[t].listed?, t)));
-            listed.min().map(|(_, track)| track)
-        }?;
-        let (_, group) = self.tracks[track].ready.first().expect("a listed track has a ready group");
-        let ready = &self.groups[*group].ready;
-        let lane = if crate::defect("last_lane_first") { ready.last() } else { ready.first() };
-        let (_, lane) = lane.expect("a listed group has a ready lane");
-        self.lanes[*lane].tasks.first().map(|(_, task)| *task)
-    }
-
-    /// Whether a worker asking for this type (in these queues) would get something.
-    pub(crate) fn has_ready(&self, types: &[TypeName], queues: &[QueueName]) -> bool {
-        if queues.is_empty() {
-            return types.iter().filter_map(|name| self.types_by.get(name)).any(|kind| {
-                let kind = &self.types[*kind];
-                !kind.ready.is_empty() || !kind.overrides.is_empty()
-            });
-        }
-        self.pick(types, queues).is_some()
-    }
-
-    /// The copy of this route that its lane holds, so that equal routes are one.
-    pub(crate) fn shared(&self, route: Arc<Route>) -> Arc<Route> {
-        let id = (route, Flags::default());
-        self.lanes_by.get(&id).map_or(id.0, |lane| self.lanes[*lane].route.clone())
-    }
-
-    pub(crate) fn line(&self, queue: &QueueName) -> Option<&QueueLine> {
-        self.queues_by.get(queue).map(|line| &self.queues[*line])
-    }
-
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (&QueueName, &QueueLine)> {
-        self.queues.iter().map(|(_, line)| (&line.name, line))
-    }
-
-    /// Keys with a rate, and the queue itself, that one lease of this route takes a permit from.
-    pub(crate) fn permits_of(&self, route: &Route, now: Time) -> Vec<(KeyRef, Time)> {
-        let Some(line) = self.line(route.queue()) else { return Vec::new() };
-        let mut permits = Vec::new();
-        if let Some(rate) = &line.config.rate {
-            let key = KeyRef { queue: line.name.clone(), key: None };
-            permits.push((key, rate.take(line.arrival, now)));
-        }
-        for name in route.keys() {
-            if let Some(key) = line.keys.get(name).map(|ix| &self.keys[*ix])
-                && let Some(rate) = &key.rate
-            {
-                let key_ref = KeyRef { queue: line.name.clone(), key: Some(name.clone()) };
-                permits.push((key_ref, rate.take(key.arrival, now)));
-            }
-        }
-        permits
-    }
-
-    /// Every gate that stands before a task of this route at this instant.
-    pub(crate) fn obstacles(&self, route: &Route, expedited: bool, now: Time) -> Vec<Obstacle> {
-        let mut found = Vec::new();
-        let Some(line) = self.line(route.queue()) else { return found };
-        if let Some(limit) = line.config.concurrency.filter(|limit| line.running >= *limit) {
-            found.push(Obstacle::QueueConcurrency { limit });
-        }
-        let closed = |rate: Option<Rate>, arrival: Time| {
-            rate.filter(|rate| !expedited && rate.permits_at(arrival, now) == 0).map(|rate| rate.next_at(arrival))
-        };
-        if let Some(next_at) = closed(line.config.rate, line.arrival) {
-            found.push(Obstacle::QueueRate { next_at });
-        }
-        for name in route.keys() {
-            let Some(key) = line.keys.get(name).map(|ix| &self.keys[*ix]) else { continue };
-            if let Some(limit) = key.limit.filter(|limit| key.running >= *limit) {
-                found.push(Obstacle::KeyConcurrency { key: name.clone(), limit });
-            }
-            if let Some(next_at) = closed(key.rate, key.arrival) {
-                found.push(Obstacle::KeyRate { key: name.clone(), next_at });
-            }
-        }
-        found
-    }
-
-    /// How many tasks of its own lane go before this one, counted up to `max`.
-    pub(crate) fn ahead_in_lane(&self, lane: Ix, order: i64, task: TaskId, max: usize) -> usize {
-        self.lanes[lane].tasks.range(..(order, task)).take(max).count()
-    }
-
-    /// The next instant at which a gate opens by itself.
-    pub(crate) fn next_due(&self) -> Option<Time> {
-        self.due.first().map(|(at, _)| *at)
-    }
-
     // ---- Tasks come and go --------------------------------------------------------------------------------------
 
     pub(crate) fn enter_queue(&mut self, queue: &QueueName, task: TaskId) -> &mut QueueLine {

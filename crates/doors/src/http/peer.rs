@@ -21,7 +21,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn is_gone(&self) -> bool {
+    fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 

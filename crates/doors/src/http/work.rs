@@ -95,10 +95,11 @@ fn hung_up() -> No {
 /// Puts the inputs to the grants. If that fails, or the worker goes away meanwhile, the leases go back unburnt.
 async fn deliver(door: &Door, peer: &Peer, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
     let mut guard = DeliveryGuard { door, undelivered: deliveries };
-    let delivered = fetch(door, deliveries).await?;
-    if peer.is_gone() {
-        return Ok(Vec::new());
-    }
+    let delivered = tokio::select! {
+        biased;
+        () = peer.gone() => return Ok(Vec::new()),
+        delivered = fetch(door, deliveries) => delivered?,
+    };
     guard.undelivered = &[];
     Ok(delivered)
 }

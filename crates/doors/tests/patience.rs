@@ -1,0 +1,119 @@
+//! How long the server waits for a peer: in virtual time, over real sockets, on a server in this process.
+
+use doors::http::{Door, DoorOptions, serve};
+use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
+use kernel::command::Outcome;
+use std::sync::Arc;
+use store::memory::MemoryDisk;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Duration, Instant};
+
+async fn start(engine: &Engine) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let door = Door { engine: engine.clone(), options: Arc::new(DoorOptions::default()) };
+    tokio::spawn(serve(listener, door, std::future::pending()));
+    address
+}
+
+fn engine(readers: usize) -> Engine {
+    let options = EngineOptions { readers, ..EngineOptions::default() };
+    Engine::open(Box::new(MemoryDisk::new().open()), options).unwrap()
+}
+
+/// Sends the pieces, five seconds apart, and tells what came back and after how many seconds the connection ended.
+async fn check(address: std::net::SocketAddr, pieces: &[&str], answer: &str, seconds: std::ops::RangeInclusive<u64>) {
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    for (n, piece) in pieces.iter().enumerate() {
+        if n > 0 {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        if stream.write_all(piece.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    let mut text = Vec::new();
+    _ = stream.read_to_end(&mut text).await;
+    let text = String::from_utf8(text).unwrap();
+    let took = began.elapsed().as_secs();
+    assert!(text.contains(answer) && text.is_empty() == answer.is_empty(), "{pieces:?}: {text}");
+    assert!(seconds.contains(&took), "{pieces:?}: {took} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_waited_for_for_ever() {
+    let address = start(&engine(1)).await;
+    let head = "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n";
+    let late = "did not arrive within 30 s";
+    check(address, &[], "", 14..=16).await;
+    check(address, &["GET /health HT"], "", 14..=16).await;
+    check(address, &["G", "E", "T", " "], "", 14..=16).await;
+    check(address, &[head], late, 29..=31).await;
+    check(address, &[&head[..20], &head[20..], "{", "\"", "w", "o", "r", "k", "e", "r"], late, 34..=46).await;
+    // One that was served and asks for nothing more is let go.
+    check(address, &["GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"], "{\"ok\":true}", 14..=16).await;
+}
+
+/// The connection goes away after the lease was committed and before its input was read: the lease goes back.
+#[tokio::test]
+async fn a_grant_that_cannot_be_delivered_goes_back() {
+    let engine = engine(1);
+    let address = start(&engine).await;
+    let status = async || match engine.ask(Request::Status).await {
+        Ok(Answer::Status(status)) => (status.counts.queued, status.counts.running),
+        other => panic!("{other:?}"),
+    };
+    let text = r#"POST /v1/tasks HTTP/1.1
+host: localhost
+connection: close
+content-type: application/json
+content-length: 12
+
+{"type":"t"}"#;
+    check(address, &[&text.replace('\n', "\r\n")], "201 Created", 0..=5).await;
+    // A task that was leased before is no longer kept in memory with its input, so that it has to be read.
+    let work = |want| Work {
+        worker: kernel::names::WorkerName::parse("before").unwrap(),
+        types: vec![kernel::names::TypeName::parse("t").unwrap()].into(),
+        queues: Vec::new().into(),
+        want,
+        wait_ms: 0,
+        results: Vec::new(),
+        holding: Vec::new(),
+    };
+    let Ok(Answer::Worked(worked)) = engine.work(work(1)).await else { panic!("no answer") };
+    let grant = &worked.deliveries[0].grant;
+    let released = Report { task: grant.task, fence: grant.fence, outcome: Outcome::Released };
+    engine.work(Work { results: vec![released], ..work(0) }).await.unwrap();
+    assert_eq!(status().await, (1, 0));
+
+    // The one reader is busy elsewhere, so the answer waits for it.
+    let (free, busy) = std::sync::mpsc::channel::<()>();
+    let reading = engine.clone();
+    let reader = std::thread::spawn(move || reading.read(|_| Ok(busy.recv())).map(|_| ()));
+    let body = r#"{"worker":"w","types":["t"],"want":1}"#;
+    let head = format!("POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    for reset in [false, true] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all((head.clone() + body).as_bytes()).await.unwrap();
+        while status().await != (0, 1) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        if reset {
+            // Ends with a reset instead of a farewell.
+            stream.set_zero_linger().unwrap();
+        }
+        drop(stream);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while status().await != (1, 0) {
+            assert!(Instant::now() < deadline, "the grant is lost");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    free.send(()).unwrap();
+    reader.join().unwrap().unwrap();
+    let Ok(Answer::Worked(worked)) = engine.work(work(1)).await else { panic!("no answer") };
+    assert_eq!(worked.deliveries[0].grant.attempt, 1, "no attempt is burnt");
+}
