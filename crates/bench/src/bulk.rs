@@ -28,8 +28,7 @@ pub fn million(options: &Options) -> Result<Vec<Measure>, String> {
     let queue = name(QueueName::parse, "bench")?;
     let upto = TaskId::MAX;
     let filter = TaskFilter::default();
-    let reprioritize =
-        BulkWork::Reprioritize { queue: queue.clone(), upto, filter: filter.clone(), priority: Priority::HIGH };
+    let reprioritize = BulkWork::Reprioritize { queue: queue.clone(), upto, filter: filter.clone(), priority: Priority::HIGH };
     let (reprioritize_wait, reprioritize_s) = probed(&engine, reprioritize)?;
     fail_all(&engine)?;
     let (redrive_wait, redrive_s) = probed(&engine, BulkWork::Redrive { queue: queue.clone(), upto, filter, per_s: None })?;

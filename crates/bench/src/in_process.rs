@@ -52,8 +52,7 @@ fn through(options: &Options, keys: u64) -> Result<f64, String> {
     if keys > 0 {
         configure(&engine)?;
     }
-    let shared =
-        Arc::new(Shared { engine, end: AtomicBool::new(false), added: AtomicU64::new(0), finished: AtomicU64::new(0) });
+    let shared = Arc::new(Shared { engine, end: AtomicBool::new(false), added: AtomicU64::new(0), finished: AtomicU64::new(0) });
     let adders = (0..ADDERS).map(|_| spawn(&shared, move |shared| add(shared, keys)));
     let workers = (0..WORKERS).map(|at| spawn(&shared, move |shared| work(shared, at)));
     let threads: Vec<_> = adders.chain(workers).collect();
@@ -126,9 +125,7 @@ fn add(shared: &Shared, keys: u64) -> Result<(), String> {
         }
         match shared.engine.ask_blocking(Request::Command(Command::Add { tasks })) {
             Ok(Answer::Reply(Ok(_))) => _ = shared.added.fetch_add(BATCH as u64, Ordering::Relaxed),
-            Err(engine::Refused::Full { retry_after_ms }) => {
-                std::thread::sleep(std::time::Duration::from_millis(retry_after_ms))
-            }
+            Err(engine::Refused::Full { retry_after_ms }) => std::thread::sleep(std::time::Duration::from_millis(retry_after_ms)),
             other => return Err(format!("an add was answered {other:?}")),
         }
     }

@@ -182,7 +182,9 @@ fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger:
             return Err(format!("a result was refused: {refused:?}"));
         }
         let accepted = answer.results.iter().filter(|result| result.ok);
-        ledger.write(accepted.map(|result| format!("{} {}\n", result.task, if result.duplicate { "again" } else { "done" })).collect())?;
+        ledger.write(
+            accepted.map(|result| format!("{} {}\n", result.task, if result.duplicate { "again" } else { "done" })).collect(),
+        )?;
         let total = handled.fetch_add(reported, Ordering::Relaxed) + reported;
         if last || (args.tasks > 0 && total >= args.tasks && answer.tasks.is_empty()) {
             return Ok(());

@@ -50,7 +50,8 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     match stopped {
         Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; everything that ran had finished.")),
         Stopped::Limit => {
-            let text = "Stopped at the limit; what still ran keeps its lease and its attempt, and goes on when the server is back.";
+            let text =
+                "Stopped at the limit; what still ran keeps its lease and its attempt, and goes on when the server is back.";
             Ok(Answer::new(&Ended { ended: "limit" }, text))
         }
         Stopped::Failed(why) => Err(Failure::new(Exit::Unavailable, "store_failed", format!("the server cannot go on: {why}"))
@@ -98,8 +99,9 @@ async fn until_stopped(engine: &Engine, screen: Screen, limit: Duration) -> Stop
 fn store_failure(settings: &Settings, error: &StoreError) -> Failure {
     let failure = |exit, code: &str| Failure::new(exit, code, format!("{}: {error}", settings.data_dir.display()));
     match error {
-        StoreError::Taken(_) => failure(Exit::Conflict, "data_taken")
-            .fix("end the server that uses it, or choose another folder with --data-dir"),
+        StoreError::Taken(_) => {
+            failure(Exit::Conflict, "data_taken").fix("end the server that uses it, or choose another folder with --data-dir")
+        }
         StoreError::Corrupt(_) => failure(Exit::Unavailable, "data_corrupt")
             .fix("run `signaller verify` to see every row that differs from its history")
             .next(format!("verify --data-dir {}", settings.data_dir.display()), "name what differs"),

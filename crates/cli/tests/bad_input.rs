@@ -126,7 +126,14 @@ fn bodies_that_are_no_json_or_the_wrong_one_are_refused_everywhere() {
             house.check(method, path, &[], body, expected);
         }
         if path != "/nowhere" {
-            for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", "", "\u{fc}"] {
+            for kind in [
+                "text/plain",
+                "application/x-www-form-urlencoded",
+                "multipart/form-data; boundary=x",
+                "application/jsonx",
+                "",
+                "\u{fc}",
+            ] {
                 house.check(method, path, &[("content-type", kind)], good.as_bytes(), "415 unsupported_media_type");
             }
         }
@@ -165,7 +172,12 @@ fn absurd_numbers_are_refused_by_name() {
         ("POST", "/v1/queues/q/redrive", r#"{"filter":{},"per_s":#}"#.to_owned()),
         ("POST", "/v1/work", r#"{"worker":"w","types":["t"],"want":#}"#.to_owned()),
         ("POST", "/v1/work", r#"{"worker":"w","types":["t"],"wait_ms":#}"#.to_owned()),
-        ("POST", "/v1/work", r#"{"worker":"w","types":["t"],"results":[{"task":"task-1","fence":"1","status":"failed","retry_after_ms":#}]}"#.to_owned()),
+        (
+            "POST",
+            "/v1/work",
+            r#"{"worker":"w","types":["t"],"results":[{"task":"task-1","fence":"1","status":"failed","retry_after_ms":#}]}"#
+                .to_owned(),
+        ),
     ];
     for (method, path, body) in &fields {
         for number in absurd {
@@ -183,16 +195,36 @@ fn absurd_numbers_are_refused_by_name() {
         let body = format!(r#"{{"worker":"w","types":["t"],"holding":[{{"task":"task-1","fence":"1","progress":{progress}}}]}}"#);
         house.check("POST", "/v1/work", &[], body.as_bytes(), "400 invalid");
     }
-    for when in ["", "0", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59-01:00", "1969-12-31T23:59:59Z", "2026-11-15T08:57:00"] {
+    for when in
+        ["", "0", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59-01:00", "1969-12-31T23:59:59Z", "2026-11-15T08:57:00"]
+    {
         house.check("POST", "/v1/tasks", &[], format!(r#"{{"type":"t","scheduled_for":"{when}"}}"#).as_bytes(), "400 invalid");
         house.check("POST", "/v1/queues/q/pause", &[], format!(r#"{{"until":"{when}"}}"#).as_bytes(), "400 invalid");
     }
     // The furthest there is may be asked for, and comes back as it went in.
-    house.check("POST", "/v1/tasks", &[], br#"{"type":"t","scheduled_for":"9999-12-31T23:59:59.999999Z","priority":-316224000}"#, "201");
-    house.check("POST", "/v1/tasks", &[], br#"{"type":"t","delay_ms":251000000000000,"budget_ms":1,"priority":316224000}"#, "201");
+    house.check(
+        "POST",
+        "/v1/tasks",
+        &[],
+        br#"{"type":"t","scheduled_for":"9999-12-31T23:59:59.999999Z","priority":-316224000}"#,
+        "201",
+    );
+    house.check(
+        "POST",
+        "/v1/tasks",
+        &[],
+        br#"{"type":"t","delay_ms":251000000000000,"budget_ms":1,"priority":316224000}"#,
+        "201",
+    );
     assert_eq!(house.server.get("/v1/tasks/task-1")["ready_at"], "9999-12-31T23:59:59.999999Z");
     house.check("GET", "/v1/tasks/task-2/explain", &[], b"", "200");
-    house.check("PUT", "/v1/queues/q", &[], br#"{"config":{"budget_ms":31622400000,"rate":{"count":1000000,"per_ms":1,"burst":1000000}}}"#, "200");
+    house.check(
+        "PUT",
+        "/v1/queues/q",
+        &[],
+        br#"{"config":{"budget_ms":31622400000,"rate":{"count":1000000,"per_ms":1,"burst":1000000}}}"#,
+        "200",
+    );
     house.is_well(2);
 }
 
@@ -236,7 +268,10 @@ fn what_is_too_large_is_refused_and_what_just_fits_is_taken() {
         (format!(r#"{{"type":"t","keys":{{"k":"{}"}}}}"#, word(257)), "400 invalid"),
         (format!(r#"{{"type":"t","tags":[{}]}}"#, many(16)), "201"),
         (format!(r#"{{"type":"t","tags":[{}]}}"#, many(17)), "400 invalid"),
-        (format!(r#"{{"type":"t","keys":{{{}}}}}"#, (0..9).map(|n| format!("\"k{n}\":\"v\"")).collect::<Vec<_>>().join(",")), "400 invalid"),
+        (
+            format!(r#"{{"type":"t","keys":{{{}}}}}"#, (0..9).map(|n| format!("\"k{n}\":\"v\"")).collect::<Vec<_>>().join(",")),
+            "400 invalid",
+        ),
         (format!(r#"{{"type":"t","blocked_by":[{}]}}"#, vec!["\"task-1\""; 65].join(",")), "400 invalid"),
         (r#"{"type":"a b"}"#.to_owned(), "400 invalid"),
         (r#"{"type":"ü"}"#.to_owned(), "400 invalid"),
@@ -246,7 +281,13 @@ fn what_is_too_large_is_refused_and_what_just_fits_is_taken() {
     }
     let ids = vec!["\"task-1\""; 1_001].join(",");
     house.check("POST", "/v1/queues/t/redrive", &[], format!(r#"{{"tasks":[{ids}]}}"#).as_bytes(), "400 invalid");
-    house.check("POST", "/v1/queues/t/reprioritize", &[], format!(r#"{{"priority":1,"tasks":[{ids}]}}"#).as_bytes(), "400 invalid");
+    house.check(
+        "POST",
+        "/v1/queues/t/reprioritize",
+        &[],
+        format!(r#"{{"priority":1,"tasks":[{ids}]}}"#).as_bytes(),
+        "400 invalid",
+    );
     let types = many(65);
     house.check("POST", "/v1/work", &[], format!(r#"{{"worker":"w","types":[{types}]}}"#).as_bytes(), "400 invalid");
     // A reason is cut, not refused: it is said in a hurry.
@@ -317,7 +358,12 @@ fn bytes_that_are_hardly_http_are_answered_or_cut_off() {
         assert!(began.elapsed() < Duration::from_secs(5), "{shown:?}: {:?}", began.elapsed());
     }
     // The preface of HTTP/2, which this is not: the connection ends.
-    assert!(Connection::open(house.server.port).send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").answer().is_none_or(|answer| answer.status >= 400));
+    assert!(
+        Connection::open(house.server.port)
+            .send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .answer()
+            .is_none_or(|answer| answer.status >= 400)
+    );
     // Both lengths at once: whatever it is taken for, what follows is not smuggled in as a second request.
     let both = "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nPOST /v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n{\"type\":\"t\"}";
     let mut smuggler = Connection::open(house.server.port);
@@ -535,7 +581,9 @@ fn names_in_paths_are_checked_everywhere() {
             house.check(method, &format!("/v1/tasks/{id}{verb}"), &[], b"", expected);
         }
     }
-    for (name, expected) in [("a%2Fb", "200"), ("a%20b", "400 invalid"), ("%C3%BC", "400 invalid"), ("%00", "400 invalid"), ("a%0Ab", "400 invalid")] {
+    for (name, expected) in
+        [("a%2Fb", "200"), ("a%20b", "400 invalid"), ("%C3%BC", "400 invalid"), ("%00", "400 invalid"), ("a%0Ab", "400 invalid")]
+    {
         for (method, verb) in [("GET", ""), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/clear"), ("GET", "/dead")] {
             house.check(method, &format!("/v1/queues/{name}{verb}"), &[], b"", expected);
         }

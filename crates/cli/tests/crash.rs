@@ -26,7 +26,9 @@ fn load(part: &str, url: &str, ledger: &Path, ms: u64, threads: usize, batch: us
 
 fn rows(dir: &Path, each: &mut dyn FnMut(kernel::task::Task)) {
     let mut reader = Sqlite::open_reader(dir).expect("the database opens");
-    reader.scan(&kernel::row::TASKS, &mut |row| each(kernel::task::Task::from_row(&row.values).expect("a row decodes"))).expect("rows");
+    reader
+        .scan(&kernel::row::TASKS, &mut |row| each(kernel::task::Task::from_row(&row.values).expect("a row decodes")))
+        .expect("rows");
 }
 
 /// A number that differs from run to run, to kill at moments nobody chose.
@@ -79,10 +81,12 @@ fn what_was_acknowledged_survives_fifty_kills() {
     let mut tasks = BTreeMap::new();
     rows(&data, &mut |task| _ = tasks.insert(task.card().id().to_string(), task));
     let ledger = |name: &str| -> Vec<String> {
-        (0..2).flat_map(|n| {
-            let text = std::fs::read_to_string(folder.path().join(format!("{name}-{n}"))).unwrap();
-            text.lines().map(str::to_owned).collect::<Vec<_>>()
-        }).collect()
+        (0..2)
+            .flat_map(|n| {
+                let text = std::fs::read_to_string(folder.path().join(format!("{name}-{n}"))).unwrap();
+                text.lines().map(str::to_owned).collect::<Vec<_>>()
+            })
+            .collect()
     };
     let added = ledger("added");
     assert!(added.len() > 500, "the load was too small to mean anything: {}", added.len());
@@ -142,9 +146,12 @@ fn bulks_end_the_same_when_killed_half_way() {
     for _ in 0..11 {
         let poll = json!({"worker": "w", "types": ["t"], "want": if results.is_empty() || results.len() == 1_000 { 1_000 } else { 0 }, "results": results});
         let answer = server.post("/v1/work", &poll);
-        results = answer["tasks"].as_array().unwrap().iter().map(|task| {
-            json!({"task": task["task"], "fence": task["fence"], "status": "failed", "error": {"code": "poison"}})
-        }).collect();
+        results = answer["tasks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|task| json!({"task": task["task"], "fence": task["fence"], "status": "failed", "error": {"code": "poison"}}))
+            .collect();
     }
     let last = server.post("/v1/work", &json!({"worker": "w", "types": ["t"], "want": 0, "results": results}));
     assert_eq!(last["tasks"], json!([]));

@@ -14,23 +14,39 @@ use talk::{ask, refusal, verified};
 const CASES: u32 = 800;
 
 const VALID: [(&str, &str, &str); 17] = [
-    ("POST", "/v1/tasks", r#"{"type":"t","queue":"q","input":{"b":1,"a":[1.5,"ü"]},"priority":"high","keys":{"tenant":"acme"},"tags":["x"],"blocked_by":["task-1"],"scheduled_for":"2099-01-01T00:00:00Z","idempotency_key":"k","retry":{"attempts":5,"backoff_ms":1},"budget_ms":1000}"#),
+    (
+        "POST",
+        "/v1/tasks",
+        r#"{"type":"t","queue":"q","input":{"b":1,"a":[1.5,"ü"]},"priority":"high","keys":{"tenant":"acme"},"tags":["x"],"blocked_by":["task-1"],"scheduled_for":"2099-01-01T00:00:00Z","idempotency_key":"k","retry":{"attempts":5,"backoff_ms":1},"budget_ms":1000}"#,
+    ),
     ("POST", "/v1/tasks", r#"{"type":"t","delay_ms":5,"idle":true,"input":null}"#),
     ("POST", "/v1/tasks/batch", r#"{"tasks":[{"type":"t"},{"type":"t","queue":"q","priority":-7}]}"#),
     ("POST", "/v1/tasks/task-1/cancel", r#"{"by":"ana","reason":"enough"}"#),
     ("POST", "/v1/tasks/task-2/retry", r#"{"by":"ana"}"#),
     ("POST", "/v1/tasks/task-3/reset", r#"{"by":"ana"}"#),
     ("POST", "/v1/tasks/task-4/start", r#"{"by":"ana","force":true}"#),
-    ("PUT", "/v1/queues/q", r#"{"config":{"concurrency":4,"rate":{"count":100,"per_ms":1000,"burst":20},"keys":{"tenant":{"concurrency":2}},"fairness":{"key":"tenant","step_ms":60000,"weights":{"acme":3}},"retry":{"attempts":3},"heartbeat_ms":30000,"budget_ms":86400000,"backlog_max":1000,"require_tag":"ok","override_slots":2,"idempotency_window_ms":86400000},"by":"ana"}"#),
+    (
+        "PUT",
+        "/v1/queues/q",
+        r#"{"config":{"concurrency":4,"rate":{"count":100,"per_ms":1000,"burst":20},"keys":{"tenant":{"concurrency":2}},"fairness":{"key":"tenant","step_ms":60000,"weights":{"acme":3}},"retry":{"attempts":3},"heartbeat_ms":30000,"budget_ms":86400000,"backlog_max":1000,"require_tag":"ok","override_slots":2,"idempotency_window_ms":86400000},"by":"ana"}"#,
+    ),
     ("POST", "/v1/queues/q/pause", r#"{"for_ms":1000,"reason":"deploy","by":"ana"}"#),
     ("POST", "/v1/queues/q/resume", r#"{"by":"ana"}"#),
     ("POST", "/v1/queues/t/drain", r#"{"by":"ana"}"#),
     ("POST", "/v1/queues/t/clear", r#"{"reason":"over","by":"ana"}"#),
     ("POST", "/v1/queues/q/reprioritize", r#"{"priority":600,"tasks":["task-1","task-2"],"by":"ana"}"#),
-    ("POST", "/v1/queues/q/reprioritize", r#"{"priority":-5,"filter":{"type":"t","tag":"x","key":{"name":"tenant","value":"acme"},"error_code":"boom"}}"#),
+    (
+        "POST",
+        "/v1/queues/q/reprioritize",
+        r#"{"priority":-5,"filter":{"type":"t","tag":"x","key":{"name":"tenant","value":"acme"},"error_code":"boom"}}"#,
+    ),
     ("POST", "/v1/queues/q/redrive", r#"{"filter":{"type":"t"},"per_s":100,"by":"ana"}"#),
     ("POST", "/v1/bulks/bulk-9/cancel", r#"{"by":"ana"}"#),
-    ("POST", "/v1/work", r#"{"worker":"w","types":["t"],"queues":["q"],"want":3,"results":[{"task":"task-1","fence":"k7","status":"done","output":{}},{"task":"task-2","fence":"k8","status":"failed","error":{"code":"http_503","message":"m"},"retryable":true,"retry_after_ms":3000}],"holding":[{"task":"task-3","fence":"ka","progress":0.4}]}"#),
+    (
+        "POST",
+        "/v1/work",
+        r#"{"worker":"w","types":["t"],"queues":["q"],"want":3,"results":[{"task":"task-1","fence":"k7","status":"done","output":{}},{"task":"task-2","fence":"k8","status":"failed","error":{"code":"http_503","message":"m"},"retryable":true,"retry_after_ms":3000}],"holding":[{"task":"task-3","fence":"ka","progress":0.4}]}"#,
+    ),
 ];
 
 /// One way to bend a request.
@@ -51,9 +67,24 @@ enum Bend {
 
 fn any_json() -> impl Strategy<Value = Value> {
     let odd = [
-        json!(null), json!(true), json!(0), json!(-1), json!(1.5), json!(u64::MAX), json!(i64::MIN), json!(1e308), json!(""),
-        json!("\u{0}"), json!("task-1"), json!("task-zzzz"), json!("9999-12-31T23:59:59Z"), json!("q"), json!([]), json!({}),
-        json!("x".repeat(300)), json!([[[[[[[[]]]]]]]]),
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(1e308),
+        json!(""),
+        json!("\u{0}"),
+        json!("task-1"),
+        json!("task-zzzz"),
+        json!("9999-12-31T23:59:59Z"),
+        json!("q"),
+        json!([]),
+        json!({}),
+        json!("x".repeat(300)),
+        json!([[[[[[[[]]]]]]]]),
     ];
     let leaf = prop_oneof![
         3 => prop::sample::select(odd.to_vec()),
@@ -61,7 +92,10 @@ fn any_json() -> impl Strategy<Value = Value> {
         1 => any::<f64>().prop_map(Value::from),
         1 => ".{0,20}".prop_map(Value::from),
     ];
-    const NAMES: &[&str] = &["type", "queue", "tasks", "config", "filter", "priority", "by", "keys", "results", "worker", "types", "task", "fence", "boost"];
+    const NAMES: &[&str] = &[
+        "type", "queue", "tasks", "config", "filter", "priority", "by", "keys", "results", "worker", "types", "task", "fence",
+        "boost",
+    ];
     leaf.prop_recursive(4, 24, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),

@@ -75,7 +75,11 @@ impl Api {
             self.described.check_answer(&operation, status, &answer);
             let name = format!("{} {}", operation.method, operation.template);
             let mut seen = self.seen.borrow_mut();
-            if refused { seen.1.insert(name) } else { seen.0.insert(name) };
+            if refused {
+                seen.1.insert(name)
+            } else {
+                seen.0.insert(name)
+            };
         }
         let mut wanted = expected.split(' ');
         let wrong = |what: &str| Err(format!("{what}, but: {status} {answer}"));
@@ -123,11 +127,15 @@ impl Api {
         let result = match state {
             "done" => r#""status":"done","output":[1]"#,
             "failed" => r#""status":"failed","retryable":false,"error":{"code":"boom","message":"m"}"#,
-            "cancelled" => return self.check(r#"POST /v1/tasks/$task/cancel {"by":"ana","reason":"enough"} -> 200 /status="cancelled""#),
+            "cancelled" => {
+                return self.check(r#"POST /v1/tasks/$task/cancel {"by":"ana","reason":"enough"} -> 200 /status="cancelled""#);
+            }
             _ => return,
         };
         let result = format!(r#"{{"task":"$task","fence":"$fence",{result}}}"#);
-        self.check(&format!(r#"POST /v1/work {{"worker":"state-{number}","types":[],"results":[{result}]}} -> 200 /results/0/ok=true"#));
+        self.check(&format!(
+            r#"POST /v1/work {{"worker":"state-{number}","types":[],"results":[{result}]}} -> 200 /results/0/ok=true"#
+        ));
     }
 }
 
@@ -157,7 +165,9 @@ fn verbs_fit_states(api: &Api) {
             }
             match verb.starts_with("DELETE") && end != "409" {
                 true => api.check("GET /v1/tasks/$task -> 404 task_not_found"),
-                false => api.check(&format!(r#"GET /v1/tasks/$task -> 200 /status="{}""#, if end == "409" { state } else { end })),
+                false => {
+                    api.check(&format!(r#"GET /v1/tasks/$task -> 200 /status="{}""#, if end == "409" { state } else { end }))
+                }
             }
         }
     }
@@ -418,7 +428,8 @@ fn slots_for_bulks_and_boosts_run_out(api: &Api) {
     let tasks = vec![r#"{"type":"mortal"}"#; 400].join(",");
     api.check(&format!(r#"POST /v1/tasks/batch {{"tasks":[{tasks}]}} -> 201"#));
     let leased = api.server.post("/v1/work", &serde_json::json!({"worker": "m", "types": ["mortal"], "want": 400}));
-    let failed = |task: &Value| serde_json::json!({"task": task["task"], "fence": task["fence"], "status": "failed", "retryable": false});
+    let failed =
+        |task: &Value| serde_json::json!({"task": task["task"], "fence": task["fence"], "status": "failed", "retryable": false});
     let results: Vec<Value> = leased["tasks"].as_array().unwrap().iter().map(failed).collect();
     api.server.post("/v1/work", &serde_json::json!({"worker": "m", "types": [], "results": results}));
     for _ in 0..64 {

@@ -22,7 +22,11 @@ impl House {
     }
 
     fn restart(&mut self, kill: bool) {
-        if kill { self.server.kill_9() } else { assert_eq!(self.server.terminate(), Some(0)) };
+        if kill {
+            self.server.kill_9()
+        } else {
+            assert_eq!(self.server.terminate(), Some(0))
+        };
         self.server = Server::start(&self.folder.path().join("data"), self.server.port);
     }
 

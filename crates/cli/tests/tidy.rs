@@ -24,7 +24,8 @@ const KERNEL_FORBIDDEN: [&str; 7] =
 const GRAB_BAGS: [&str; 9] = ["utils", "util", "common", "helpers", "helper", "services", "service", "manager", "misc"];
 const FILE_LINES_MAX: usize = 800;
 // Put together here, so that this file does not find itself.
-const UNFINISHED: [&str; 5] = [concat!("FIX", "ME"), concat!("TO", "DO"), concat!("dbg", "!("), concat!("todo", "!("), concat!("unimplemented", "!(")];
+const UNFINISHED: [&str; 5] =
+    [concat!("FIX", "ME"), concat!("TO", "DO"), concat!("dbg", "!("), concat!("todo", "!("), concat!("unimplemented", "!(")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
@@ -50,9 +51,8 @@ fn dependencies() -> BTreeMap<String, Vec<(String, bool)>> {
         .expect("cargo runs");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
     let packages = metadata["packages"].as_array().expect("it lists packages");
-    let dependency = |dep: &serde_json::Value| {
-        (dep["name"].as_str().expect("a dependency has a name").to_owned(), dep["kind"] == "dev")
-    };
+    let dependency =
+        |dep: &serde_json::Value| (dep["name"].as_str().expect("a dependency has a name").to_owned(), dep["kind"] == "dev");
     let of_package = |package: &serde_json::Value| {
         let deps = package["dependencies"].as_array().expect("a package lists dependencies");
         (package["name"].as_str().expect("a package has a name").to_owned(), deps.iter().map(dependency).collect())
@@ -64,8 +64,11 @@ fn dependencies() -> BTreeMap<String, Vec<(String, bool)>> {
 fn dependencies_point_one_way() {
     let found = dependencies();
     let known: Vec<&str> = EDGES.iter().map(|(name, _)| *name).collect();
-    let mut wrong: Vec<String> =
-        found.keys().filter(|name| !known.contains(&name.as_str())).map(|name| format!("crate {name} is not in the table")).collect();
+    let mut wrong: Vec<String> = found
+        .keys()
+        .filter(|name| !known.contains(&name.as_str()))
+        .map(|name| format!("crate {name} is not in the table"))
+        .collect();
     for (name, allowed) in EDGES {
         for (dep, dev) in found.get(name).into_iter().flatten() {
             let ours = known.contains(&dep.as_str());

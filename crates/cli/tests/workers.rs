@@ -230,7 +230,9 @@ fn a_result_counts_once_and_another_outcome_not_at_all() {
     let done = json!({"status": "done", "output": {"a": 1}});
     let failed = json!({"status": "failed", "error": {"code": "boom", "message": "m"}, "retryable": false});
     let retried = json!({"status": "failed", "error": {"code": "boom", "message": "m"}});
-    for (first, other) in [(&done, &failed), (&failed, &done), (&retried, &failed), (&done, &json!({"status": "done", "output": {"a": 2}}))] {
+    for (first, other) in
+        [(&done, &failed), (&failed, &done), (&retried, &failed), (&done, &json!({"status": "done", "output": {"a": 2}}))]
+    {
         house.add();
         let leased = lease(&house.server, "w", "q");
         let ok = json!({"task": leased["task"], "ok": true});
@@ -416,7 +418,10 @@ fn a_lease_outlives_a_stop_that_could_not_wait() {
     let data = house.folder.path().join("data");
     house.server = Server::start(&data, 0);
     let running = house.task(&task);
-    assert_eq!((&running["status"], &running["attempt"], &running["lease"]["fence"]), (&json!("running"), &json!(1), &leased["fence"]));
+    assert_eq!(
+        (&running["status"], &running["attempt"], &running["lease"]["fence"]),
+        (&json!("running"), &json!(1), &leased["fence"])
+    );
     assert_eq!(house.heartbeat("w", &leased)["ok"], true);
     assert_eq!(report(&house.server, "w", &leased, json!({"status": "done"}))["ok"], true);
     assert_eq!((&house.task(&task)["status"], &house.task(&task)["attempt"]), (&json!("done"), &json!(1)));

@@ -94,7 +94,10 @@ content-length: 12
     let reading = engine.clone();
     let reader = std::thread::spawn(move || reading.read(|_| Ok(busy.recv())).map(|_| ()));
     let body = r#"{"worker":"w","types":["t"],"want":1}"#;
-    let head = format!("POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     for reset in [false, true] {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all((head.clone() + body).as_bytes()).await.unwrap();

@@ -56,10 +56,10 @@ mod tests {
     fn time_follows_the_wall_without_jumping_and_never_goes_back() {
         let second = 1_000_000;
         for (now, elapsed, wall, expected) in [
-            (10, 1, 11, 11),    // in step
-            (10, 2, 100, 13),   // the wall jumped ahead: half as fast again
-            (10, 2, 0, 11),     // the wall was set back: half as fast
-            (10, -5, 10, 10),   // a clock that goes back is not believed
+            (10, 1, 11, 11),     // in step
+            (10, 2, 100, 13),    // the wall jumped ahead: half as fast again
+            (10, 2, 0, 11),      // the wall was set back: half as fast
+            (10, -5, 10, 10),    // a clock that goes back is not believed
             (10, 600, 610, 610), // a suspend counts in full
         ] {
             let at = |s: i64| Time::from_us(s * second);

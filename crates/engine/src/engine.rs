@@ -6,6 +6,7 @@ use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
 use crate::stream::{Stream, Subscription};
 use crate::tick::{Core, Ticked};
+use kernel::ids::{Fence, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
 use kernel::time::Time;
 use rustc_hash::FxHashMap;
@@ -261,19 +262,25 @@ impl Writer {
         stopped
     }
 
+    /// Leases that nobody got to know of go back in, to be released unburnt.
+    fn give_back(&self, grants: Vec<(TaskId, Fence)>) {
+        if !grants.is_empty() {
+            let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
+            _ = self.shared.inbox.put(Letter { ticket, request: Request::Undelivered { grants }, answer: None });
+        }
+    }
+
     /// Everything that leaves the house, after the commit.
     fn dispatch(&mut self, ticked: Ticked) -> Option<Stopped> {
         if let Some(why) = &ticked.reloaded {
             tracing::error!(why, "a commit failed; memory was loaded again from the store");
+            self.shared.stream.unsure();
         }
+        self.give_back(ticked.untold);
         for (ticket, answer) in ticked.answers {
             let Some(sender) = self.answers.remove(&ticket) else { continue };
-            if let Err(Answer::Worked(worked)) = sender.send(answer)
-                && !worked.deliveries.is_empty()
-            {
-                let grants = worked.deliveries.iter().map(|d| (d.grant.task, d.grant.fence)).collect();
-                let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
-                _ = self.shared.inbox.put(Letter { ticket, request: Request::Undelivered { grants }, answer: None });
+            if let Err(untaken) = sender.send(answer) {
+                self.give_back(untaken.grants().collect());
             }
         }
         self.shared.stream.publish(ticked.entries);

@@ -45,11 +45,19 @@ pub enum Request {
     Command(Command),
     Work(Work),
     /// The connection of this poll is gone: whatever it was granted was not delivered.
-    Gone { poll: Ticket },
+    Gone {
+        poll: Ticket,
+    },
     /// These grants could not be handed over.
-    Undelivered { grants: Vec<(TaskId, Fence)> },
-    Explain { task: TaskId },
-    Queue { queue: QueueName },
+    Undelivered {
+        grants: Vec<(TaskId, Fence)>,
+    },
+    Explain {
+        task: TaskId,
+    },
+    Queue {
+        queue: QueueName,
+    },
     Queues,
     Status,
     /// Lease no more; let what runs finish.
@@ -66,6 +74,11 @@ impl Request {
             _ => 1,
         };
         items.clamp(1, BATCH_ITEMS_MAX)
+    }
+
+    /// Leases that were granted and did not arrive.
+    pub fn given_back(&self) -> &[(TaskId, Fence)] {
+        if let Request::Undelivered { grants } = self { grants } else { &[] }
     }
 
     /// New work may be refused when the inbox is full; results, heartbeats and control never.
@@ -132,7 +145,10 @@ pub enum Answer {
     Reply(Result<Reply, Rejection>),
     Worked(Worked),
     Explained(Result<Box<Explanation>, Rejection>),
-    Queue { summary: Box<QueueSummary>, bulks: Vec<Bulk> },
+    Queue {
+        summary: Box<QueueSummary>,
+        bulks: Vec<Bulk>,
+    },
     Queues(Vec<QueueSummary>),
     Status(Box<StatusSummary>),
     Noted,
@@ -140,4 +156,12 @@ pub enum Answer {
     UnknownOutcome,
     /// Shutting down: nothing new is taken.
     Stopping,
+}
+
+impl Answer {
+    /// The leases it hands over.
+    pub fn grants(&self) -> impl Iterator<Item = (TaskId, Fence)> {
+        let worked = if let Answer::Worked(worked) = self { Some(worked) } else { None };
+        worked.into_iter().flat_map(|worked| &worked.deliveries).map(|delivery| (delivery.grant.task, delivery.grant.fence))
+    }
 }

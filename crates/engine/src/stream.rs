@@ -8,13 +8,16 @@ use tokio::sync::broadcast;
 /// Batches a slow listener may fall behind.
 const BATCHES_MAX: usize = 256;
 
+/// A batch, or nothing: then something may have been written that nobody was told of.
+type News = Option<Arc<[Entry]>>;
+
 pub struct Stream {
     /// `None` once the engine has ended, so that listeners learn it.
-    sender: Mutex<Option<broadcast::Sender<Arc<[Entry]>>>>,
+    sender: Mutex<Option<broadcast::Sender<News>>>,
 }
 
 pub struct Subscription {
-    receiver: broadcast::Receiver<Arc<[Entry]>>,
+    receiver: broadcast::Receiver<News>,
 }
 
 pub enum Heard {
@@ -35,7 +38,14 @@ impl Stream {
         let Some(sender) = sender.as_ref().filter(|sender| sender.receiver_count() > 0) else { return };
         if !entries.is_empty() {
             // Nobody is shown payloads here, and a slow listener would keep them in memory.
-            _ = sender.send(entries.into_iter().map(|entry| Entry { payload: None, ..entry }).collect());
+            _ = sender.send(Some(entries.into_iter().map(|entry| Entry { payload: None, ..entry }).collect()));
+        }
+    }
+
+    /// A commit failed, and its records may be in the store all the same: everyone has to look there.
+    pub fn unsure(&self) {
+        if let Some(sender) = self.sender.lock().expect("no holder of the stream panics").as_ref() {
+            _ = sender.send(None);
         }
     }
 
@@ -54,8 +64,8 @@ impl Stream {
 impl Subscription {
     pub async fn next(&mut self) -> Heard {
         match self.receiver.recv().await {
-            Ok(entries) => Heard::Records(entries),
-            Err(broadcast::error::RecvError::Lagged(_)) => Heard::Missed,
+            Ok(Some(entries)) => Heard::Records(entries),
+            Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Heard::Missed,
             Err(broadcast::error::RecvError::Closed) => Heard::Ended,
         }
     }

@@ -49,6 +49,9 @@ pub struct Ticked {
     pub next: Option<Time>,
     /// The commit failed and memory was loaded again.
     pub reloaded: Option<String>,
+    /// Granted by the commit that failed, or to be given back by it. If it was written all the same, nobody was told of
+    /// these leases: they are to be handed in again as undelivered.
+    pub untold: Vec<(TaskId, Fence)>,
     /// The engine cannot go on.
     pub fatal: Option<StoreError>,
     /// Stopping, and nothing runs any more.
@@ -85,8 +88,10 @@ impl Core {
     pub fn tick(&mut self, now: Time, chance: u64, requests: Vec<(Ticket, Request)>, idle: bool) -> Ticked {
         self.notice_sleep(now);
         let more = self.state.advance(now);
+        let mut untold: Vec<(TaskId, Fence)> = requests.iter().flat_map(|(_, request)| request.given_back()).copied().collect();
         if let Err(error) = self.fetch(now, &requests) {
-            return self.recover(now, error, requests.into_iter().map(|(ticket, _)| ticket).collect());
+            let tickets = requests.into_iter().map(|(ticket, _)| ticket).collect();
+            return Ticked { untold, ..self.recover(now, error, tickets) };
         }
         let tickets: Vec<Ticket> = requests.iter().map(|(ticket, _)| *ticket).collect();
 
@@ -124,8 +129,9 @@ impl Core {
                 if defect("reply_before_commit") {
                     return Ticked { answers, ..self.recover(now, error, Vec::new()) };
                 }
+                untold.extend(answers.iter().flat_map(|(_, answer)| answer.grants()));
                 let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
-                return self.recover(now, error, waiting);
+                return Ticked { untold, ..self.recover(now, error, waiting) };
             }
             self.commits += 1;
             self.failures = 0;
@@ -233,10 +239,11 @@ impl Core {
     /// Woken far later than planned (a suspend, a slow disk): the workers could not reach us, so no lease lapses for it.
     fn notice_sleep(&mut self, now: Time) {
         let late_ms = self.planned.map_or(0, |planned| now.ms_since(planned));
-        if late_ms > u64::from(HEARTBEAT_MS_MIN) / 3 && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3) {
-            if !defect("no_fresh_window") {
-                self.presence.refresh(now);
-            }
+        if late_ms > u64::from(HEARTBEAT_MS_MIN) / 3
+            && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3)
+            && !defect("no_fresh_window")
+        {
+            self.presence.refresh(now);
         }
     }
 }
@@ -450,9 +457,7 @@ impl Turn<'_> {
         let lease = self.step.state().task(task).and_then(Task::lease).filter(|lease| lease.fence() == fence);
         let held = match lease {
             None => Held { task, held: false, cancel: true, heartbeat_ms: 0 },
-            Some(lease) => {
-                Held { task, held: true, cancel: lease.ending().is_some(), heartbeat_ms: lease.heartbeat_ms() }
-            }
+            Some(lease) => Held { task, held: true, cancel: lease.ending().is_some(), heartbeat_ms: lease.heartbeat_ms() },
         };
         if held.held {
             self.presence.beat(task, self.step.now());
@@ -460,13 +465,7 @@ impl Turn<'_> {
         held
     }
 
-    fn lease(
-        &mut self,
-        worker: &WorkerName,
-        types: &Arc<[TypeName]>,
-        queues: &Arc<[QueueName]>,
-        want: usize,
-    ) -> Vec<Delivery> {
+    fn lease(&mut self, worker: &WorkerName, types: &Arc<[TypeName]>, queues: &Arc<[QueueName]>, want: usize) -> Vec<Delivery> {
         let command = Command::Lease { worker: worker.clone(), types: types.clone(), queues: queues.clone(), want };
         match self.run(&command) {
             Ok(Reply::Leased(grants)) => self.granted(grants),

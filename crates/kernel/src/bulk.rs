@@ -43,14 +43,33 @@ impl TaskFilter {
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum BulkWork {
     /// Cancel what waits in the queue.
-    Clear { queue: QueueName, upto: TaskId, reason: String },
+    Clear {
+        queue: QueueName,
+        upto: TaskId,
+        reason: String,
+    },
     /// Run what waits in the queue now, past rate and schedule.
-    Drain { queue: QueueName, upto: TaskId },
-    Reprioritize { queue: QueueName, upto: TaskId, filter: TaskFilter, priority: Priority },
+    Drain {
+        queue: QueueName,
+        upto: TaskId,
+    },
+    Reprioritize {
+        queue: QueueName,
+        upto: TaskId,
+        filter: TaskFilter,
+        priority: Priority,
+    },
     /// Queue dead letters again, oldest first, at most `per_s` a second.
-    Redrive { queue: QueueName, upto: TaskId, filter: TaskFilter, per_s: Option<u32> },
+    Redrive {
+        queue: QueueName,
+        upto: TaskId,
+        filter: TaskFilter,
+        per_s: Option<u32>,
+    },
     /// Tell everyone who waits for a finished task.
-    Unblock { blocker: TaskId },
+    Unblock {
+        blocker: TaskId,
+    },
 }
 
 impl BulkWork {

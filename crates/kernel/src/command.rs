@@ -21,8 +21,14 @@ pub struct NewTask {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Done { output: Payload },
-    Failed { failure: Failure, retryable: bool, retry_after_ms: Option<u64> },
+    Done {
+        output: Payload,
+    },
+    Failed {
+        failure: Failure,
+        retryable: bool,
+        retry_after_ms: Option<u64>,
+    },
     /// Handed back unburnt.
     Released,
 }
@@ -30,31 +36,101 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub enum Command {
     /// All of them or none.
-    Add { tasks: Vec<NewTask> },
-    Cancel { task: TaskId, by: Actor, reason: String },
+    Add {
+        tasks: Vec<NewTask>,
+    },
+    Cancel {
+        task: TaskId,
+        by: Actor,
+        reason: String,
+    },
     /// Into its queue (again), attempts starting over.
-    Retry { task: TaskId, by: Actor },
+    Retry {
+        task: TaskId,
+        by: Actor,
+    },
     /// Out of its queue: idle.
-    Reset { task: TaskId, by: Actor },
+    Reset {
+        task: TaskId,
+        by: Actor,
+    },
     /// Run now, past the limits. `worker` is one that waits for this type, if there is one.
-    Start { task: TaskId, force: bool, worker: Option<WorkerName>, by: Actor },
-    Delete { task: TaskId, by: Actor },
-    Reprioritize { tasks: Vec<TaskId>, priority: Priority, by: Actor },
+    Start {
+        task: TaskId,
+        force: bool,
+        worker: Option<WorkerName>,
+        by: Actor,
+    },
+    Delete {
+        task: TaskId,
+        by: Actor,
+    },
+    Reprioritize {
+        tasks: Vec<TaskId>,
+        priority: Priority,
+        by: Actor,
+    },
 
-    Lease { worker: WorkerName, types: Arc<[TypeName]>, queues: Arc<[QueueName]>, want: usize },
-    Finish { task: TaskId, fence: Fence, outcome: Outcome, jitter: u32 },
+    Lease {
+        worker: WorkerName,
+        types: Arc<[TypeName]>,
+        queues: Arc<[QueueName]>,
+        want: usize,
+    },
+    Finish {
+        task: TaskId,
+        fence: Fence,
+        outcome: Outcome,
+        jitter: u32,
+    },
     /// The answer that granted this lease never arrived.
-    Release { task: TaskId, fence: Fence, cause: ReleaseCause },
+    Release {
+        task: TaskId,
+        fence: Fence,
+        cause: ReleaseCause,
+    },
     /// The worker fell silent for longer than its heartbeat.
-    Lapse { task: TaskId, fence: Fence, jitter: u32 },
+    Lapse {
+        task: TaskId,
+        fence: Fence,
+        jitter: u32,
+    },
 
-    ConfigureQueue { queue: QueueName, config: Arc<QueueConfig>, by: Actor },
-    PauseQueue { queue: QueueName, until: Option<Time>, reason: String, by: Actor },
-    ResumeQueue { queue: QueueName, by: Actor },
-    BoostQueue { queue: QueueName, on: BoostOn, boost: Priority, by: Actor },
-    StartBulk { work: BulkWork, by: Actor, reason: String },
-    CancelBulk { bulk: BulkId, by: Actor },
-    RedriveTasks { queue: QueueName, tasks: Vec<TaskId>, by: Actor },
+    ConfigureQueue {
+        queue: QueueName,
+        config: Arc<QueueConfig>,
+        by: Actor,
+    },
+    PauseQueue {
+        queue: QueueName,
+        until: Option<Time>,
+        reason: String,
+        by: Actor,
+    },
+    ResumeQueue {
+        queue: QueueName,
+        by: Actor,
+    },
+    BoostQueue {
+        queue: QueueName,
+        on: BoostOn,
+        boost: Priority,
+        by: Actor,
+    },
+    StartBulk {
+        work: BulkWork,
+        by: Actor,
+        reason: String,
+    },
+    CancelBulk {
+        bulk: BulkId,
+        by: Actor,
+    },
+    RedriveTasks {
+        queue: QueueName,
+        tasks: Vec<TaskId>,
+        by: Actor,
+    },
 
     /// What the time has brought: budgets spent, pauses over, permits to forget.
     Due,
@@ -87,12 +163,20 @@ pub struct Grant {
 pub enum Reply {
     Added(Vec<Added>),
     /// The task's status after the command.
-    Task { task: TaskId, status: Status },
+    Task {
+        task: TaskId,
+        status: Status,
+    },
     /// The outcome counted, or had counted before.
-    Finished { duplicate: bool },
+    Finished {
+        duplicate: bool,
+    },
     Leased(Vec<Grant>),
     Bulk(BulkId),
     /// How many items were changed and how many were left as they were.
-    Items { changed: usize, skipped: usize },
+    Items {
+        changed: usize,
+        skipped: usize,
+    },
     Done,
 }

@@ -69,7 +69,12 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
                 None => {}
                 Some(Ending::Cancel { by, reason }) => {
                     let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-                    told.cause("cancel_requested", format!("{by} asked worker {} to stop{why}, {waits}", lease.worker()), None, None);
+                    told.cause(
+                        "cancel_requested",
+                        format!("{by} asked worker {} to stop{why}, {waits}", lease.worker()),
+                        None,
+                        None,
+                    );
                 }
                 Some(Ending::TimedOut) => {
                     let sentence = format!("it ran longer than its time budget on worker {}, {waits}", lease.worker());
@@ -194,7 +199,8 @@ impl Teller {
             match card.failure() {
                 Some(failure) => {
                     let attempt = card.attempt();
-                    let why = format!("attempt {attempt} ended with {}: {}; the next is due in {wait}", failure.code, failure.message);
+                    let why =
+                        format!("attempt {attempt} ended with {}: {}; the next is due in {wait}", failure.code, failure.message);
                     self.cause("backoff", why, Some(queued.since()), Some(at));
                 }
                 None => self.cause("scheduled", format!("it is scheduled to start in {wait}"), Some(queued.since()), Some(at)),

@@ -178,8 +178,20 @@ mod tests {
 
     #[test]
     fn what_is_not_an_id_is_refused() {
-        for text in ["", "task-", "task", "run-1", "task-u", "task-01", "task-1.0", "task-1.x", "task-1.99999", "task--1", "TASK-1", "task-zzzzzzzzzzzzzz"]
-        {
+        for text in [
+            "",
+            "task-",
+            "task",
+            "run-1",
+            "task-u",
+            "task-01",
+            "task-1.0",
+            "task-1.x",
+            "task-1.99999",
+            "task--1",
+            "TASK-1",
+            "task-zzzzzzzzzzzzzz",
+        ] {
             assert_eq!(TaskId::parse(text), None, "{text}");
         }
     }

@@ -446,8 +446,7 @@ impl Lanes {
             self.keys[*key].lanes += 1;
         }
         let group = self.group_of(line, kind, flags.expedited, route, &keys);
-        let lane =
-            Lane { route: route.clone(), flags, kind, group, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
+        let lane = Lane { route: route.clone(), flags, kind, group, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
         let lane = self.lanes.insert(lane);
         self.lanes_by.insert(id, lane);
         lane

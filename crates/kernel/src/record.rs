@@ -110,42 +110,126 @@ fn is_normal(priority: &Priority) -> bool {
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
     // Shard
-    IdsReserved { ids: u64, records: u64 },
+    IdsReserved {
+        ids: u64,
+        records: u64,
+    },
 
     // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
-    TaskAdded { spec: Box<TaskSpec> },
-    TaskQueued { ready_at: Time, run_now: bool, by: Actor, #[serde(default, skip_serializing_if = "Option::is_none")] bulk: Option<BulkId> },
-    TaskRunNow { by: Actor },
-    TaskUnblocked { blocker: TaskId },
-    TaskBlockersChanged { blocked_by: Vec<TaskId>, deleted: TaskId },
-    TaskReprioritized { priority: Priority, by: Actor },
-    TaskExpedited { bulk: BulkId },
-    TaskLeased { worker: WorkerName, attempt: u16, heartbeat_ms: u32, budget_until: Time, run_now: bool },
-    TaskReleased { cause: ReleaseCause },
-    TaskCancelRequested { by: Actor, reason: String },
+    TaskAdded {
+        spec: Box<TaskSpec>,
+    },
+    TaskQueued {
+        ready_at: Time,
+        run_now: bool,
+        by: Actor,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bulk: Option<BulkId>,
+    },
+    TaskRunNow {
+        by: Actor,
+    },
+    TaskUnblocked {
+        blocker: TaskId,
+    },
+    TaskBlockersChanged {
+        blocked_by: Vec<TaskId>,
+        deleted: TaskId,
+    },
+    TaskReprioritized {
+        priority: Priority,
+        by: Actor,
+    },
+    TaskExpedited {
+        bulk: BulkId,
+    },
+    TaskLeased {
+        worker: WorkerName,
+        attempt: u16,
+        heartbeat_ms: u32,
+        budget_until: Time,
+        run_now: bool,
+    },
+    TaskReleased {
+        cause: ReleaseCause,
+    },
+    TaskCancelRequested {
+        by: Actor,
+        reason: String,
+    },
     TaskTimedOut {},
-    TaskRetried { failure: Failure, retry_at: Time, digest: u64 },
-    TaskDone { digest: u64 },
-    TaskFailed { failure: Failure, digest: u64 },
-    TaskCancelled { cause: CancelCause, by: Actor, reason: String, #[serde(default, skip_serializing_if = "Option::is_none")] digest: Option<u64> },
-    TaskReset { by: Actor },
-    TaskDeleted { by: Actor },
+    TaskRetried {
+        failure: Failure,
+        retry_at: Time,
+        digest: u64,
+    },
+    TaskDone {
+        digest: u64,
+    },
+    TaskFailed {
+        failure: Failure,
+        digest: u64,
+    },
+    TaskCancelled {
+        cause: CancelCause,
+        by: Actor,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<u64>,
+    },
+    TaskReset {
+        by: Actor,
+    },
+    TaskDeleted {
+        by: Actor,
+    },
 
     // Queue
-    QueueConfigured { config: Arc<QueueConfig>, by: Actor },
-    QueuePaused { until: Option<Time>, reason: String, by: Actor },
-    QueueResumed { by: Actor, #[serde(default)] expired: bool },
-    QueueBoosted { on: BoostOn, boost: Priority, by: Actor },
+    QueueConfigured {
+        config: Arc<QueueConfig>,
+        by: Actor,
+    },
+    QueuePaused {
+        until: Option<Time>,
+        reason: String,
+        by: Actor,
+    },
+    QueueResumed {
+        by: Actor,
+        #[serde(default)]
+        expired: bool,
+    },
+    QueueBoosted {
+        on: BoostOn,
+        boost: Priority,
+        by: Actor,
+    },
 
     // Limit key
-    PermitTaken { arrival: Time },
+    PermitTaken {
+        arrival: Time,
+    },
     PermitsForgotten {},
 
     // Bulk
-    BulkStarted { work: Box<BulkWork>, by: Actor, reason: String },
-    BulkAdvanced { after: TaskId, items: u32, skipped: u32, resume_at: Option<Time> },
-    BulkFinished { items: u32, skipped: u32 },
-    BulkCancelled { by: Actor },
+    BulkStarted {
+        work: Box<BulkWork>,
+        by: Actor,
+        reason: String,
+    },
+    BulkAdvanced {
+        after: TaskId,
+        items: u32,
+        skipped: u32,
+        resume_at: Option<Time>,
+    },
+    BulkFinished {
+        items: u32,
+        skipped: u32,
+    },
+    BulkCancelled {
+        by: Actor,
+    },
 }
 
 impl Record {

@@ -117,13 +117,7 @@ pub static QUEUES: Table = Table {
 pub static KEYS: Table = Table {
     name: "keys",
     key: 3,
-    columns: &[
-        ("queue", Kind::Text),
-        ("name", Kind::Text),
-        ("value", Kind::Text),
-        ("last", Kind::Int),
-        ("arrival", Kind::Int),
-    ],
+    columns: &[("queue", Kind::Text), ("name", Kind::Text), ("value", Kind::Text), ("last", Kind::Int), ("arrival", Kind::Int)],
 };
 
 pub static BULKS: Table = Table {
@@ -488,8 +482,7 @@ impl Task {
                 Phase::Cancelled { at: since_or()?, why: Box::new((cause, by, reason.into())) }
             }
         };
-        let more =
-            More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure };
+        let more = More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure };
         let card = Card {
             id,
             last,

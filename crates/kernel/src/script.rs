@@ -191,7 +191,8 @@ impl Script {
             Some(nth) => script.fences[&task][nth.parse::<usize>().unwrap() - 1],
             None => script.fences.get(&task).and_then(|all| all.last()).copied().unwrap_or(Fence(RecordSeq(u64::MAX >> 1))),
         };
-        let jitter = words.option("jitter").map_or(0, |percent| (u64::from(u32::MAX) * percent.parse::<u64>().unwrap() / 100) as u32);
+        let jitter =
+            words.option("jitter").map_or(0, |percent| (u64::from(u32::MAX) * percent.parse::<u64>().unwrap() / 100) as u32);
         match verb {
             "cancel" => {
                 let reason = words.reason();
@@ -206,13 +207,18 @@ impl Script {
                 Box::new(move |_, task| Command::Start { task, force, worker: worker.clone(), by: by.clone() })
             }
             "lapse" => Box::new(move |script, task| Command::Lapse { task, fence: fence(script, task), jitter }),
-            "undelivered" => Box::new(move |script, task| {
-                Command::Release { task, fence: fence(script, task), cause: ReleaseCause::Undelivered }
+            "undelivered" => Box::new(move |script, task| Command::Release {
+                task,
+                fence: fence(script, task),
+                cause: ReleaseCause::Undelivered,
             }),
             "finish" => {
                 let outcome = outcome(words);
-                Box::new(move |script, task| {
-                    Command::Finish { task, fence: fence(script, task), outcome: outcome.clone(), jitter }
+                Box::new(move |script, task| Command::Finish {
+                    task,
+                    fence: fence(script, task),
+                    outcome: outcome.clone(),
+                    jitter,
                 })
             }
             _ => panic!("`{verb}` is not a verb of scripts"),

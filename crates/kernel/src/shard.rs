@@ -21,15 +21,7 @@ pub struct Shard {
 
 impl Shard {
     pub fn new(id: u16) -> Shard {
-        Shard {
-            id,
-            last: RecordSeq::NONE,
-            ids_reserved: 1,
-            records_reserved: 1,
-            at: Time::ZERO,
-            ids_next: 1,
-            records_next: 1,
-        }
+        Shard { id, last: RecordSeq::NONE, ids_reserved: 1, records_reserved: 1, at: Time::ZERO, ids_next: 1, records_next: 1 }
     }
 
     pub(crate) fn resumed(id: u16, last: RecordSeq, ids_reserved: u64, records_reserved: u64, at: Time) -> Shard {

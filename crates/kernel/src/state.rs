@@ -144,16 +144,12 @@ impl State {
             Owner::Task(id) => {
                 self.tasks.get(id).map(|slot| slot.task.to_row()).ok_or_else(|| (&TASKS, vec![Value::Int(id.number())]))
             }
-            Owner::Queue(name) => {
-                self.queues.get(name).map(Queue::to_row).ok_or_else(|| (&QUEUES, vec![name.shared().into()]))
-            }
+            Owner::Queue(name) => self.queues.get(name).map(Queue::to_row).ok_or_else(|| (&QUEUES, vec![name.shared().into()])),
             Owner::Key(key) => self.permits.get(key).map(Permits::to_row).ok_or_else(|| {
                 let gone = Permits { key: key.clone(), last: RecordSeq::NONE, arrival: Time::ZERO };
                 (&KEYS, gone.to_row().key().to_vec())
             }),
-            Owner::Bulk(id) => {
-                self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())]))
-            }
+            Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())])),
         }
     }
 

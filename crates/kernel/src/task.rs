@@ -37,8 +37,7 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Status; 6] =
-        [Status::Idle, Status::Queued, Status::Running, Status::Done, Status::Failed, Status::Cancelled];
+    pub const ALL: [Status; 6] = [Status::Idle, Status::Queued, Status::Running, Status::Done, Status::Failed, Status::Cancelled];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -232,7 +231,9 @@ impl Task {
                     Task::Queued(queued.block(blocked_by.clone(), entry.at))
                 }
                 (Task::Idle(idle), Record::TaskBlockersChanged { blocked_by, .. }) => Task::Idle(idle.block(blocked_by.clone())),
-                (Task::Queued(queued), Record::TaskReprioritized { priority, .. }) => Task::Queued(queued.reprioritize(*priority)),
+                (Task::Queued(queued), Record::TaskReprioritized { priority, .. }) => {
+                    Task::Queued(queued.reprioritize(*priority))
+                }
                 (Task::Idle(idle), Record::TaskReprioritized { priority, .. }) => Task::Idle(idle.reprioritize(*priority)),
 
                 (Task::Queued(queued), Record::TaskLeased { .. }) => Task::Running(queued.lease(entry)),
@@ -253,9 +254,11 @@ impl Task {
                 (Task::Running(running), Record::TaskCancelled { cause, by, reason, digest }) => {
                     Task::Cancelled(running.cancel(entry.at, Box::new((*cause, by.clone(), reason.clone())), *digest))
                 }
-                (Task::Queued(queued), Record::TaskCancelled { cause, by, reason, .. }) => {
-                    Task::Cancelled(Cancelled { card: queued.card, at: entry.at, why: Box::new((*cause, by.clone(), reason.clone())) })
-                }
+                (Task::Queued(queued), Record::TaskCancelled { cause, by, reason, .. }) => Task::Cancelled(Cancelled {
+                    card: queued.card,
+                    at: entry.at,
+                    why: Box::new((*cause, by.clone(), reason.clone())),
+                }),
 
                 (Task::Queued(queued), Record::TaskReset { .. }) => Task::Idle(queued.card.idle()),
                 (Task::Done(done), Record::TaskReset { .. }) => Task::Idle(done.card.idle()),

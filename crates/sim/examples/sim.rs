@@ -15,8 +15,7 @@ struct Arguments {
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut found =
-        Arguments { seed: None, from: 1, count: u64::MAX, minutes: 1.0, options: Options::default() };
+    let mut found = Arguments { seed: None, from: 1, count: u64::MAX, minutes: 1.0, options: Options::default() };
     let mut given = std::env::args().skip(1);
     while let Some(flag) = given.next() {
         let value = given.next().ok_or_else(|| format!("{flag} needs a value"))?;

@@ -33,7 +33,6 @@ impl Chance {
         self.below(1_000) < of_thousand as usize
     }
 
-
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }

@@ -53,7 +53,7 @@ impl Client<'_> {
         let command = match wish {
             Wish::Add | Wish::AddMany if self.model.live() >= self.temper.live_max => return Vec::new(),
             Wish::Add => Command::Add { tasks: vec![self.new_task()] },
-            Wish::AddMany => self.add_many(),
+            Wish::AddMany => return self.add_many(),
             Wish::Cancel => Command::Cancel { task: self.task(), by, reason: "not needed".into() },
             Wish::Retry => Command::Retry { task: self.task(), by },
             Wish::Reset => Command::Reset { task: self.task(), by },
@@ -139,7 +139,8 @@ impl Client<'_> {
         let blocked_by = (0..blockers).map(|_| self.task()).collect();
         let scheduled_for = self.chance.maybe(150, |chance| chance.between(0, 10_000)).map(|ms| self.now.plus_ms(ms));
         // Few keys, so that they are used again and again.
-        let idempotency_key = self.chance.maybe(300, |chance| IdempotencyKey::parse(&format!("k{}", chance.below(12))).expect("a key"));
+        let idempotency_key =
+            self.chance.maybe(300, |chance| IdempotencyKey::parse(&format!("k{}", chance.below(12))).expect("a key"));
         let spec = TaskSpec {
             queue: self.queue(),
             kind: self.chance.pick(&self.temper.types).clone(),
@@ -158,37 +159,47 @@ impl Client<'_> {
         NewTask { spec, delay_ms, input: Payload(format!("{{\"n\":{}}}", self.inputs).into()) }
     }
 
-    fn add_many(&mut self) -> Command {
-        if !self.temper.big || self.chance.permille(600) {
-            let count = 1 + self.chance.below(8);
-            return Command::Add { tasks: (0..count).map(|_| self.new_task()).collect() };
+    fn add_many(&mut self) -> Vec<Request> {
+        if self.temper.big && self.chance.permille(400) {
+            return self.crowd();
         }
-        // A crowd: alike but for one thing, so that a chunk has more than it can hold of it.
-        let like = NewTask { delay_ms: 0, ..self.new_task() };
-        let crowd = self.chance.below(4);
-        let blocker = self.task();
-        let due = self.now.plus_ms(2_000);
+        let tasks = (0..1 + self.chance.below(8)).map(|_| self.new_task()).collect();
+        vec![Request::Command(Command::Add { tasks })]
+    }
+
+    /// Very many, alike but for one thing, so that there is more of it than a chunk can hold.
+    fn crowd(&mut self) -> Vec<Request> {
+        let mut like = self.new_task();
+        like.delay_ms = 0;
+        (like.spec.idempotency_key, like.spec.idle) = (None, false);
+        like.spec.blocked_by.clear();
+        let mut before = Vec::new();
+        let mut spread = None;
+        match (self.chance.below(4), self.temper.keys.first()) {
+            (0, Some(name)) => {
+                // Each with a key of its own, under a rate: more permits than are kept.
+                let limit = KeyLimit { concurrency: None, rate: Some(Rate { count: 1, per_ms: 1_000, burst: 1 }) };
+                let config = QueueConfig { keys: BTreeMap::from([(name.clone(), limit)]), ..QueueConfig::default() };
+                let queue = like.spec.queue.clone();
+                before.push(Request::Command(Command::ConfigureQueue { queue, config: Arc::new(config), by: actor() }));
+                spread = Some((name, 1_000 * self.chance.below(2)));
+            }
+            (1, _) => like.spec.blocked_by = vec![self.task()],
+            (2, _) => like.spec.scheduled_for = Some(self.now.plus_ms(2_000)),
+            _ => {}
+        }
         let one = |n: usize| {
             let mut new = like.clone();
-            new.spec.idempotency_key = None;
-            new.spec.blocked_by.clear();
-            new.spec.idle = false;
-            match crowd {
-                0 => {
-                    if let Some(name) = self.temper.keys.first() {
-                        let value = KeyValue::parse(&format!("v{}", n % 700 + 1_000 * self.chance.below(2))).expect("a value");
-                        new.spec.keys = vec![(name.clone(), value)];
-                    }
-                }
-                1 => new.spec.blocked_by = vec![blocker],
-                2 => new.spec.scheduled_for = Some(due),
-                _ => {}
+            if let Some((name, from)) = spread {
+                let value = KeyValue::parse(&format!("v{}", from + n)).expect("a value");
+                new.spec.keys = vec![(name.clone(), value)];
             }
             *self.inputs += 1;
             new.input = Payload(format!("{{\"n\":{}}}", self.inputs).into());
             new
         };
-        Command::Add { tasks: (0..700).map(one).collect() }
+        before.push(Request::Command(Command::Add { tasks: (0..700).map(one).collect() }));
+        before
     }
 
     fn config(&mut self) -> QueueConfig {

@@ -47,12 +47,7 @@ pub struct Coverage {
 impl Default for Coverage {
     fn default() -> Coverage {
         let zero = |names: &[&'static str]| names.iter().map(|name| (*name, 0)).collect();
-        Coverage {
-            faults: zero(&FAULTS),
-            rejections: zero(&Rejection::CODES),
-            records: zero(&Record::KINDS),
-            ticks: 0,
-        }
+        Coverage { faults: zero(&FAULTS), rejections: zero(&Rejection::CODES), records: zero(&Record::KINDS), ticks: 0 }
     }
 }
 
@@ -62,11 +57,8 @@ impl Coverage {
     }
 
     pub fn merge(&mut self, other: &Coverage) {
-        let pairs = [
-            (&mut self.faults, &other.faults),
-            (&mut self.rejections, &other.rejections),
-            (&mut self.records, &other.records),
-        ];
+        let pairs =
+            [(&mut self.faults, &other.faults), (&mut self.rejections, &other.rejections), (&mut self.records, &other.records)];
         for (mine, theirs) in pairs {
             theirs.iter().for_each(|(name, count)| *mine.entry(name).or_default() += count);
         }

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub enum Sender {
     /// A client; what it will send again when it hears nothing.
-    Client { again: Option<Command> },
+    Client {
+        again: Option<Command>,
+    },
     Worker(usize),
     /// A door that tells and does not listen.
     Door,

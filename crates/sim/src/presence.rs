@@ -117,7 +117,11 @@ impl Presence {
     }
 
     /// Everyone for whom a lease of this worker may have been meant in this tick.
-    pub fn asked<'a>(&'a self, turn: &'a Turn, worker: &'a WorkerName) -> impl Iterator<Item = (&'a [TypeName], &'a [QueueName])> {
+    pub fn asked<'a>(
+        &'a self,
+        turn: &'a Turn,
+        worker: &'a WorkerName,
+    ) -> impl Iterator<Item = (&'a [TypeName], &'a [QueueName])> {
         let parked = self.polls.values().filter(move |poll| poll.worker == *worker).map(|poll| (&*poll.types, &*poll.queues));
         let fresh = turn.works().filter(move |work| work.worker == *worker).map(|work| (&*work.types, &*work.queues));
         parked.chain(fresh)

@@ -2,7 +2,7 @@
 
 use engine::{Answer, Report, Request, Ticket, Work};
 use kernel::command::Command;
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::record::Entry;
 use kernel::task::Status;
 use kernel::time::Time;
@@ -24,6 +24,8 @@ pub struct Turn {
     pub told: Vec<Entry>,
     pub next: Option<Time>,
     pub reloaded: bool,
+    /// Leases of a failed commit that nobody was told of: they go back in.
+    pub untold: Vec<(TaskId, Fence)>,
     pub drained: bool,
     /// Leases that ended in it.
     pub ended: FxHashSet<(TaskId, RecordSeq)>,

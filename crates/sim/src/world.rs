@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use store::memory::{Fault, MemoryDisk};
 
 /// Steps that running work may go on after a stop.
-const STOP_STEPS_MAX: usize = 40;
+const STOP_STEPS_MAX: usize = 12;
 
 /// What a checker found: its name and its words.
 pub type Found = (&'static str, String);
@@ -288,6 +288,7 @@ impl World {
             told: ticked.entries,
             next: ticked.next,
             reloaded: ticked.reloaded.is_some(),
+            untold: ticked.untold,
             drained: ticked.drained,
             ..Turn::default()
         };
@@ -298,6 +299,9 @@ impl World {
             self.tell(|| "the engine crashes".into());
         }
         if crash == Crash::No {
+            if !turn.untold.is_empty() {
+                self.mail.send(Sender::Door, Request::Undelivered { grants: turn.untold });
+            }
             for (ticket, answer) in turn.answers {
                 self.answer(ticket, answer);
             }

@@ -29,7 +29,8 @@ pub fn greet(ready: &Ready, screen: Screen) {
         screen.line(&format!("{{\"ready\":{}}}", raw(ready)));
         return;
     }
-    let url = if ready.address == crate::config::DEFAULT_URL { String::new() } else { format!("SIGNALLER_URL={} ", ready.address) };
+    let url =
+        if ready.address == crate::config::DEFAULT_URL { String::new() } else { format!("SIGNALLER_URL={} ", ready.address) };
     screen.line(&format!("Signaller listens on {} and keeps everything in {}.", ready.address, ready.store));
     screen.line("\nThree things to try, in another terminal:");
     screen.line(&format!("  {url}signaller task add greet -i '{{\"name\":\"Ada\"}}'       a task goes in"));

@@ -13,8 +13,10 @@ use store::verify::{Report, verify};
 
 /// Fold every record and name each row that differs from its history
 #[derive(Args, Debug)]
-#[command(after_help = "Reads only, and works while a server runs. Exits with 1 when something differs.\n\nExamples:\n  signaller verify\n  \
-                        signaller verify --data-dir /var/lib/signaller --json")]
+#[command(
+    after_help = "Reads only, and works while a server runs. Exits with 1 when something differs.\n\nExamples:\n  signaller verify\n  \
+                        signaller verify --data-dir /var/lib/signaller --json"
+)]
 pub struct VerifyArgs {
     /// The folder to look into
     #[arg(long, default_value = ".signaller", value_name = "FOLDER")]
@@ -72,7 +74,9 @@ fn tell(report: &Report, screen: Screen) -> Outcome {
     }
     if screen.people {
         let rows = verified.differences.iter().map(|difference| {
-            [&difference.owner, &difference.table, &difference.column, &difference.stored, &difference.folded].map(Cell::new).to_vec()
+            [&difference.owner, &difference.table, &difference.column, &difference.stored, &difference.folded]
+                .map(Cell::new)
+                .to_vec()
         });
         screen.line(&table(&screen, &["OWNER", "TABLE", "COLUMN", "STORED", "HISTORY SAYS"], rows));
     }

@@ -78,7 +78,8 @@ impl Described {
         let responses = &operation.says["responses"];
         let described = responses.get(status.to_string()).filter(|_| true);
         let described = described.or_else(|| responses.get("default").filter(|_| status >= 400));
-        let described = described.unwrap_or_else(|| panic!("{} {}: {status} is not described", operation.method, operation.template));
+        let described =
+            described.unwrap_or_else(|| panic!("{} {}: {status} is not described", operation.method, operation.template));
         let Some(schema) = described.pointer("/content/application~1json/schema") else { return };
         let faults = self.faults(schema, body);
         assert!(faults.is_empty(), "{} {} answered {status} {body}: {faults:?}", operation.method, operation.template);

@@ -35,7 +35,9 @@ impl From<Refused> for No {
                 let message = "more work is coming in than can be written down";
                 Problem::new("limited", message, "send it again after retry_after_ms").retry_after_ms(retry_after_ms)
             }
-            Refused::Down => Problem::new("unavailable", "the engine has stopped", "start the server again, or look into its log"),
+            Refused::Down => {
+                Problem::new("unavailable", "the engine has stopped", "start the server again, or look into its log")
+            }
         })
     }
 }
@@ -123,12 +125,18 @@ pub fn checked(answer: Answer) -> Result<Answer, No> {
     match answer {
         Answer::UnknownOutcome => {
             let message = "the store failed while this was written: it may or may not have happened";
-            Err(No(Problem::new("unknown_outcome", message, "look whether it happened, or send it again with the same idempotency_key")))
+            Err(No(Problem::new(
+                "unknown_outcome",
+                message,
+                "look whether it happened, or send it again with the same idempotency_key",
+            )))
         }
-        Answer::Stopping => {
-            Err(No(Problem::new("stopping", "the server is shutting down and takes no new work", "send it again when it is back")
-                .retry_after_ms(1_000)))
-        }
+        Answer::Stopping => Err(No(Problem::new(
+            "stopping",
+            "the server is shutting down and takes no new work",
+            "send it again when it is back",
+        )
+        .retry_after_ms(1_000))),
         answer => Ok(answer),
     }
 }

@@ -115,7 +115,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Params<T>, No> {
         match Query::<T>::try_from_uri(&parts.uri) {
             Ok(Query(params)) => Ok(Params(params)),
-            Err(error) => Err(No(Problem::invalid(std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string())))),
+            Err(error) => {
+                Err(No(Problem::invalid(std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string()))))
+            }
         }
     }
 }
@@ -129,14 +131,26 @@ pub trait PathName: Sized {
 
 impl PathName for TaskId {
     fn parse_name(text: &str) -> Result<TaskId, Problem> {
-        let unknown = || Problem::new("task_not_found", format!("`{text}` is not a task's id"), "an id looks like task-9m2; list tasks to find it");
+        let unknown = || {
+            Problem::new(
+                "task_not_found",
+                format!("`{text}` is not a task's id"),
+                "an id looks like task-9m2; list tasks to find it",
+            )
+        };
         TaskId::parse(text).ok_or_else(unknown)
     }
 }
 
 impl PathName for BulkId {
     fn parse_name(text: &str) -> Result<BulkId, Problem> {
-        let unknown = || Problem::new("bulk_not_found", format!("`{text}` is not a bulk's id"), "an id looks like bulk-9m2; list bulks to find it");
+        let unknown = || {
+            Problem::new(
+                "bulk_not_found",
+                format!("`{text}` is not a bulk's id"),
+                "an id looks like bulk-9m2; list bulks to find it",
+            )
+        };
         BulkId::parse(text).ok_or_else(unknown)
     }
 }

@@ -39,7 +39,9 @@ fn has_token(headers: &HeaderMap, token: &str) -> Result<(), Problem> {
     let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
     match given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given) {
         Some(given) if same(given.as_bytes(), token.as_bytes()) => Ok(()),
-        Some(_) => Err(Problem::new("unauthorized", "this is not the server's token", "set SIGNALLER_TOKEN to the server's token")),
+        Some(_) => {
+            Err(Problem::new("unauthorized", "this is not the server's token", "set SIGNALLER_TOKEN to the server's token"))
+        }
         None => {
             let fix = "send `authorization: Bearer TOKEN`; the command line takes it from SIGNALLER_TOKEN";
             Err(Problem::new("unauthorized", "this server asks for a token", fix))

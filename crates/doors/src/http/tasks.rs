@@ -57,7 +57,9 @@ pub async fn page(door: &Door, query: TaskQuery) -> Result<TaskList, No> {
     let limit = page_limit(query.limit)?;
     let before = match &query.cursor {
         None => None,
-        Some(cursor) => Some(TaskId::parse(cursor).ok_or_else(|| Problem::invalid(format!("`{cursor}` is not a cursor of this list")))?),
+        Some(cursor) => {
+            Some(TaskId::parse(cursor).ok_or_else(|| Problem::invalid(format!("`{cursor}` is not a cursor of this list")))?)
+        }
     };
     let filter = wire::TaskFilter { kind: query.kind, key: query.key, tag: query.tag, error_code: query.error_code };
     let status = query.status.map(Into::into);
@@ -79,23 +81,21 @@ fn view(row: &Row) -> Result<TaskView, No> {
     responses((status = 200, body = TaskView)))]
 pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<Json<TaskView>, No> {
     let found = door.read(move |reader| with_payloads(reader, id)).await?;
-    let (task, payloads) = found.ok_or(Rejection::TaskNotFound { task: id })?;
-    let mut payloads = payloads.into_iter().map(|payload| payload.and_then(raw));
-    let mut view = TaskView::from(&task);
-    view.input = payloads.next().flatten();
-    view.output = payloads.next().flatten();
-    Ok(Json(view))
+    Ok(Json(found.ok_or(Rejection::TaskNotFound { task: id })?))
 }
 
-fn with_payloads(reader: &mut dyn Reader, id: TaskId) -> Result<Option<(Task, Vec<Option<Payload>>)>, StoreError> {
+fn with_payloads(reader: &mut dyn Reader, id: TaskId) -> Result<Option<TaskView>, StoreError> {
     let Some(row) = reader.task(id)? else { return Ok(None) };
     let task = Task::from_row(&row.values)?;
     let mut wanted = vec![task.card().input()];
     if let Task::Done(done) = &task {
         wanted.push(done.output());
     }
-    let payloads = reader.payloads(&wanted)?;
-    Ok(Some((task, payloads)))
+    let mut payloads = reader.payloads(&wanted)?.into_iter().map(|payload| payload.and_then(raw));
+    let mut view = TaskView::from(&task);
+    view.input = payloads.next().flatten();
+    view.output = payloads.next().flatten();
+    Ok(Some(view))
 }
 
 pub fn raw(payload: Payload) -> Option<Box<RawValue>> {

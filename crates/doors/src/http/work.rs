@@ -66,7 +66,8 @@ pub async fn work(
         Ok(duplicate) => ResultAnswer::ok(task, duplicate),
         Err(rejection) => ResultAnswer::refused(task, &Problem::from(&rejection)),
     });
-    let answered = refused.into_iter().map(|refused| refused.unwrap_or_else(|| settled.next().expect("one answer for each report")));
+    let answered =
+        refused.into_iter().map(|refused| refused.unwrap_or_else(|| settled.next().expect("one answer for each report")));
     Ok(Json(WorkAnswer {
         results: answered.collect(),
         holding: worked.holding.iter().skip(refused_held).map(holding_answer).collect(),

@@ -151,7 +151,9 @@ impl PartialSchema for BulkAnswer {
     fn schema() -> RefOr<Schema> {
         let field = |kind: Type, text: &str| ObjectBuilder::new().schema_type(kind).description(Some(text));
         ObjectBuilder::new()
-            .description(Some("A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say."))
+            .description(Some(
+                "A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say.",
+            ))
             .property("bulk", field(Type::String, "The bulk that does it."))
             .property("changed", field(Type::Integer, "Tasks that were changed at once."))
             .property("skipped", field(Type::Integer, "Tasks that were not in a state to be changed."))

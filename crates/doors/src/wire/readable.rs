@@ -22,7 +22,11 @@ struct Reading {
 impl Reading {
     fn deeper<E: Error>(self) -> Result<Reading, E> {
         let depth = self.depth + 1;
-        if depth > DEPTH_MAX { Err(E::custom(format!("it is nested deeper than {DEPTH_MAX} levels"))) } else { Ok(Reading { depth }) }
+        if depth > DEPTH_MAX {
+            Err(E::custom(format!("it is nested deeper than {DEPTH_MAX} levels")))
+        } else {
+            Ok(Reading { depth })
+        }
     }
 }
 
@@ -96,8 +100,8 @@ mod tests {
             (&nested(100_000), "nested deeper than 100"),
             (&format!("{}1{}", r#"{"a":"#.repeat(101), "}".repeat(101)), "nested deeper than 100"),
             ("1e400", "number out of range"),
-            (r#"["\ud800"]"#, "surrogate"),
-            (r#"{"\udc00":1}"#, "surrogate"),
+            (r#"["\ud800"]"#, "hex escape"),
+            (r#"{"\udc00":1}"#, "hex escape"),
             ("1 2", "trailing"),
         ] {
             let said = readable(json).map_or_else(|error| error.to_string(), |()| String::new());

@@ -65,7 +65,7 @@ fn what_a_client_sends_wrong_is_refused_by_name() {
     refused::<TaskAdd>(r#"{"type":"a b"}"#, "type `a b` may hold only letters");
     refused::<TaskAdd>(r#"{"type":"a","priority":"urgent"}"#, "expected critical, high, normal, background");
     refused::<TaskAdd>(r#"{"type":"a","priority":99999999999}"#, "at most ten years");
-    refused::<TaskAdd>(r#"{"type":"a","blocked_by":["run-1"]}"#, "`run-1` is not a task id");
+    refused::<TaskAdd>(r#"{"type":"a","blocked_by":["run-1"]}"#, "expected a task id");
     refused::<TaskAdd>(r#"{"type":"a","scheduled_for":"2026-11-15T08:57"}"#, "names no offset");
     refused::<TaskAdd>(r#"{"type":"a","scheduled_for":"12026-11-15T08:57Z"}"#, "is not a time");
     refused::<TaskAdd>(r#"{"type":"a","delay_ms":-1}"#, "invalid value: integer `-1`");

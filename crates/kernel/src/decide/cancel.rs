@@ -24,9 +24,7 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor, reason: &str
             }
             Ok(Reply::Task { task, status: Status::Running })
         }
-        other => {
-            Err(Rejection::WrongState { task, status: other.status(), verb: "cancel", allowed: "queued or running" })
-        }
+        other => Err(Rejection::WrongState { task, status: other.status(), verb: "cancel", allowed: "queued or running" }),
     }
 }
 

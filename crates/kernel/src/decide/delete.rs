@@ -19,7 +19,8 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
     let inherited = if crate::defect("blockers_not_handed_on") { Vec::new() } else { inherited };
     let dependents: Vec<TaskId> = step.state().dependents(task).into_iter().flatten().copied().collect();
     if dependents.len() > CHUNK_ITEMS_MAX {
-        let why = format!("{} tasks wait for {task}, more than one batch may change; clear or delete some first", dependents.len());
+        let why =
+            format!("{} tasks wait for {task}, more than one batch may change; clear or delete some first", dependents.len());
         return Err(Rejection::Invalid { why });
     }
     let mut changes = Vec::with_capacity(dependents.len());
@@ -29,7 +30,9 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
         blocked_by.extend(inherited.iter().filter(|blocker| !before.contains(blocker)));
         if blocked_by.len() > TASK_BLOCKERS_MAX {
             let many = blocked_by.len();
-            let why = format!("{dependent} would wait for {many} tasks, more than {TASK_BLOCKERS_MAX}; delete or finish some of them first");
+            let why = format!(
+                "{dependent} would wait for {many} tasks, more than {TASK_BLOCKERS_MAX}; delete or finish some of them first"
+            );
             return Err(Rejection::Invalid { why });
         }
         changes.push((dependent, blocked_by));

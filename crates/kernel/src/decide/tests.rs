@@ -31,6 +31,7 @@ fn sound(world: &World, _: Time) {
             assert!(status != Some(Status::Done) || told, "{} waits for {blocker}, which is done", task.card().id());
         }
     }
-    let running: Vec<TaskId> = world.tasks().filter(|task| task.status() == Status::Running).map(|task| task.card().id()).collect();
+    let running: Vec<TaskId> =
+        world.tasks().filter(|task| task.status() == Status::Running).map(|task| task.card().id()).collect();
     assert_eq!(running, world.state.running().map(|task| task.card().id()).collect::<Vec<_>>());
 }

@@ -21,7 +21,10 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "add b; add a by=b; lease w; finish b failed final; explain a",
             "a waits: it is blocked by b, which ended without success. [blocked_by] eta unknown",
         ),
-        ("add b; add a by=b; cancel b; explain a", "a waits: it is blocked by b, which ended without success. [blocked_by] eta unknown"),
+        (
+            "add b; add a by=b; cancel b; explain a",
+            "a waits: it is blocked by b, which ended without success. [blocked_by] eta unknown",
+        ),
         ("add b; add a by=b idle; explain a", "a is idle: it runs when it is queued or started. [idle, blocked_by] no eta"),
         ("add a delay=90s; explain a", "a waits: it is scheduled to start in 1 min. [scheduled until 90s] eta 90s"),
         (
@@ -61,7 +64,10 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "add a; advance 5s; explain a",
             "a waits: no worker has asked for type `t` since the server came up 5.0 s ago. [no_worker] eta unknown",
         ),
-        ("add a; advance 1h; explain a asked=4min", "a waits: no worker has asked for type `t` for 4 min. [no_worker] eta unknown"),
+        (
+            "add a; advance 1h; explain a asked=4min",
+            "a waits: no worker has asked for type `t` for 4 min. [no_worker] eta unknown",
+        ),
         (
             "add a; advance 1h; explain a asked=60s",
             "a waits: every worker for type `t` is busy; one asked last 1 min ago. [workers_busy] eta unknown",
@@ -74,10 +80,7 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "pause q; add a; start a; advance 5s; explain a",
             "a waits: it was started and goes to the next worker that asks for its type (and one more cause). [run_now, no_worker] eta unknown",
         ),
-        (
-            "add a; explain a stopping",
-            "a waits: the server is shutting down and hands out no more work. [stopping] eta unknown",
-        ),
+        ("add a; explain a stopping", "a waits: the server is shutting down and hands out no more work. [stopping] eta unknown"),
         (
             "add a delay=5s; explain a stopping",
             "a waits: the server is shutting down and hands out no more work (and one more cause). [stopping, scheduled until 5s] eta unknown",

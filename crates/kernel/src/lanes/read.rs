@@ -23,10 +23,8 @@ impl Lanes {
     pub(crate) fn pick(&self, types: &[TypeName], queues: &[QueueName]) -> Option<TaskId> {
         let kinds = types.iter().filter_map(|name| self.types_by.get(name));
         let wanted = |queue: Ix| queues.is_empty() || queues.contains(&self.queues[queue].name);
-        let override_ = kinds
-            .clone()
-            .filter_map(|kind| self.types[*kind].overrides.iter().find(|(_, _, queue)| wanted(*queue)))
-            .min();
+        let override_ =
+            kinds.clone().filter_map(|kind| self.types[*kind].overrides.iter().find(|(_, _, queue)| wanted(*queue))).min();
         if let Some((_, task, _)) = override_ {
             return Some(*task);
         }

@@ -26,7 +26,8 @@ proptest! {
 fn agree(world: &World, now: Time) {
     let model = Model::new(&world.state, now);
     let types = |which: usize| asked(&TYPES, which).into_iter().map(|kind| TypeName::parse(kind).unwrap()).collect::<Vec<_>>();
-    let queues = |which: usize| asked(&QUEUES, which).into_iter().map(|queue| QueueName::parse(queue).unwrap()).collect::<Vec<_>>();
+    let queues =
+        |which: usize| asked(&QUEUES, which).into_iter().map(|queue| QueueName::parse(queue).unwrap()).collect::<Vec<_>>();
     for (which_types, which_queues) in [(0, 3), (1, 3), (2, 3), (0, 0), (1, 0), (2, 1), (2, 2)] {
         let (types, queues) = (types(which_types), queues(which_queues));
         let (found, expected) = (world.state.pick(&types, &queues), model.pick(&types, &queues));

@@ -89,7 +89,23 @@ fn a_row_that_does_not_fit_names_its_column() {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    const TEXTS: &[&str] = &["", "x", "queued", "running", "done", "cancel", "timed_out", "asked", "null", "[]", "{}", "[1]", "[[\"a\",\"b\"]]", "\u{0}", "1e999"];
+    const TEXTS: &[&str] = &[
+        "",
+        "x",
+        "queued",
+        "running",
+        "done",
+        "cancel",
+        "timed_out",
+        "asked",
+        "null",
+        "[]",
+        "{}",
+        "[1]",
+        "[[\"a\",\"b\"]]",
+        "\u{0}",
+        "1e999",
+    ];
     prop_oneof![
         2 => Just(Value::Null),
         2 => prop_oneof![Just(0), Just(1), Just(-1), Just(i64::MAX), Just(i64::MIN), any::<i64>()].prop_map(Value::Int),

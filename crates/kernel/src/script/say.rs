@@ -91,7 +91,8 @@ const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h",
 
 pub(crate) fn ms(text: &str) -> u64 {
     let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
-    let (_, unit) = UNITS.iter().find(|(unit, _)| *unit == &text[digits.len()..]).unwrap_or_else(|| panic!("`{text}`: ms, s, min or h?"));
+    let (_, unit) =
+        UNITS.iter().find(|(unit, _)| *unit == &text[digits.len()..]).unwrap_or_else(|| panic!("`{text}`: ms, s, min or h?"));
     digits.parse::<u64>().unwrap() * unit
 }
 

@@ -28,24 +28,65 @@ const VALUES: [&str; 5] = ["a", "b", "c", "d", "e"];
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Add(Box<Added>),
-    Lease { types: usize, queues: usize },
-    Finish { nth: usize, how: usize },
-    Cancel { task: usize },
-    Requeue { task: usize, reset: bool },
-    Start { task: usize, force: bool },
-    Delete { task: usize },
-    Reprioritize { task: usize, seconds: i64 },
-    Configure { queue: usize, config: Box<QueueConfig> },
-    Pause { queue: usize, for_ms: Option<u64> },
-    Resume { queue: usize },
-    Boost { queue: usize, key: Option<(usize, usize)>, seconds: i64 },
-    Bulk { queue: usize, how: usize },
+    Lease {
+        types: usize,
+        queues: usize,
+    },
+    Finish {
+        nth: usize,
+        how: usize,
+    },
+    Cancel {
+        task: usize,
+    },
+    Requeue {
+        task: usize,
+        reset: bool,
+    },
+    Start {
+        task: usize,
+        force: bool,
+    },
+    Delete {
+        task: usize,
+    },
+    Reprioritize {
+        task: usize,
+        seconds: i64,
+    },
+    Configure {
+        queue: usize,
+        config: Box<QueueConfig>,
+    },
+    Pause {
+        queue: usize,
+        for_ms: Option<u64>,
+    },
+    Resume {
+        queue: usize,
+    },
+    Boost {
+        queue: usize,
+        key: Option<(usize, usize)>,
+        seconds: i64,
+    },
+    Bulk {
+        queue: usize,
+        how: usize,
+    },
     /// Moves the very task that would go next.
-    Unseat { kind: usize, how: usize },
+    Unseat {
+        kind: usize,
+        how: usize,
+    },
     /// Time passes, and the engine wakes whenever the state asked for it.
-    Pass { ms: u64 },
+    Pass {
+        ms: u64,
+    },
     /// Time passes, and the engine wakes late.
-    Sleep { ms: u64 },
+    Sleep {
+        ms: u64,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -278,9 +319,10 @@ fn pass(world: &mut World, to: Time, watch: Watch<'_>) {
 }
 
 fn add(world: &mut World, added: &Added) {
-    let keys = KEYS.iter().zip(added.keys).filter_map(|(name, value)| {
-        Some((KeyName::parse(name).unwrap(), KeyValue::parse(VALUES[value?]).unwrap()))
-    });
+    let keys = KEYS
+        .iter()
+        .zip(added.keys)
+        .filter_map(|(name, value)| Some((KeyName::parse(name).unwrap(), KeyValue::parse(VALUES[value?]).unwrap())));
     let spec = TaskSpec {
         queue: QueueName::parse(QUEUES[added.queue]).unwrap(),
         kind: TypeName::parse(TYPES[added.kind]).unwrap(),

@@ -163,7 +163,12 @@ impl World {
             Need::Task(id) => self.rows.get(&(TASKS.name, vec![Value::Int(id.number())])).cloned().into_iter().collect(),
             Need::Idempotency(queue, key) => {
                 let fits = |task: &Task| task.card().route().queue() == queue && task.card().idempotency_key() == Some(key);
-                tasks().filter(|(_, task)| fits(task)).max_by_key(|(_, task)| task.card().id()).map(|(row, _)| row).into_iter().collect()
+                tasks()
+                    .filter(|(_, task)| fits(task))
+                    .max_by_key(|(_, task)| task.card().id())
+                    .map(|(row, _)| row)
+                    .into_iter()
+                    .collect()
             }
             Need::Dead { queue, after, upto, limit } => {
                 let fits = |task: &Task| {
@@ -211,7 +216,11 @@ impl World {
         self.newest = *seq;
         assert_eq!(*prev, self.last.get(owner).copied().unwrap_or_default(), "{owner}: its chain is broken");
         let ends = matches!(record, Record::TaskDeleted { .. } | Record::PermitsForgotten {});
-        if ends { self.last.remove(owner) } else { self.last.insert(owner.clone(), *seq) };
+        if ends {
+            self.last.remove(owner)
+        } else {
+            self.last.insert(owner.clone(), *seq)
+        };
         let text = serde_json::to_string(record).expect("a record has a JSON form");
         assert_eq!(serde_json::from_str::<Record>(&text).as_ref().ok(), Some(record), "{text}");
         assert_eq!(Owner::parse(&owner.to_string()).as_ref(), Some(owner));

@@ -49,7 +49,8 @@ fn every_verb_in_every_state_moves_along_the_table_or_is_refused_without_a_recor
             let verb = row[0];
             for memory in [Memory::Cools, Memory::Stays, Memory::Restarts] {
                 let told = tell(memory, &format!("{prelude}; {verb}"));
-                let answer = told.answers.iter().skip(usize::from(prelude.contains("lease"))).find(|answer| !answer.contains("changed"));
+                let answer =
+                    told.answers.iter().skip(usize::from(prelude.contains("lease"))).find(|answer| !answer.contains("changed"));
                 let ends = told.ends().join(",");
                 let context = format!("{verb} on a task that is {state}: {answer:?}, {ends}");
                 let refused = cell.contains('_');
@@ -110,7 +111,19 @@ fn a_record_off_the_table_cannot_be_folded() {
         let (keys, tags, blocked_by) = (Vec::new(), Vec::new(), Vec::new());
         let (scheduled_for, idempotency_key, retry, budget_ms) = (None, None, None, None);
         let priority = Default::default();
-        Box::new(TaskSpec { queue, kind, priority, keys, tags, blocked_by, scheduled_for, idempotency_key, retry, budget_ms, idle })
+        Box::new(TaskSpec {
+            queue,
+            kind,
+            priority,
+            keys,
+            tags,
+            blocked_by,
+            scheduled_for,
+            idempotency_key,
+            retry,
+            budget_ms,
+            idle,
+        })
     };
     // I idle, Q queued, R running, D done, F failed, C cancelled.
     let table: [(Record, &str); 18] = [
@@ -135,7 +148,8 @@ fn a_record_off_the_table_cannot_be_folded() {
     ];
     let id = TaskId::new(1, 0);
     let fold = |task: Option<Task>, record: &Record| {
-        let entry = Entry { seq: RecordSeq(7), prev: RecordSeq(6), at, owner: Owner::Task(id), record: record.clone(), payload: None };
+        let entry =
+            Entry { seq: RecordSeq(7), prev: RecordSeq(6), at, owner: Owner::Task(id), record: record.clone(), payload: None };
         Task::fold(task, id, &entry, |spec| Arc::new(Route::new(spec.queue.clone(), spec.kind.clone(), Vec::new())))
     };
     let way_to = |letter: char| {
@@ -162,12 +176,18 @@ fn a_record_off_the_table_cannot_be_folded() {
 #[test]
 fn a_rejection_says_what_is_wrong_and_what_to_do() {
     for (status, script, sentence, fix) in [
-        (Status::Done, "add a; lease w; finish a done", "is done: cancel works only on a task that is queued or running", "reset"),
+        (
+            Status::Done,
+            "add a; lease w; finish a done",
+            "is done: cancel works only on a task that is queued or running",
+            "reset",
+        ),
         (Status::Idle, "add a idle", "is idle: cancel works only on a task that is queued or running", "retry"),
     ] {
         let mut told = tell(Memory::Cools, script);
         let task = told.world.tasks().next().unwrap().card().id();
-        let command = crate::command::Command::Cancel { task, by: crate::names::Actor::parse("ann").unwrap(), reason: String::new() };
+        let command =
+            crate::command::Command::Cancel { task, by: crate::names::Actor::parse("ann").unwrap(), reason: String::new() };
         let no = told.world.run(&command).unwrap_err();
         assert_eq!(no.to_string(), format!("{task} {sentence}"));
         assert!(no.fix().starts_with(fix), "{status}: {}", no.fix());

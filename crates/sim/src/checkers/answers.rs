@@ -15,8 +15,13 @@ pub fn durable(scene: &Scene<'_>) -> Check {
     if turn.reloaded {
         let quiet = turn.answers.iter().find(|(_, answer)| !matches!(answer, Answer::UnknownOutcome));
         ensure(quiet.is_none(), || format!("the commit failed, and {quiet:?} was answered"))?;
-        return ensure(turn.told.is_empty(), || "records of a failed commit were told".into());
+        ensure(turn.told.is_empty(), || "records of a failed commit were told".into())?;
+        // It may have been written all the same: then its leases are nobody's, and must go back.
+        let granted = turn.entries.iter().filter(|entry| matches!(entry.record, Record::TaskLeased { .. }));
+        let mut lost = granted.filter(|entry| !turn.untold.iter().any(|(_, fence)| fence.0 == entry.seq));
+        return ensure(lost.next().is_none(), || format!("a lease of {} of a failed commit is forgotten", lost.count() + 1));
     }
+    ensure(turn.untold.is_empty(), || format!("{:?} were told and are to go back", turn.untold))?;
     ensure(turn.told == turn.entries, || format!("{} records were told, {} are durable", turn.told.len(), turn.entries.len()))?;
     for (ticket, answer) in &turn.answers {
         match answer {
@@ -42,9 +47,10 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
         (Reply::Added(added), Some(Request::Command(Command::Add { tasks }))) => {
             ensure(added.len() == tasks.len(), || format!("{} of {} adds were answered", added.len(), tasks.len()))?;
             for (Added { task, duplicate }, new) in added.iter().zip(tasks) {
-                let record = turn.entries.iter().find(|entry| {
-                    entry.owner == Owner::Task(*task) && matches!(entry.record, Record::TaskAdded { .. })
-                });
+                let record = turn
+                    .entries
+                    .iter()
+                    .find(|entry| entry.owner == Owner::Task(*task) && matches!(entry.record, Record::TaskAdded { .. }));
                 if *duplicate {
                     let key = scene.model.task(*task).map(|task| (&task.queue, task.idempotency_key.as_ref()));
                     let fits = key.is_none_or(|key| key == (&new.spec.queue, new.spec.idempotency_key.as_ref()));
@@ -61,7 +67,9 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
             let gone = turn.statuses.get(task).is_some_and(|was| was.contains(&None));
             ensure(gone, || format!("{task} was told to be deleted"))
         }
-        (Reply::Task { task, status }, _) => ensure(was(scene, *task, Some(*status)), || format!("{task} was told to be {status}")),
+        (Reply::Task { task, status }, _) => {
+            ensure(was(scene, *task, Some(*status)), || format!("{task} was told to be {status}"))
+        }
         (Reply::Bulk(bulk), _) => ensure(scene.model.bulks.contains_key(bulk), || format!("{bulk} was told to be started")),
         (Reply::Done, Some(Request::Command(command))) => {
             let queue = match command {
@@ -101,7 +109,9 @@ pub fn true_(scene: &Scene<'_>) -> Check {
                 delivered(scene, worked)?;
             }
             (Answer::Explained(Err(rejection)), _) => rejected(scene, rejection)?,
-            (Answer::Stopping, _) => ensure(scene.presence.stopping || scene.presence.perhaps_stopping, || "stopping was told, but it goes on".into())?,
+            (Answer::Stopping, _) => {
+                ensure(scene.presence.stopping || scene.presence.perhaps_stopping, || "stopping was told, but it goes on".into())?
+            }
             _ => {}
         }
     }
@@ -170,7 +180,9 @@ fn delivered(scene: &Scene<'_>, worked: &Worked) -> Check {
     for delivery in &worked.deliveries {
         let grant = &delivery.grant;
         let before = scene.ledger.fences.get(&grant.task).copied().unwrap_or(RecordSeq::NONE);
-        ensure(grant.fence.0 > before, || format!("{} was delivered with fence {} after {}", grant.task, grant.fence.0.0, before.0))?;
+        ensure(grant.fence.0 > before, || {
+            format!("{} was delivered with fence {} after {}", grant.task, grant.fence.0.0, before.0)
+        })?;
         let task = scene.model.task(grant.task);
         let fits = task.is_none_or(|task| task.queue == grant.queue && task.kind == grant.kind && task.input == grant.input);
         ensure(fits, || format!("{grant:?} is not {task:?}"))?;

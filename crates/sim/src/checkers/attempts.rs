@@ -35,7 +35,9 @@ pub fn counted(scene: &Scene<'_>, entry: &Entry) -> Check {
                 Some(ms) => (entry.at.plus_ms(ms.min(RETRY_AFTER_MS_MAX)), entry.at.plus_ms(ms.min(RETRY_AFTER_MS_MAX))),
                 None => backoff(&policy, task.attempt, entry.at),
             };
-            ensure((low..=high).contains(retry_at), || format!("{id} is retried at {retry_at:?}, not within {low:?} and {high:?}"))
+            ensure((low..=high).contains(retry_at), || {
+                format!("{id} is retried at {retry_at:?}, not within {low:?} and {high:?}")
+            })
         }
         Record::TaskFailed { failure, .. } => {
             let own = matches!(failure.code.as_str(), "worker_lost" | "timed_out");

@@ -50,6 +50,7 @@ pub fn handed_on(scene: &Scene<'_>, entry: &Entry) -> Check {
     let still = |blocker: &&TaskId| model.task(**blocker).is_some_and(|task| task.status != Status::Done);
     let inherited = gone.blocked_by.iter().filter(|blocker| gone.status != Status::Cancelled || still(blocker));
     let expected = task.blocked_by.iter().filter(|blocker| *blocker != deleted).chain(inherited);
-    let (expected, told): (BTreeSet<TaskId>, BTreeSet<TaskId>) = (expected.copied().collect(), blocked_by.iter().copied().collect());
+    let (expected, told): (BTreeSet<TaskId>, BTreeSet<TaskId>) =
+        (expected.copied().collect(), blocked_by.iter().copied().collect());
     ensure(told == expected, || format!("{id} waits for {told:?} instead of {expected:?} after {deleted} was deleted"))
 }

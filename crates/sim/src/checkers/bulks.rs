@@ -63,6 +63,8 @@ fn is_left(bulk: &BulkModel, task: &TaskModel) -> bool {
             task.queue == *queue && task.status == Status::Queued && matches(filter) && task.priority != *priority
         }
         BulkWork::Redrive { queue, filter, .. } => task.queue == *queue && task.status == Status::Failed && matches(filter),
-        BulkWork::Unblock { blocker } => task.blocked_by.contains(blocker) && matches!(task.status, Status::Queued | Status::Idle),
+        BulkWork::Unblock { blocker } => {
+            task.blocked_by.contains(blocker) && matches!(task.status, Status::Queued | Status::Idle)
+        }
     }
 }

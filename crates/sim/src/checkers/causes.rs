@@ -18,7 +18,8 @@ pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
     let mut reports = turn.reports(id, lease.fence);
     let holds = match &entry.record {
         Record::TaskDone { .. } => reports.any(|report| {
-            matches!(&report.outcome, Outcome::Done { output } if Some(output) == entry.payload.as_ref()) && lease.ending.is_none()
+            matches!(&report.outcome, Outcome::Done { output } if Some(output) == entry.payload.as_ref())
+                && lease.ending.is_none()
         }),
         Record::TaskFailed { failure, .. } | Record::TaskRetried { failure, .. } => match failure.code.as_str() {
             "worker_lost" => lease.ending.is_none() && silent(scene, task, lease),
@@ -47,7 +48,8 @@ pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
 /// Its deadline has come and the inbox was empty, or its worker came without what it had named before.
 fn silent(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
     let Some(watch) = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence) else { return false };
-    let beaten = scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
+    let beaten =
+        scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
     let late = scene.turn.idle && watch.deadline <= scene.turn.now && !beaten;
     late || ((watch.named || beaten) && forgotten(scene, task, lease))
 }
@@ -103,7 +105,10 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         }
         (
             Owner::Task(id),
-            Record::TaskRunNow { .. } | Record::TaskCancelRequested { .. } | Record::TaskReset { .. } | Record::TaskDeleted { .. },
+            Record::TaskRunNow { .. }
+            | Record::TaskCancelRequested { .. }
+            | Record::TaskReset { .. }
+            | Record::TaskDeleted { .. },
         ) => on_task(*id),
         (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
             scene.model.queues.get(name).and_then(|queue| queue.pause.flatten()).is_some_and(|until| until <= turn.now)

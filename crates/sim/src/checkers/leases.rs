@@ -5,7 +5,8 @@ use kernel::command::Command;
 use kernel::record::{Entry, Owner, Record};
 
 pub fn granted(scene: &Scene<'_>, entry: &Entry) -> Check {
-    let (Owner::Task(id), Record::TaskLeased { worker, attempt, heartbeat_ms, budget_until, run_now }) = (&entry.owner, &entry.record)
+    let (Owner::Task(id), Record::TaskLeased { worker, attempt, heartbeat_ms, budget_until, run_now }) =
+        (&entry.owner, &entry.record)
     else {
         return Ok(());
     };
@@ -14,9 +15,10 @@ pub fn granted(scene: &Scene<'_>, entry: &Entry) -> Check {
     ensure(entry.seq > task.fence, || format!("the fence of {id} went from {} to {}", task.fence.0, entry.seq.0))?;
     ensure(!scene.turn.stopping, || format!("{id} was leased while stopping"))?;
     ensure(*attempt == task.attempt + 1, || format!("attempt {attempt} of {id} follows {}", task.attempt))?;
-    let asked = scene.presence.asked(scene.turn, worker).any(|(types, queues)| {
-        types.contains(&task.kind) && (queues.is_empty() || queues.contains(&task.queue))
-    });
+    let asked = scene
+        .presence
+        .asked(scene.turn, worker)
+        .any(|(types, queues)| types.contains(&task.kind) && (queues.is_empty() || queues.contains(&task.queue)));
     ensure(asked, || format!("{id} was leased to {worker}, who did not ask for it"))?;
     let config = scene.model.config(&task.queue);
     let budget_ms = task.budget_ms.unwrap_or(config.budget_ms);

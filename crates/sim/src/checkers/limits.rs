@@ -55,7 +55,10 @@ pub fn rates(scene: &Scene<'_>, entry: &Entry) -> Check {
             let window_us = i128::from(entry.at.us() - from.us());
             let over = (started - i128::from(rate.burst)) * i128::from(rate.per_ms) * 1_000;
             ensure(over <= i128::from(rate.count) * window_us, || {
-                format!("{id} is start {started} of {:?} within {window_us} µs under {rate:?}", Owner::Key(key.clone()).to_string())
+                format!(
+                    "{id} is start {started} of {:?} within {window_us} µs under {rate:?}",
+                    Owner::Key(key.clone()).to_string()
+                )
             })?;
         }
     }

@@ -44,7 +44,9 @@ pub fn rows(scene: &Scene<'_>) -> Check {
         let (table, key) = place(&owner);
         let stored = scene.disk.read(|durable| durable.row(table, &key).map(<[Value]>::to_vec));
         let last = scene.model.last_of(&owner);
-        let newest = stored.as_ref().map(|values| values[table.columns.iter().position(|(name, _)| *name == "last").expect("a column")].clone());
+        let newest = stored
+            .as_ref()
+            .map(|values| values[table.columns.iter().position(|(name, _)| *name == "last").expect("a column")].clone());
         let expected = (last.0 > 0).then(|| Value::from(last));
         ensure(newest == expected, || format!("the row of {owner} is of record {newest:?} instead of {expected:?}"))?;
         if let (Owner::Task(id), Some(values)) = (&owner, &stored) {
@@ -56,7 +58,9 @@ pub fn rows(scene: &Scene<'_>) -> Check {
             let cold = scene.model.task_of(&owner).is_some_and(|task| task.status.is_finished())
                 || matches!(&owner, Owner::Bulk(id) if !scene.model.bulks[id].open);
             match core.state().row(&owner) {
-                Ok(live) => ensure(live.values == values, || format!("{owner} is {:?} in memory, {values:?} on disk", live.values))?,
+                Ok(live) => {
+                    ensure(live.values == values, || format!("{owner} is {:?} in memory, {values:?} on disk", live.values))?
+                }
                 Err(_) => ensure(cold, || format!("{owner} is not in memory"))?,
             }
         }

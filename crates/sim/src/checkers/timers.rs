@@ -23,7 +23,9 @@ pub fn kept(scene: &Scene<'_>) -> Check {
         ensure(!spent || begun(*id), || format!("the budget of {id} was spent at {:?}", lease.budget_until))?;
     }
     for (ticket, poll) in &presence.polls {
-        ensure(!due(&poll.until), || format!("poll {ticket:?} of {} should have been answered at {:?}", poll.worker, poll.until))?;
+        ensure(!due(&poll.until), || {
+            format!("poll {ticket:?} of {} should have been answered at {:?}", poll.worker, poll.until)
+        })?;
     }
     let mut expected = model.next_due(now);
     for (id, watch) in &presence.watches {

@@ -2,8 +2,10 @@ use crate::script::check;
 
 #[test]
 fn a_scheduled_task_starts_at_its_instant() {
-    check("add a at=10s; summary q; due; lease w; advance 9999ms; lease w; advance 1ms; summary q; lease w",
-          "q: 1 queued 1 scheduled; due 10s; leased nothing; leased nothing; q: 1 queued; leased a");
+    check(
+        "add a at=10s; summary q; due; lease w; advance 9999ms; lease w; advance 1ms; summary q; lease w",
+        "q: 1 queued 1 scheduled; due 10s; leased nothing; leased nothing; q: 1 queued; leased a",
+    );
     check("advance 5s; add a delay=10s; show a", "a queued ready=15s");
     check("advance 5s; add a at=10s delay=1h; show a", "a queued ready=10s");
     check("advance 5s; add a at=1s; add b; lease w want=2", "leased a b");

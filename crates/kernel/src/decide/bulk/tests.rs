@@ -9,7 +9,10 @@ fn a_clear_cancels_what_waits_now_and_nothing_that_comes_later() {
         "a cancelled cleared by ann because wrong batch; bulk 1 done: 4 changed, 0 left
          | a cancelled, b cancelled, c cancelled, d queued, e cancelled, f idle, g queued",
     );
-    check("add a; lease w; add b; clear q; advance 0s; bulk 1", "leased a; bulk 1 done: 1 changed, 0 left | a running, b cancelled");
+    check(
+        "add a; lease w; add b; clear q; advance 0s; bulk 1",
+        "leased a; bulk 1 done: 1 changed, 0 left | a running, b cancelled",
+    );
     check("clear q; advance 0s; bulk 1", "bulk 1 done: 0 changed, 0 left");
 }
 
@@ -72,8 +75,10 @@ fn a_drain_passes_neither_concurrency_nor_pause_nor_blockers() {
         "leased a; leased nothing; leased b",
     );
     check("pause q; add a; drain q; advance 0s; lease w; resume q; lease w", "leased nothing; leased a");
-    check("add a type=u; add b by=a at=1h; drain q; advance 0s; show b; lease w; lease w u; finish a done; lease w",
-          "b queued by=a expedited; leased nothing; leased a; leased b");
+    check(
+        "add a type=u; add b by=a at=1h; drain q; advance 0s; show b; lease w; lease w u; finish a done; lease w",
+        "b queued by=a expedited; leased nothing; leased a; leased b",
+    );
 }
 
 #[test]
@@ -86,31 +91,43 @@ fn what_is_drained_and_handed_back_is_still_drained_and_a_retry_is_not() {
 
 #[test]
 fn a_drain_means_what_waits_now() {
-    check("queue q rate=1/1h; add a; add b; drain q; add c; advance 0s; lease w want=3; bulk 1", "leased a b c; bulk 1 done: 2 changed, 0 left");
+    check(
+        "queue q rate=1/1h; add a; add b; drain q; add c; advance 0s; lease w want=3; bulk 1",
+        "leased a b c; bulk 1 done: 2 changed, 0 left",
+    );
+    check("queue q rate=1/1h; add a; add b; drain q; advance 0s; drain q; advance 0s; bulk 2", "bulk 2 done: 0 changed, 2 left");
     check("queue q rate=1/1h; add z; lease w; add a; drain q; add c; advance 0s; lease w want=3", "leased z; leased a");
 }
 
 #[test]
 fn reprioritizing_by_a_filter_moves_what_it_names() {
-    for (filter, ends) in [
-        ("", "a 1 b 1 c 1"),
-        ("type=u", "b 1"),
-        ("key.k=x", "b 1 c 1"),
-        ("tag=v", "c 1"),
-        ("type=u tag=v", ""),
-    ] {
-        let shown = |name: &str| if ends.contains(&format!("{name} 1")) { format!("{name} queued prio=600") } else { format!("{name} queued") };
+    for (filter, ends) in [("", "a 1 b 1 c 1"), ("type=u", "b 1"), ("key.k=x", "b 1 c 1"), ("tag=v", "c 1"), ("type=u tag=v", "")]
+    {
+        let shown = |name: &str| {
+            if ends.contains(&format!("{name} 1")) { format!("{name} queued prio=600") } else { format!("{name} queued") }
+        };
         let changed = ends.matches('1').count();
         check(
-            &format!("add a; add b type=u key.k=x; add c key.k=x tag=v; add d queue=r; reprioritize q high {filter}; advance 0s; bulk 1; show a,b,c,d"),
-            &format!("bulk 1 done: {changed} changed, {} left; {}; {}; {}; d queued", 3 - changed, shown("a"), shown("b"), shown("c")),
+            &format!(
+                "add a; add b type=u key.k=x; add c key.k=x tag=v; add d queue=r; reprioritize q high {filter}; advance 0s; bulk 1; show a,b,c,d"
+            ),
+            &format!(
+                "bulk 1 done: {changed} changed, {} left; {}; {}; {}; d queued",
+                3 - changed,
+                shown("a"),
+                shown("b"),
+                shown("c")
+            ),
         );
     }
-    check("add x*1500; add y prio=high; reprioritize q critical type=t; proceed; bulk 1; advance 0s; bulk 1; lease w",
-          "bulk 1 open: 1000 changed, 0 left; bulk 1 done: 1501 changed, 0 left; leased x1");
+    check(
+        "add x*1500; add y prio=high; reprioritize q critical type=t; proceed; bulk 1; advance 0s; bulk 1; lease w",
+        "bulk 1 open: 1000 changed, 0 left; bulk 1 done: 1501 changed, 0 left; leased x1",
+    );
 }
 
-const DEAD: &str = "add a; add b; add c type=u; add d queue=r; lease w t,u want=4; finish a,d failed=x final; finish b,c failed=y final";
+const DEAD: &str =
+    "add a; add b; add c type=u; add d queue=r; lease w t,u want=4; finish a,d failed=x final; finish b,c failed=y final";
 
 #[test]
 fn a_redrive_by_filter_queues_the_dead_letters_it_names() {
@@ -141,7 +158,9 @@ fn a_redrive_means_what_is_dead_now() {
 fn a_redrive_keeps_to_its_pace() {
     let dead = "add x*5; lease w want=5; finish x1,x2,x3,x4,x5 failed final";
     check(
-        &format!("{dead}; redrive_all q per_s=10; due; proceed; bulk 1; due; advance 99ms; bulk 1; advance 1ms; bulk 1; advance 1s; bulk 1; due; lease w want=5"),
+        &format!(
+            "{dead}; redrive_all q per_s=10; due; proceed; bulk 1; due; advance 99ms; bulk 1; advance 1ms; bulk 1; advance 1s; bulk 1; due; lease w want=5"
+        ),
         "leased x1 x2 x3 x4 x5; due 0s; bulk 1 open: 1 changed, 0 left; due 100ms; bulk 1 open: 1 changed, 0 left
          bulk 1 open: 2 changed, 0 left; bulk 1 done: 5 changed, 0 left; due never; leased x1 x2 x3 x4 x5",
     );
@@ -155,7 +174,10 @@ fn a_redrive_keeps_to_its_pace() {
 fn what_a_paced_redrive_passes_over_costs_no_time() {
     let names = |n: usize| (1..=n).map(|i| format!("x{i}")).collect::<Vec<_>>().join(",");
     check(
-        &format!("add x*60; add y*2; lease w want=62; finish {} failed=x final; finish y1,y2 failed=y final; redrive_all q per_s=1 code=y; proceed; bulk 1; due; advance 1s; bulk 1; advance 1s; bulk 1", names(60)),
+        &format!(
+            "add x*60; add y*2; lease w want=62; finish {} failed=x final; finish y1,y2 failed=y final; redrive_all q per_s=1 code=y; proceed; bulk 1; due; advance 1s; bulk 1; advance 1s; bulk 1",
+            names(60)
+        ),
         "leased 62 tasks; bulk 1 open: 1 changed, 60 left; due 1s; bulk 1 open: 2 changed, 60 left; bulk 1 done: 2 changed, 60 left",
     );
 }

@@ -2,7 +2,10 @@ use crate::script::check;
 
 #[test]
 fn what_waits_is_cancelled_at_once() {
-    check("add a; cancel a because=not_needed; show a; lease w; due", "a cancelled asked by ann because not needed; leased nothing; due never");
+    check(
+        "add a; cancel a because=not_needed; show a; lease w; due",
+        "a cancelled asked by ann because not needed; leased nothing; due never",
+    );
     check("add a delay=10s; cancel a; due; advance 10s; lease w", "due never; leased nothing");
 }
 
@@ -45,7 +48,10 @@ fn a_task_that_timed_out_can_still_be_cancelled_and_is_not_retried() {
 
 #[test]
 fn a_cancelled_lease_does_not_time_out() {
-    check("queue q budget=1s; add a; lease w; cancel a; due; advance 5s; show a", "leased a; due never; a running attempt=1 cancelling");
+    check(
+        "queue q budget=1s; add a; lease w; cancel a; due; advance 5s; show a",
+        "leased a; due never; a running attempt=1 cancelling",
+    );
 }
 
 #[test]

@@ -34,6 +34,11 @@ fn without_blockers_of_its_own_it_frees_them() {
 }
 
 #[test]
+fn what_is_freed_by_a_deletion_is_ready_from_then_on() {
+    check("add a type=u; add b by=a; advance 1s; add c; advance 1s; delete a; lease w want=2", "leased c b");
+}
+
+#[test]
 fn a_cancelled_link_hands_on_only_what_still_blocks() {
     check(
         "add a type=u; add b by=a; add c by=b; cancel b; lease w u; finish a done; delete b; show c; lease w",
@@ -57,16 +62,15 @@ fn deleting_a_blocker_of_more_than_one_batch_is_refused() {
 fn no_blocker_is_dropped_for_want_of_room() {
     let names = |letter: char, n: usize| (1..=n).map(|i| format!("{letter}{i}")).collect::<Vec<_>>().join(",");
     check(
-        &format!(
-            "add a*40 idle; add b*40 idle; add c by={}; add d by={},c; delete c; lease w",
-            names('a', 40),
-            names('b', 40)
-        ),
+        &format!("add a*40 idle; add b*40 idle; add c by={}; add d by={},c; delete c; lease w", names('a', 40), names('b', 40)),
         "delete c: invalid; leased nothing",
     );
 }
 
 #[test]
 fn deleting_takes_a_task_out_of_everything() {
-    check("add a delay=10s; delete a; due; summary q; add b; start b; delete b; summary q; lease w", "due never; q: empty; q: empty; leased nothing");
+    check(
+        "add a delay=10s; delete a; due; summary q; add b; start b; delete b; summary q; lease w",
+        "due never; q: empty; q: empty; leased nothing",
+    );
 }

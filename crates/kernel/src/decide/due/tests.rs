@@ -16,7 +16,10 @@ fn what_ran_too_long_counts_as_a_failure_whatever_its_worker_says_then() {
             "leased a; a queued attempt=1 ready=11s error=timed_out",
         );
     }
-    check("queue q budget=10s attempts=1; add a; lease w; advance 10s; lapse a; show a", "leased a; a failed attempt=1 error=timed_out");
+    check(
+        "queue q budget=10s attempts=1; add a; lease w; advance 10s; lapse a; show a",
+        "leased a; a failed attempt=1 error=timed_out",
+    );
 }
 
 #[test]
@@ -26,12 +29,18 @@ fn an_undelivered_lease_that_timed_out_is_handed_back_unburnt() {
 
 #[test]
 fn a_task_may_have_a_budget_of_its_own() {
-    check("queue q budget=10s; add a budget=3s; lease w; due; advance 3s; show a", "leased a; due 3s; a running attempt=1 timed_out");
+    check(
+        "queue q budget=10s; add a budget=3s; lease w; due; advance 3s; show a",
+        "leased a; due 3s; a running attempt=1 timed_out",
+    );
 }
 
 #[test]
 fn a_budget_ends_with_its_lease() {
-    check("queue q budget=10s; add a; lease w; finish a done; due; add b; lease w; cancel b; due", "leased a; due never; leased b; due never");
+    check(
+        "queue q budget=10s; add a; lease w; finish a done; due; add b; lease w; cancel b; due",
+        "leased a; due never; leased b; due never",
+    );
 }
 
 #[test]

@@ -78,7 +78,9 @@ fn handing_back_costs_no_attempt_and_no_place() {
 fn a_stale_fence_is_refused_whatever_it_brings() {
     for late in ["done", "failed", "failed final", "released"] {
         check(
-            &format!("add a; lease w; lapse a; advance 1s; lease w2; finish a {late} fence=1; lapse a fence=1; undelivered a fence=1"),
+            &format!(
+                "add a; lease w; lapse a; advance 1s; lease w2; finish a {late} fence=1; lapse a fence=1; undelivered a fence=1"
+            ),
             "leased a; leased a; finish a: lease_lost; lapse a: lease_lost; undelivered a: lease_lost | a running",
         );
     }
@@ -108,7 +110,9 @@ fn an_outcome_that_is_sent_again_is_fine_and_another_one_is_not() {
 fn an_outcome_is_still_known_after_the_next_lease() {
     for first in ["failed", "released"] {
         check(
-            &format!("add a; lease w; finish a {first}; advance 1s; lease w2; finish a {first} fence=1; finish a done fence=1; finish a done"),
+            &format!(
+                "add a; lease w; finish a {first}; advance 1s; lease w2; finish a {first} fence=1; finish a done fence=1; finish a done"
+            ),
             "leased a; leased a; finish a: duplicate; finish a: lease_lost | a done",
         );
     }
@@ -116,7 +120,10 @@ fn an_outcome_is_still_known_after_the_next_lease() {
 
 #[test]
 fn an_undelivered_lease_is_nobodys() {
-    check("add a; lease w; undelivered a; finish a done; finish a released", "leased a; finish a: lease_lost; finish a: lease_lost | a queued");
+    check(
+        "add a; lease w; undelivered a; finish a done; finish a released",
+        "leased a; finish a: lease_lost; finish a: lease_lost | a queued",
+    );
 }
 
 #[test]

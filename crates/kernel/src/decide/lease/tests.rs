@@ -23,7 +23,10 @@ fn ties_go_to_the_older_id() {
 
 #[test]
 fn workers_get_what_they_ask_for() {
-    check("add a type=u; add b queue=r; add c; lease w; lease w t queue=q; lease w u,t; lease w", "leased b; leased c; leased a; leased nothing");
+    check(
+        "add a type=u; add b queue=r; add c; lease w; lease w t queue=q; lease w u,t; lease w",
+        "leased b; leased c; leased a; leased nothing",
+    );
     check("add a queue=r; add b; lease w t queue=q want=2; lease w t queue=r,q", "leased b; leased a");
     check("add a; lease w x; lease w t queue=nowhere; lease w t want=0", "leased nothing; leased nothing; leased nothing");
 }
@@ -104,18 +107,27 @@ fn permits_of_all_keys_are_taken_together_or_not_at_all() {
          advance 10s; lease w",
         "leased a c; due 10s; leased b",
     );
-    check("queue q rate=1/1s keyrate.k=1/10s; add a key.k=x; add b key.k=x; add c; lease w; advance 1s; lease w; lease w", "leased a; leased c; leased nothing");
+    check(
+        "queue q rate=1/1s keyrate.k=1/10s; add a key.k=x; add b key.k=x; add c; lease w; advance 1s; lease w; lease w",
+        "leased a; leased c; leased nothing",
+    );
 }
 
 #[test]
 fn a_handed_back_lease_has_used_its_permit() {
-    check("queue q rate=1/10s; add a; lease w; finish a released; lease w; advance 10s; lease w", "leased a; leased nothing; leased a");
+    check(
+        "queue q rate=1/10s; add a; lease w; finish a released; lease w; advance 10s; lease w",
+        "leased a; leased nothing; leased a",
+    );
 }
 
 #[test]
 fn a_raised_rate_acts_at_once_and_a_removed_one_too() {
     check("queue q rate=1/1h; add a; add b; lease w; queue q; lease w", "leased a; leased b");
-    check("queue q rate=1/1h; add x*3; lease w; queue q rate=10/1s; lease w; due; advance 100ms; lease w", "leased x1; leased nothing; due 100ms; leased x2");
+    check(
+        "queue q rate=1/1h; add x*3; lease w; queue q rate=10/1s; lease w; due; advance 100ms; lease w",
+        "leased x1; leased nothing; due 100ms; leased x2",
+    );
 }
 
 #[test]
@@ -147,14 +159,26 @@ fn a_weight_divides_what_running_costs() {
 
 #[test]
 fn fairness_ends_with_the_lease_and_with_its_configuration() {
-    check("queue q fair=k step=10s; add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add b key.k=b; finish a1 done; lease w", "leased a1; leased a2");
-    check("queue q fair=k step=10s; add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add b key.k=b; queue q; lease w", "leased a1; leased a2");
-    check("add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add b key.k=b; queue q fair=k step=10s; lease w", "leased a1; leased b");
+    check(
+        "queue q fair=k step=10s; add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add b key.k=b; finish a1 done; lease w",
+        "leased a1; leased a2",
+    );
+    check(
+        "queue q fair=k step=10s; add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add b key.k=b; queue q; lease w",
+        "leased a1; leased a2",
+    );
+    check(
+        "add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add b key.k=b; queue q fair=k step=10s; lease w",
+        "leased a1; leased b",
+    );
 }
 
 #[test]
 fn tasks_without_the_fairness_key_pay_nothing() {
-    check("queue q fair=k step=10s; add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add c; add d; lease w want=3", "leased a1; leased c d a2");
+    check(
+        "queue q fair=k step=10s; add a1 key.k=a; add a2 key.k=a; lease w; advance 1s; add c; add d; lease w want=3",
+        "leased a1; leased c d a2",
+    );
 }
 
 /// Two gates open at the same instant. The first to be looked at must not let its lane in through the second, or the
@@ -179,7 +203,11 @@ fn permits_that_say_nothing_are_forgotten_also_behind_a_crowd_that_does() {
     let script = |name: &str, many: usize| (0..many).map(|n| format!("{name}{n} key.{name}={n}")).collect::<Vec<_>>().join(" + ");
     let mut told = tell(
         Memory::Cools,
-        &format!("queue q keyrate.a=1/1h keyrate.b=1000/1s; add {}; lease w want=1000; add {}", script("a", 100), script("b", 2_000)),
+        &format!(
+            "queue q keyrate.a=1/1h keyrate.b=1000/1s; add {}; lease w want=1000; add {}",
+            script("a", 100),
+            script("b", 2_000)
+        ),
     );
     let (worker, types) = (WorkerName::parse("w").unwrap(), [say::kind("t")]);
     for _ in 0..2_000 {

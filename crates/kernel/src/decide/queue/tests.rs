@@ -33,10 +33,7 @@ fn resuming_what_is_not_paused_is_no_mistake() {
 
 #[test]
 fn a_boost_on_a_queue_moves_all_of_it_and_its_removal_moves_it_back() {
-    check(
-        "add a; advance 1s; add b queue=r; boost r 2; lease w; finish b released; boost r 0; lease w",
-        "leased b; leased a",
-    );
+    check("add a; advance 1s; add b queue=r; boost r 2; lease w; finish b released; boost r 0; lease w", "leased b; leased a");
     check("add a; advance 1s; add b queue=r; boost r 1; lease w want=2", "leased a b");
     check("boost r 2; add a; advance 1s; add b queue=r; lease w want=2", "leased b a");
 }
@@ -48,19 +45,27 @@ fn a_boost_on_a_key_moves_its_tasks_alone() {
         "leased b; leased c; leased a",
     );
     // Boosts of several keys and of the queue add up.
-    check("add a; add b key.k=x key.l=v queue=r; boost q 5; boost r 2 key.k=x; boost r 2 key.l=v; lease w; finish a released; boost r 2; lease w",
-          "leased a; leased b");
+    check(
+        "add a; add b key.k=x key.l=v queue=r; boost q 5; boost r 2 key.k=x; boost r 2 key.l=v; lease w; finish a released; boost r 2; lease w",
+        "leased a; leased b",
+    );
 }
 
 #[test]
 fn a_boosted_key_that_is_full_stays_full() {
-    check("queue q key.k=1; add a key.k=x; add b key.k=x; add c; lease w; boost q high key.k=x; lease w; lease w", "leased a; leased c; leased nothing");
+    check(
+        "queue q key.k=1; add a key.k=x; add b key.k=x; add c; lease w; boost q high key.k=x; lease w; lease w",
+        "leased a; leased c; leased nothing",
+    );
 }
 
 #[test]
 fn so_many_boosts_and_no_more() {
     let many: String = (0..QUEUE_BOOSTS_MAX).map(|n| format!("boost q high key.k=v{n}; ")).collect();
-    check(&format!("{many} boost q high; boost q 5 key.k=v2; boost q 0 key.k=new; boost q 0 key.k=v1; boost q high"), "boost q: boosts_taken");
+    check(
+        &format!("{many} boost q high; boost q 5 key.k=v2; boost q 0 key.k=new; boost q 0 key.k=v1; boost q high"),
+        "boost q: boosts_taken",
+    );
 }
 
 #[test]

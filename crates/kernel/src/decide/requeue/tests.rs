@@ -52,7 +52,10 @@ fn a_schedule_that_was_overtaken_by_a_start_does_not_come_back() {
 
 #[test]
 fn a_full_queue_takes_no_retry() {
-    check("queue q backlog=1; add a; cancel a; add b; retry a; lease w; retry a", "retry a: backlog_full; leased b | a queued, b running");
+    check(
+        "queue q backlog=1; add a; cancel a; add b; retry a; lease w; retry a",
+        "retry a: backlog_full; leased b | a queued, b running",
+    );
 }
 
 #[test]
@@ -67,7 +70,10 @@ fn a_cancelled_task_that_is_queued_again_waits_for_what_still_blocks_it() {
         ] {
             let leases = usize::from(fate.contains("lease"));
             check(
-                &format!("add a type=u; add b by=a; cancel b; {}; {again}; show b; lease w", fate.replace("lease w", "lease w u")),
+                &format!(
+                    "add a type=u; add b by=a; cancel b; {}; {again}; show b; lease w",
+                    fate.replace("lease w", "lease w u")
+                ),
                 &format!(
                     "{}{}; {}",
                     "leased a; ".repeat(leases),

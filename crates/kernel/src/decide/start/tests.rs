@@ -2,10 +2,7 @@ use crate::script::check;
 
 #[test]
 fn without_a_worker_it_goes_first_in_line() {
-    check(
-        "add a prio=critical; advance 1s; add b; start b; show b; lease w want=2",
-        "b queued run_now; leased b a",
-    );
+    check("add a prio=critical; advance 1s; add b; start b; show b; lease w want=2", "b queued run_now; leased b a");
     check("add a idle; add b prio=critical; start a; lease w want=2", "leased a b");
 }
 
@@ -32,7 +29,10 @@ fn override_slots_are_bounded_waiting_or_running() {
         "start b: overrides_taken; leased a; start b: overrides_taken; b queued run_now",
     );
     check("queue q overrides=0; add a; start a", "start a: overrides_taken");
-    check("queue q overrides=1; add a; add b; start a; cancel a; start b; reset b; add c; start c", "| a cancelled, b idle, c queued");
+    check(
+        "queue q overrides=1; add a; add b; start a; cancel a; start b; reset b; add c; start c",
+        "| a cancelled, b idle, c queued",
+    );
 }
 
 #[test]
@@ -83,5 +83,8 @@ fn a_blocked_task_is_refused_unless_forced() {
 #[test]
 fn handed_back_it_is_first_in_line_again_and_a_retry_is_like_any_other() {
     check("add a; start a; lease w; finish a released; show a; summary q", "leased a; a queued run_now; q: 1 queued 1 overrides");
-    check("add a; start a; lease w; finish a failed; show a; summary q", "leased a; a queued attempt=1 ready=1s error=oops; q: 1 queued 1 scheduled");
+    check(
+        "add a; start a; lease w; finish a failed; show a; summary q",
+        "leased a; a queued attempt=1 ready=1s error=oops; q: 1 queued 1 scheduled",
+    );
 }

@@ -18,7 +18,11 @@ fn the_last_of_several_blockers_unblocks() {
 
 #[test]
 fn a_blocker_that_failed_or_was_cancelled_blocks_on() {
-    for (fate, again) in [("finish a failed final", "retry a"), ("cancel a; finish a done", "retry a"), ("finish a failed final", "reset a; retry a")] {
+    for (fate, again) in [
+        ("finish a failed final", "retry a"),
+        ("cancel a; finish a done", "retry a"),
+        ("finish a failed final", "reset a; retry a"),
+    ] {
         check(
             &format!("add a type=u; add b by=a; lease w u; {fate}; show b; lease w; {again}; lease w u; finish a done; lease w"),
             "leased a; b queued by=a; leased nothing; leased a; leased b",
