@@ -33,7 +33,7 @@ impl House {
 
     /// It still takes work and gives it out, it holds what it acknowledged and nothing else, and its store is sound.
     #[track_caller]
-    fn is_well(mut self, tasks: usize) {
+    fn ends_well(mut self, tasks: usize) {
         let task = self.server.post("/v1/tasks", &json!({"type": "well"}))["task"].clone();
         let leased = talk::lease(&self.server, "well", "well");
         assert_eq!(leased["task"], task);
@@ -141,7 +141,7 @@ fn bodies_that_are_no_json_or_the_wrong_one_are_refused_everywhere() {
     for kind in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/json;"] {
         house.check("POST", "/v1/work", &[("content-type", kind)], br#"{"worker":"w","types":["t"]}"#, "200");
     }
-    house.is_well(0);
+    house.ends_well(0);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn absurd_numbers_are_refused_by_name() {
         br#"{"config":{"budget_ms":31622400000,"rate":{"count":1000000,"per_ms":1,"burst":1000000}}}"#,
         "200",
     );
-    house.is_well(2);
+    house.ends_well(2);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn what_is_too_large_is_refused_and_what_just_fits_is_taken() {
     let reason = "ü".repeat(10_000);
     house.check("POST", "/v1/queues/t/pause", &[], json!({"reason": reason}).to_string().as_bytes(), "200");
     assert_eq!(house.server.get("/v1/queues/t")["pause"]["reason"].as_str().unwrap().len(), 500);
-    house.is_well(1 + 1_000 + 31 + 2);
+    house.ends_well(1 + 1_000 + 31 + 2);
 }
 
 /// Inputs that only some parsers can read would poison every answer they ride in.
@@ -317,7 +317,7 @@ fn inputs_that_not_everyone_can_read_are_refused() {
     }
     let leased = house.server.post("/v1/work", &json!({"worker": "w", "types": ["t"], "want": 9}));
     assert_eq!(leased["tasks"].as_array().unwrap().len(), 4, "all that was taken can be read");
-    house.is_well(4);
+    house.ends_well(4);
 }
 
 /// Bytes that are hardly HTTP: an answer with this status, or the end of the connection, and soon.
@@ -368,7 +368,7 @@ fn bytes_that_are_hardly_http_are_answered_or_cut_off() {
     let both = "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nPOST /v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n{\"type\":\"t\"}";
     let mut smuggler = Connection::open(house.server.port);
     assert!(smuggler.send(both.as_bytes()).answer().is_none_or(|answer| answer.status == 400));
-    house.is_well(usize::from(smuggler.answer().is_some_and(|answer| answer.status == 201)));
+    house.ends_well(usize::from(smuggler.answer().is_some_and(|answer| answer.status == 201)));
 }
 
 #[test]
@@ -385,7 +385,6 @@ fn pipelined_requests_are_answered_in_order_also_after_a_refusal() {
         });
     }
     let mut connection = Connection::open(house.server.port);
-    let port = house.server.port;
     // In pieces that end anywhere.
     bytes.chunks(7_777).for_each(|piece| _ = connection.send(piece));
     for n in 0..50 {
@@ -393,8 +392,7 @@ fn pipelined_requests_are_answered_in_order_also_after_a_refusal() {
         let expected = ["201", "400 invalid", "400 invalid", "405 method_not_allowed", "401 unauthorized"][n % 5];
         assert_eq!(told(&answer, "pipelined"), expected, "{n}");
     }
-    assert_eq!(port, house.server.port);
-    house.is_well(10);
+    house.ends_well(10);
 }
 
 /// Peers that begin and do not go on, and peers that leave in the middle, hold nobody up and leave nothing behind.
@@ -428,16 +426,29 @@ fn peers_that_stop_half_way_hold_nobody_up() {
         }
     }
     // A whole request from one that then says it sends no more is answered, and then the connection ends.
-    for _ in 0..20 {
-        let mut half = Connection::open(house.server.port);
-        let answer = half.send(&whole).send_no_more().answer().expect("an answer");
-        assert_eq!(told(&answer, "half-closed"), "201");
-        assert!(half.is_over());
+    let chunked = request("POST", "/v1/tasks", &[("transfer-encoding", "chunked"), ("content-type", "application/json")], b"");
+    let chunked = [&chunked[..], b"8\r\n{\"type\":\r\n7\r\n\"half\"}\r\n0\r\n\r\n"].concat();
+    let get = request("GET", "/v1/tasks?type=half", &[], b"");
+    let several = [&get[..], &whole, &get].concat();
+    for _ in 0..10 {
+        for (bytes, expected) in
+            [(&whole, &["201"][..]), (&chunked, &["201"]), (&get, &["200"]), (&several, &["200", "201", "200"])]
+        {
+            let mut half = Connection::open(house.server.port);
+            half.send(bytes).send_no_more();
+            for expected in expected {
+                assert_eq!(told(&half.answer().expect("an answer"), "half-closed"), *expected);
+            }
+            assert!(half.is_over());
+        }
     }
     // Half a body and then no more is not a request.
-    let mut half = Connection::open(house.server.port);
-    let answer = half.send(&whole[..whole.len() - 3]).send_no_more().answer();
-    assert!(answer.is_none_or(|answer| answer.status == 400) && half.is_over());
+    for bytes in [&whole[..whole.len() - 3], &chunked[..chunked.len() - 5], &chunked[..chunked.len() - 15]] {
+        let mut half = Connection::open(house.server.port);
+        let answer = half.send(bytes).send_no_more().answer().expect("an answer");
+        assert_eq!(told(&answer, "half a body"), "400 invalid");
+        assert!(half.is_over());
+    }
     // Who may wait for long must be there for it: the poll ends, and grants nothing.
     for wait_ms in [0, 60_000] {
         let poll = format!(r#"{{"worker":"half","types":["half"],"want":1,"wait_ms":{wait_ms}}}"#);
@@ -453,7 +464,7 @@ fn peers_that_stop_half_way_hold_nobody_up() {
     }
     until("what they were granted is given back", || (house.server.get("/v1/status")["counts"]["running"] == 0).then_some(()));
     let leased = house.server.post("/v1/work", &json!({"worker": "whole", "types": ["half"], "want": 50}));
-    assert_eq!(leased["tasks"].as_array().unwrap().len(), 20);
+    assert_eq!(leased["tasks"].as_array().unwrap().len(), 30);
     assert!(leased["tasks"].as_array().unwrap().iter().all(|task| task["attempt"] == 1));
     // Its results count all the same.
     let result = json!({"task": leased["tasks"][0]["task"], "fence": leased["tasks"][0]["fence"], "status": "done"});
@@ -461,7 +472,7 @@ fn peers_that_stop_half_way_hold_nobody_up() {
     let mut half = Connection::open(house.server.port);
     let answer = half.send(&request("POST", "/v1/work", &[], poll.as_bytes())).send_no_more().answer().expect("an answer");
     assert_eq!(answer.json()["results"][0]["ok"], true);
-    house.is_well(20);
+    house.ends_well(30);
 }
 
 #[test]
@@ -528,7 +539,8 @@ fn a_web_page_cannot_reach_a_server_without_a_token() {
     let port = house.server.port;
     let (own, rebound) = (format!("http://localhost:{port}"), format!("evil.test:{port}"));
     let local = format!("localhost:{port}");
-    let rows: [(&str, &[(&str, &str)], &str, &str); 17] = [
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str, &'a str);
+    let rows: [Row<'_>; 17] = [
         ("GET", &[("host", "evil.test")], "/v1/status", no),
         ("GET", &[("host", &rebound)], "/v1/status", no),
         ("GET", &[("host", "localhost.evil.test")], "/health", no),
@@ -558,7 +570,7 @@ fn a_web_page_cannot_reach_a_server_without_a_token() {
     assert!(preflight.status >= 400, "{}", preflight.status);
     // A form can be sent without asking, but not as JSON.
     house.check("POST", "/v1/tasks", &[("content-type", "text/plain")], br#"{"type":"t"}"#, "415 unsupported_media_type");
-    house.is_well(0);
+    house.ends_well(0);
 }
 
 /// Ids that were never given out, and names that are none, wherever a path takes one.
@@ -591,5 +603,5 @@ fn names_in_paths_are_checked_everywhere() {
     let queues = house.server.get("/v1/queues")["queues"].clone();
     let names: Vec<&Value> = queues.as_array().unwrap().iter().map(|queue| &queue["queue"]).collect();
     assert_eq!(names, [&json!("a/b")]);
-    house.is_well(0);
+    house.ends_well(0);
 }

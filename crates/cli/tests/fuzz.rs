@@ -11,7 +11,7 @@ use server::Server;
 use talk::{ask, refusal, verified};
 
 /// `PROPTEST_CASES` asks for more.
-const CASES: u32 = 800;
+const CASES: u32 = 3_000;
 
 const VALID: [(&str, &str, &str); 17] = [
     (

@@ -91,8 +91,16 @@ content-length: 12
 
     // The one reader is busy elsewhere, so the answer waits for it.
     let (free, busy) = std::sync::mpsc::channel::<()>();
+    let (hold, held) = std::sync::mpsc::channel::<()>();
     let reading = engine.clone();
-    let reader = std::thread::spawn(move || reading.read(|_| Ok(busy.recv())).map(|_| ()));
+    let reader = std::thread::spawn(move || {
+        let holding = |_: &mut dyn store::Reader| {
+            hold.send(()).expect("the test waits");
+            Ok(busy.recv())
+        };
+        reading.read(holding).map(|_| ())
+    });
+    held.recv().unwrap();
     let body = r#"{"worker":"w","types":["t"],"want":1}"#;
     let head = format!(
         "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

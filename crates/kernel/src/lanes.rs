@@ -702,6 +702,6 @@ impl Lanes {
 }
 
 #[cfg(test)]
-mod model;
+pub(crate) mod model;
 #[cfg(test)]
 mod tests;

@@ -75,6 +75,9 @@ pub(crate) fn tell(memory: Memory, script: &str) -> Script {
     told
 }
 
+/// Makes a statement's command for one of the tasks it names.
+type About = dyn Fn(&Script, TaskId) -> Command;
+
 pub(crate) struct Script {
     pub(crate) world: World,
     names: BTreeMap<TaskId, String>,
@@ -184,7 +187,7 @@ impl Script {
     }
 
     /// A command about one task, to be made for each task that was named.
-    fn about_one(&self, verb: &str, words: &mut Words) -> Box<dyn Fn(&Script, TaskId) -> Command> {
+    fn about_one(&self, verb: &str, words: &mut Words) -> Box<About> {
         let by = Actor::parse("ann").unwrap();
         let nth = words.option("fence").map(str::to_owned);
         let fence = move |script: &Script, task: TaskId| match &nth {

@@ -8,7 +8,7 @@ use engine::Request;
 use kernel::bulk::{BulkWork, TaskFilter};
 use kernel::command::{Command, NewTask};
 use kernel::ids::{BulkId, TaskId};
-use kernel::limits::{BULKS_OPEN_MAX, QUEUE_BOOSTS_MAX};
+use kernel::limits::{ADD_TASKS_MAX, BULKS_OPEN_MAX, QUEUE_BOOSTS_MAX};
 use kernel::names::{Actor, IdempotencyKey, KeyName, KeyValue, QueueName};
 use kernel::priority::Priority;
 use kernel::queue::{BoostOn, Fairness, KeyLimit, QueueConfig};
@@ -182,9 +182,10 @@ impl Client<'_> {
                 let config = QueueConfig { keys: BTreeMap::from([(name.clone(), limit)]), ..QueueConfig::default() };
                 let queue = like.spec.queue.clone();
                 before.push(Request::Command(Command::ConfigureQueue { queue, config: Arc::new(config), by: actor() }));
-                spread = Some((name, 1_000 * self.chance.below(2)));
+                spread = Some((name, 500 * self.chance.below(3)));
             }
-            (1, _) => like.spec.blocked_by = vec![self.task()],
+            // All behind one that is likely to be done soon.
+            (1, _) => like.spec.blocked_by = vec![self.model.running.first().copied().unwrap_or_else(|| self.task())],
             (2, _) => like.spec.scheduled_for = Some(self.now.plus_ms(2_000)),
             _ => {}
         }
@@ -198,7 +199,8 @@ impl Client<'_> {
             new.input = Payload(format!("{{\"n\":{}}}", self.inputs).into());
             new
         };
-        before.push(Request::Command(Command::Add { tasks: (0..700).map(one).collect() }));
+        let tasks: Vec<NewTask> = (0..1_300).map(one).collect();
+        before.extend(tasks.chunks(ADD_TASKS_MAX).map(|tasks| Request::Command(Command::Add { tasks: tasks.to_vec() })));
         before
     }
 

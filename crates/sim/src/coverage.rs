@@ -36,9 +36,38 @@ pub const FAULTS: [&str; 26] = [
     "worker_silent",
 ];
 
+/// Every kind of bulk.
+const BULKS: [&str; 5] = ["clear", "drain", "redrive", "reprioritize", "unblock"];
+
+/// Everything `explain` can name.
+const CAUSES: [&str; 19] = [
+    "backoff",
+    "behind",
+    "blocked_by",
+    "cancel_requested",
+    "cancelled",
+    "failed",
+    "idle",
+    "key_concurrency",
+    "key_rate",
+    "no_worker",
+    "queue_concurrency",
+    "queue_paused",
+    "queue_rate",
+    "require_tag",
+    "run_now",
+    "scheduled",
+    "stopping",
+    "timed_out",
+    "workers_busy",
+];
+
 #[derive(Clone, Debug)]
 pub struct Coverage {
     pub faults: BTreeMap<&'static str, u64>,
+    pub bulks: BTreeMap<&'static str, u64>,
+    /// What `explain` answered.
+    pub causes: BTreeMap<&'static str, u64>,
     pub rejections: BTreeMap<&'static str, u64>,
     pub records: BTreeMap<&'static str, u64>,
     pub ticks: u64,
@@ -47,7 +76,14 @@ pub struct Coverage {
 impl Default for Coverage {
     fn default() -> Coverage {
         let zero = |names: &[&'static str]| names.iter().map(|name| (*name, 0)).collect();
-        Coverage { faults: zero(&FAULTS), rejections: zero(&Rejection::CODES), records: zero(&Record::KINDS), ticks: 0 }
+        Coverage {
+            faults: zero(&FAULTS),
+            bulks: zero(&BULKS),
+            causes: zero(&CAUSES),
+            rejections: zero(&Rejection::CODES),
+            records: zero(&Record::KINDS),
+            ticks: 0,
+        }
     }
 }
 
@@ -56,10 +92,15 @@ impl Coverage {
         *self.faults.get_mut(name).unwrap_or_else(|| panic!("{name} is not a fault")) += 1;
     }
 
+    fn groups(&self) -> [(&'static str, &BTreeMap<&'static str, u64>); 5] {
+        let Coverage { faults, bulks, causes, rejections, records, .. } = self;
+        [("fault", faults), ("rejection", rejections), ("record", records), ("bulk", bulks), ("cause", causes)]
+    }
+
     pub fn merge(&mut self, other: &Coverage) {
-        let pairs =
-            [(&mut self.faults, &other.faults), (&mut self.rejections, &other.rejections), (&mut self.records, &other.records)];
-        for (mine, theirs) in pairs {
+        let Coverage { faults, bulks, causes, rejections, records, .. } = self;
+        let mine = [faults, rejections, records, bulks, causes];
+        for (mine, (_, theirs)) in mine.into_iter().zip(other.groups()) {
             theirs.iter().for_each(|(name, count)| *mine.entry(name).or_default() += count);
         }
         self.ticks += other.ticks;
@@ -67,8 +108,8 @@ impl Coverage {
 
     /// What was never hit.
     pub fn missing(&self) -> Vec<String> {
-        let kinds = [("fault", &self.faults), ("rejection", &self.rejections), ("record", &self.records)];
-        let all = kinds.into_iter().flat_map(|(kind, counts)| counts.iter().map(move |(name, count)| (kind, name, count)));
+        let all =
+            self.groups().into_iter().flat_map(|(kind, counts)| counts.iter().map(move |(name, count)| (kind, name, count)));
         all.filter(|(_, _, count)| **count == 0).map(|(kind, name, _)| format!("{kind} {name}")).collect()
     }
 }
@@ -76,11 +117,9 @@ impl Coverage {
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} ticks", self.ticks)?;
-        let kinds = [("faults", &self.faults), ("rejections", &self.rejections), ("records", &self.records)];
-        for (title, counts) in kinds {
-            writeln!(f, "{title}:")?;
+        for (kind, counts) in self.groups() {
             for (name, count) in counts {
-                writeln!(f, "  {name:<34} {count:>12}")?;
+                writeln!(f, "  {kind:<9} {name:<34} {count:>12}")?;
             }
         }
         Ok(())

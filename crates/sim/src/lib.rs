@@ -12,6 +12,7 @@ mod failure;
 mod ledger;
 mod mail;
 mod model;
+mod people;
 mod presence;
 mod run;
 mod temper;

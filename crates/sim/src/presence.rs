@@ -4,7 +4,7 @@
 use crate::model::Model;
 use crate::turn::Turn;
 use engine::{Request, Ticket, Work};
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::time::Time;
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ pub struct Parked {
     pub queues: Arc<[QueueName]>,
     /// It is answered by then, whatever happens.
     pub until: Time,
+    /// The leases it told of.
+    pub holding: Vec<(TaskId, Fence)>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +115,7 @@ impl Presence {
             types: work.types.clone(),
             queues: work.queues.clone(),
             until: now.plus_ms(work.wait_ms.min(beat_ms)),
+            holding: work.holding.iter().map(|held| (held.task, held.fence)).collect(),
         }
     }
 

@@ -44,7 +44,7 @@ const WISHES: [(Wish, u32); 19] = [
     (Wish::Bulk, 15),
     (Wish::CancelBulk, 10),
     (Wish::RedriveTasks, 10),
-    (Wish::Look, 30),
+    (Wish::Look, 60),
     (Wish::Mistake, 20),
     (Wish::Flood, 1),
     (Wish::Stop, 2),
@@ -95,7 +95,7 @@ impl Temper {
         let rate = |chance: &mut Chance, most: u64| if chance.permille(600) { chance.between(0, most) as u32 } else { 0 };
         let mut wishes = WISHES.to_vec();
         for (wish, weight) in &mut wishes {
-            let essential = matches!(wish, Wish::Add | Wish::Resume);
+            let essential = matches!(wish, Wish::Add | Wish::Resume) || (big && *wish == Wish::AddMany);
             *weight *= if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
         }
         Temper {

@@ -56,7 +56,8 @@ impl World {
     fn take_over(&mut self, turn: &mut Turn, entry: &Entry) -> Result<(), Found> {
         let fold = |world: &mut World| world.model.fold(entry).map_err(|why| ("records follow one another", why));
         let Owner::Task(id) = entry.owner else {
-            if let (Owner::Bulk(id), Record::BulkStarted { .. }) = (&entry.owner, &entry.record) {
+            if let (Owner::Bulk(id), Record::BulkStarted { work, .. }) = (&entry.owner, &entry.record) {
+                *self.coverage.bulks.get_mut(work.kind()).expect("every bulk is known") += 1;
                 self.bulks.push(*id);
             }
             return fold(self);
@@ -89,6 +90,11 @@ impl World {
     fn note(&mut self, turn: &Turn, ticket: Ticket, answer: &Answer) {
         match (answer, turn.request(ticket)) {
             (Answer::Reply(Err(rejection)) | Answer::Explained(Err(rejection)), _) => self.note_rejection(rejection),
+            (Answer::Explained(Ok(told)), _) => {
+                for cause in &told.blocked_on {
+                    *self.coverage.causes.get_mut(cause.code).expect("every cause is known") += 1;
+                }
+            }
             (Answer::Worked(worked), _) => {
                 for delivery in &worked.deliveries {
                     self.ledger.fences.insert(delivery.grant.task, delivery.grant.fence.0);

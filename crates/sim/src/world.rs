@@ -2,7 +2,6 @@
 //! their way or do not. `watch` has the checkers look on.
 
 use crate::chance::Chance;
-use crate::client::{self, Client};
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::mail::{Mail, Sender};
@@ -11,7 +10,7 @@ use crate::presence::Presence;
 use crate::temper::Temper;
 use crate::turn::Turn;
 use crate::worker::Worker;
-use engine::{Answer, Core, Request, Ticket};
+use engine::{Core, Request, Ticket};
 use kernel::command::Command;
 use kernel::ids::{BulkId, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
@@ -31,21 +30,19 @@ pub struct World {
     pub(crate) now: Time,
     pub(crate) disk: MemoryDisk,
     pub(crate) core: Option<Core>,
-    mail: Mail,
+    pub(crate) mail: Mail,
     /// Adds that were never answered: sent again some day.
-    unsure: Vec<Command>,
-    workers: Vec<Worker>,
+    pub(crate) unsure: Vec<Command>,
+    pub(crate) workers: Vec<Worker>,
     pub(crate) model: Model,
     pub(crate) presence: Presence,
     pub(crate) ledger: Ledger,
     pub(crate) tasks: Vec<TaskId>,
     pub(crate) bulks: Vec<BulkId>,
-    inputs: u64,
+    pub(crate) inputs: u64,
     pub(crate) coverage: Coverage,
     pub(crate) step: usize,
     stopping_since: Option<usize>,
-    /// Faults put into the disk so far, whether they have hit yet or not.
-    injected: u64,
     /// Kept only when a failure is run again.
     pub(crate) events: Option<VecDeque<String>>,
     events_max: usize,
@@ -81,7 +78,6 @@ impl World {
             coverage: Coverage::default(),
             step: 0,
             stopping_since: None,
-            injected: 0,
             events: (events_max > 0).then(VecDeque::new),
             events_max,
         }
@@ -118,74 +114,6 @@ impl World {
         match self.core.take() {
             Some(core) => self.tick(core),
             None => Ok(()),
-        }
-    }
-
-    // ---- People and workers -------------------------------------------------------------------------------------
-
-    fn ask(&mut self) {
-        if !self.unsure.is_empty() && self.chance.permille(300) {
-            let at = self.chance.below(self.unsure.len());
-            let again = self.unsure.swap_remove(at);
-            self.fault("request_resent");
-            self.mail.send(Sender::Client { again: Some(again.clone()) }, Request::Command(again));
-            return;
-        }
-        let client = Client {
-            chance: &mut self.chance,
-            temper: &self.temper,
-            model: &self.model,
-            tasks: &self.tasks,
-            bulks: &self.bulks,
-            now: self.now,
-            inputs: &mut self.inputs,
-        };
-        for request in client.requests() {
-            self.mail.send(Sender::Client { again: client::again(&request) }, request);
-        }
-    }
-
-    fn work(&mut self, at: usize) {
-        let faults = self.temper.faults.clone();
-        let worker = &mut self.workers[at];
-        if let Some(until) = worker.away_until {
-            if self.now < until {
-                return;
-            }
-            worker.away_until = None;
-        }
-        if self.chance.permille(faults.worker_crash) {
-            let until = self.now.plus_ms(self.chance.between(0, 40_000));
-            let poll = worker.poll;
-            worker.crash(&mut self.chance, &self.temper, until);
-            self.fault("worker_crashed");
-            return self.hang_up(poll);
-        }
-        if self.chance.permille(faults.worker_odd / 8) {
-            worker.away_until = Some(self.now.plus_ms(self.chance.between(0, 60_000)));
-            return self.fault("worker_silent");
-        }
-        match worker.poll {
-            Some(poll) if self.chance.permille(faults.poll_gone) => {
-                worker.poll = None;
-                self.hang_up(Some(poll));
-            }
-            // It mostly waits; sometimes it comes again although its earlier poll is not answered.
-            Some(_) if !self.chance.permille(30) => {}
-            _ if self.chance.permille(400) => {
-                let work = worker.work(&mut self.chance, &self.temper, &mut self.coverage, self.now);
-                worker.poll = Some(self.mail.send(Sender::Worker(at), Request::Work(work)));
-            }
-            _ => {}
-        }
-    }
-
-    /// The connection of a poll breaks; the door may notice.
-    fn hang_up(&mut self, poll: Option<Ticket>) {
-        let Some(poll) = poll else { return };
-        if self.mail.waiting.remove(&poll).is_some() && self.chance.permille(700) {
-            self.fault("poll_gone");
-            self.mail.send(Sender::Door, Request::Gone { poll });
         }
     }
 
@@ -328,27 +256,23 @@ impl World {
     /// What goes wrong in this tick.
     fn spoil(&mut self) -> Crash {
         let faults = self.temper.faults.clone();
-        let mut inject = |fault: Fault| {
-            self.injected += 1;
-            self.disk.inject(fault);
-        };
         let crash = match self.chance.permille(faults.crash) {
             true => *self.chance.pick(&[Crash::BeforeCommit, Crash::AfterCommit]),
             false => Crash::No,
         };
         if crash == Crash::BeforeCommit {
-            inject(Fault::CommitLost);
+            self.disk.inject(Fault::CommitLost);
         } else if self.chance.permille(faults.commit) {
             // Sometimes again and again, until the engine gives up.
             for _ in 0..if self.chance.permille(100) { 4 } else { 1 } {
-                inject(*self.chance.pick(&[Fault::CommitLost, Fault::CommitKept]));
+                self.disk.inject(*self.chance.pick(&[Fault::CommitLost, Fault::CommitKept]));
             }
         }
         if self.chance.permille(faults.rows) {
-            inject(Fault::RowsFail);
+            self.disk.inject(Fault::RowsFail);
         }
         if crash == Crash::No && self.chance.permille(faults.load / 10) {
-            inject(Fault::LoadFails);
+            self.disk.inject(Fault::LoadFails);
         }
         crash
     }
@@ -367,59 +291,6 @@ impl World {
         match crash {
             Crash::AfterCommit => self.fault("crash_after_commit"),
             Crash::BeforeCommit if before[0] == after[0] => self.fault("crash_between_ticks"),
-            _ => {}
-        }
-    }
-
-    // ---- Answers ------------------------------------------------------------------------------------------------
-
-    fn answer(&mut self, ticket: Ticket, answer: Answer) {
-        let Some(sender) = self.mail.waiting.remove(&ticket) else { return self.undelivered(&answer) };
-        self.tell(|| format!("{} hears {answer:?}", ticket.0));
-        let faults = self.temper.faults.clone();
-        if self.chance.permille(faults.answer_lost) {
-            self.fault("answer_lost");
-            return self.unheard(sender);
-        }
-        let twice = self.chance.permille(faults.answer_doubled);
-        if twice {
-            self.fault("answer_doubled");
-        }
-        match (sender, &answer) {
-            (Sender::Worker(at), Answer::Worked(worked)) => {
-                let worker = &mut self.workers[at];
-                if !worked.deliveries.is_empty() && self.chance.permille(faults.undelivered) {
-                    worker.poll = None;
-                    return self.undelivered(&answer);
-                }
-                if worker.poll == Some(ticket) {
-                    worker.poll = None;
-                }
-                let times = if worker.away_until.is_some() { 0 } else { 1 + usize::from(twice) };
-                for _ in 0..times {
-                    worker.hear(worked, &mut self.chance, &self.temper, &mut self.coverage, self.now);
-                }
-            }
-            (sender, Answer::UnknownOutcome | Answer::Stopping) => self.unheard(sender),
-            _ => {}
-        }
-    }
-
-    /// Nobody is there to take the grants: the door says so.
-    fn undelivered(&mut self, answer: &Answer) {
-        let Answer::Worked(worked) = answer else { return };
-        if !worked.deliveries.is_empty() && self.chance.permille(800) {
-            let grants = worked.deliveries.iter().map(|delivery| (delivery.grant.task, delivery.grant.fence)).collect();
-            self.fault("undelivered");
-            self.mail.send(Sender::Door, Request::Undelivered { grants });
-        }
-    }
-
-    /// Its answer never came.
-    fn unheard(&mut self, sender: Sender) {
-        match sender {
-            Sender::Client { again: Some(again) } => self.unsure.push(again),
-            Sender::Worker(at) => self.workers[at].poll = None,
             _ => {}
         }
     }

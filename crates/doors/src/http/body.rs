@@ -2,6 +2,7 @@
 //! problem with a sentence.
 
 use super::answer::No;
+use super::peer::Peer;
 use crate::wire::Problem;
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
@@ -11,6 +12,7 @@ use futures_util::StreamExt;
 use kernel::ids::{BulkId, TaskId};
 use kernel::names::QueueName;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -51,7 +53,16 @@ pub async fn whole(request: Request) -> Result<Request, No> {
         return Ok(request);
     }
     let (parts, body) = request.into_parts();
-    match tokio::time::timeout(BODY_TIME_MAX, collect(body)).await {
+    let reading = async {
+        let Some(peer) = parts.extensions.get::<Arc<Peer>>() else { return collect(body).await };
+        tokio::select! {
+            // In this order: the end of a body may be the end of all that is sent.
+            biased;
+            read = collect(body) => read,
+            () = peer.gone() => Err(axum::Error::new("it ends before it is whole")),
+        }
+    };
+    match tokio::time::timeout(BODY_TIME_MAX, reading).await {
         Ok(Ok(Some(bytes))) => Ok(Request::from_parts(parts, bytes.into())),
         Ok(Ok(None)) => {
             let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");

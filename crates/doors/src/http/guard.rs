@@ -4,7 +4,6 @@
 use super::Door;
 use super::answer::No;
 use super::body::whole;
-use super::peer::Peer;
 use crate::wire::Problem;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CONNECTION, HOST};
@@ -12,7 +11,6 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
-use std::sync::Arc;
 
 pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
     let open = matches!(request.uri().path(), "/health" | "/ready");
@@ -22,10 +20,7 @@ pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Re
         None => is_local(request.method(), request.headers()),
     };
     match (allowed, whole(request).await) {
-        (Ok(()), Ok(request)) => {
-            let _attending = request.extensions().get::<Arc<Peer>>().map(Peer::attend);
-            next.run(request).await
-        }
+        (Ok(()), Ok(request)) => next.run(request).await,
         (Err(problem), Ok(_)) => No(problem).into_response(),
         (allowed, Err(unread)) => {
             let mut response = allowed.map_or_else(No, |()| unread).into_response();

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 pub struct Peer {
     gone: AtomicBool,
     told: Notify,
-    /// Requests that came whole and are not answered yet: while there are any, the end of what is sent is kept from the
-    /// HTTP machinery, which would drop them.
+    /// Requests that are not answered yet: while there are any, the end of what is sent is kept from the HTTP machinery,
+    /// which would drop them.
     attended: AtomicUsize,
     reader: Mutex<Option<Waker>>,
 }
@@ -35,7 +35,7 @@ impl Peer {
         }
     }
 
-    /// A whole request is being answered, until this is dropped.
+    /// A request is being answered, until this is dropped.
     pub fn attend(self: &Arc<Peer>) -> Attending {
         self.attended.fetch_add(1, Ordering::AcqRel);
         Attending(self.clone())

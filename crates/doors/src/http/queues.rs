@@ -97,7 +97,9 @@ pub async fn pause(
     Named(queue): Named<QueueName>,
     Body(body): Body<QueuePause>,
 ) -> Result<Json<QueueView>, No> {
-    let until = body.until(engine::clock::wall())?;
+    // A while is counted from the engine's own now, which need not be the wall clock's.
+    let now = if body.for_ms.is_some() { super::status::ask(&door).await?.now } else { engine::clock::wall() };
+    let until = body.until(now)?;
     let why = reason(&body.reason.clone().unwrap_or_default());
     door.command(Command::PauseQueue { queue: queue.clone(), until, reason: why, by: signed_by(body.by) }).await?;
     shown(&door, queue).await

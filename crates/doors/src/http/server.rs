@@ -73,8 +73,14 @@ pub async fn serve(listener: TcpListener, door: Door, end: impl Future<Output = 
         let io = TokioIo::new(Watched::new(stream, peer.clone()));
         let service = service.clone();
         let known = service_fn(move |mut request: Request<Incoming>| {
+            let attending = peer.attend();
             request.extensions_mut().insert(peer.clone());
-            service.call(request)
+            let answering = service.call(request);
+            async move {
+                let answer = answering.await;
+                drop(attending);
+                answer
+            }
         });
         let connection = graceful.watch(http.serve_connection(io, known));
         tokio::spawn(async move {

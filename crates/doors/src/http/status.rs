@@ -47,7 +47,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
     }))
 }
 
-async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
+pub async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
     match door.ask(Request::Status).await? {
         Answer::Status(status) => Ok(status),
         other => Err(unexpected(&other)),

@@ -175,7 +175,7 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
     }
 }
 
-/// Everything that ever happened to a task, oldest first.
+/// What happened to a task, oldest first: at most its newest 1,000 records.
 #[utoipa::path(get, path = "/v1/tasks/{task}/history", tag = "tasks", params(("task" = String, Path)),
     responses((status = 200, body = History)))]
 pub async fn history(State(door): State<Door>, Named(task): Named<TaskId>) -> Result<Json<History>, No> {

@@ -18,7 +18,9 @@ pub struct ServerStatus {
     /// Over all queues.
     pub counts: Counts,
     pub workers: Vec<WorkerView>,
+    /// Since this server started.
     pub commits: u64,
+    /// The number of the newest record; numbers rise, with gaps.
     pub records: u64,
 }
 

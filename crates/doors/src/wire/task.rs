@@ -465,7 +465,8 @@ pub struct TaskDelete {
     pub by: Option<Actor>,
 }
 
-/// Where the task stands after the command. A deleted task is shown with the status it had.
+/// Where the task stands after the command. A deleted task is shown with the status it had, or as cancelled if it
+/// was waiting.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskStatus {
     #[schema(value_type = String)]

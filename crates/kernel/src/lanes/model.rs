@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::task::{Queued, Task};
 use crate::time::Time;
 
-pub(super) struct Model<'a> {
+pub(crate) struct Model<'a> {
     state: &'a State,
     now: Time,
     /// Leases that hold ordinary slots.
@@ -17,12 +17,12 @@ pub(super) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn new(state: &'a State, now: Time) -> Model<'a> {
+    pub(crate) fn new(state: &'a State, now: Time) -> Model<'a> {
         let running = state.tasks().filter(|task| task.lease().is_some_and(|lease| !lease.is_run_now())).collect();
         Model { state, now, running }
     }
 
-    pub(super) fn pick(&self, types: &[TypeName], queues: &[QueueName]) -> Option<TaskId> {
+    pub(crate) fn pick(&self, types: &[TypeName], queues: &[QueueName]) -> Option<TaskId> {
         let asked = |task: &&Task| {
             let route = task.card().route();
             types.contains(route.kind()) && (queues.is_empty() || queues.contains(route.queue()))
@@ -41,7 +41,8 @@ impl<'a> Model<'a> {
         eligible.map(|(task, queued)| (self.order(task, queued), task.card().id())).min().map(|(_, id)| id)
     }
 
-    fn may_run(&self, task: &Task, queued: &Queued) -> bool {
+    /// Nothing stands before it but other tasks and the want of a worker.
+    pub(crate) fn may_run(&self, task: &Task, queued: &Queued) -> bool {
         let route = task.card().route();
         let config = self.state.config(route.queue());
         let paused = self.state.queue(route.queue()).is_some_and(|queue| queue.pause().is_some());

@@ -121,7 +121,9 @@ pub(crate) fn task(task: &Task, now: Time) -> String {
         let ids: Vec<String> = card.blocked_by().iter().map(|id| id.to_string()).collect();
         say(format!("by={}", ids.join(",")));
     }
-    card.scheduled_for().map(|at| say(format!("at={}", instant(at))));
+    if let Some(at) = card.scheduled_for() {
+        say(format!("at={}", instant(at)));
+    }
     match task {
         Task::Queued(queued) => {
             if queued.ready_at() > now {
@@ -145,6 +147,8 @@ pub(crate) fn task(task: &Task, now: Time) -> String {
         }
         Task::Idle(_) | Task::Done(_) | Task::Failed(_) => {}
     }
-    card.failure().map(|failure| say(format!("error={}", failure.code)));
+    if let Some(failure) = card.failure() {
+        say(format!("error={}", failure.code));
+    }
     said.join(" ")
 }

@@ -71,6 +71,10 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
             ensure(was(scene, *task, Some(*status)), || format!("{task} was told to be {status}"))
         }
         (Reply::Bulk(bulk), _) => ensure(scene.model.bulks.contains_key(bulk), || format!("{bulk} was told to be started")),
+        (
+            Reply::Items { changed, skipped },
+            Some(Request::Command(Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. })),
+        ) => ensure(changed + skipped == tasks.len(), || format!("{changed} and {skipped} are not {}", tasks.len())),
         (Reply::Done, Some(Request::Command(command))) => {
             let queue = match command {
                 Command::ConfigureQueue { queue, .. } | Command::PauseQueue { queue, .. } => queue,
@@ -172,6 +176,11 @@ fn heard(scene: &Scene<'_>, fence: RecordSeq, held: &Held) -> Check {
     match (held.held, current) {
         (true, None) => ensure(ended, || format!("{} is told to be held under fence {}", held.task, fence.0)),
         (false, Some(_)) => ensure(!held_throughout(scene, held.task, fence), || format!("{} is told to be lost", held.task)),
+        (true, Some(lease)) => {
+            // What was asked for before this tick is known to every heartbeat in it.
+            let news = scene.turn.entries.iter().any(|entry| entry.owner == Owner::Task(held.task));
+            ensure(held.cancel == lease.ending.is_some() || news, || format!("{held:?} of a lease that is {lease:?}"))
+        }
         _ => Ok(()),
     }
 }

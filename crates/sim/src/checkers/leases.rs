@@ -1,7 +1,9 @@
-//! A lease begins: for someone who asked, on a task that nobody holds, with a fence above every earlier one.
+//! A lease begins: for someone who asked, on a task that nobody holds, with a fence above every earlier one. And when it
+//! is to end, a worker that waits is told at once.
 
 use super::{Check, Scene, ensure};
 use kernel::command::Command;
+use kernel::ids::Fence;
 use kernel::record::{Entry, Owner, Record};
 
 pub fn granted(scene: &Scene<'_>, entry: &Entry) -> Check {
@@ -27,4 +29,22 @@ pub fn granted(scene: &Scene<'_>, entry: &Entry) -> Check {
     })?;
     let started = || scene.turn.commands().any(|command| matches!(command, Command::Start { task, .. } if task == id));
     ensure(*run_now == task.run_now || started(), || format!("{id} was run now, and nobody had started it"))
+}
+
+/// A worker that waits for more while it holds what is to stop is answered in the same tick.
+pub fn told_to_stop(scene: &Scene<'_>) -> Check {
+    for entry in scene.turn.entries.iter().filter(|_| !scene.turn.reloaded) {
+        let (Owner::Task(id), Record::TaskCancelRequested { .. } | Record::TaskTimedOut {}) = (&entry.owner, &entry.record)
+        else {
+            continue;
+        };
+        let Some(lease) = scene.model.task(*id).and_then(|task| task.lease.as_ref()) else { continue };
+        let waits = scene
+            .presence
+            .polls
+            .values()
+            .find(|poll| poll.worker == lease.worker && poll.holding.contains(&(*id, Fence(lease.fence))));
+        ensure(waits.is_none(), || format!("{id} is to stop, and {} waits without knowing", lease.worker))?;
+    }
+    Ok(())
 }

@@ -64,7 +64,7 @@ pub const EACH_RECORD: [(&str, RecordChecker); 15] = [
     ("who is deleted hands its blockers on", blockers::handed_on),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 12] = [
+pub const EACH_TICK: [(&str, TickChecker); 13] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
@@ -73,6 +73,7 @@ pub const EACH_TICK: [(&str, TickChecker); 12] = [
     ("the next task is the right one", order::next),
     ("no work waits beside an idle worker", order::offered),
     ("timers are never late", timers::kept),
+    ("who is to stop is told at once", leases::told_to_stop),
     ("counters are conserved", counters::conserved),
     ("who is done unblocks", blockers::current),
     ("explain names the causes", explain::causes),

@@ -130,12 +130,13 @@ impl Model {
             let waits = !task.run_now && task.blocked_by.is_empty();
             (waits && task.ready_at > now).then_some(task.ready_at)
         });
-        let rates = self.queued.iter().map(|id| &self.tasks[id]).filter_map(|task| {
-            (self.obstacle(task, now) == Some("behind a rate")).then(|| {
-                let open = self.rated(task).iter().map(|(key, rate)| permit_at(rate, self.arrival(key))).max();
-                open.expect("it is behind a rate")
-            })
-        });
+        let behind = |task: &&TaskModel| self.obstacle(task, now) == Some("behind a rate");
+        let rates = self
+            .queued
+            .iter()
+            .map(|id| &self.tasks[id])
+            .filter(behind)
+            .filter_map(|task| self.rated(task).iter().map(|(key, rate)| permit_at(rate, self.arrival(key))).max());
         let leases = self.running.iter().filter_map(|id| self.tasks[id].lease.as_ref());
         let budgets = leases.filter(|lease| lease.ending.is_none()).map(|lease| lease.budget_until);
         let pauses = self.queues.values().filter_map(|queue| queue.pause.flatten());

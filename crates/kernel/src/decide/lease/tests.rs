@@ -125,6 +125,10 @@ fn a_handed_back_lease_has_used_its_permit() {
 fn a_raised_rate_acts_at_once_and_a_removed_one_too() {
     check("queue q rate=1/1h; add a; add b; lease w; queue q; lease w", "leased a; leased b");
     check(
+        "queue q keyrate.k=1/1h; add x*3 key.k=v; lease w; queue q keyrate.k=10/1s burst=2; due; advance 100ms; lease w want=2; due",
+        "leased x1; due 100ms; leased x2; due 200ms",
+    );
+    check(
         "queue q rate=1/1h; add x*3; lease w; queue q rate=10/1s; lease w; due; advance 100ms; lease w",
         "leased x1; leased nothing; due 100ms; leased x2",
     );

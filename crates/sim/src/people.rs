@@ -1,0 +1,125 @@
+//! People and workers: what they send, and what becomes of the answers on their way back.
+
+use crate::client::{self, Client};
+use crate::mail::Sender;
+use crate::world::World;
+use engine::{Answer, Request, Ticket};
+
+impl World {
+    pub(crate) fn ask(&mut self) {
+        if !self.unsure.is_empty() && self.chance.permille(300) {
+            let at = self.chance.below(self.unsure.len());
+            let again = self.unsure.swap_remove(at);
+            self.fault("request_resent");
+            self.mail.send(Sender::Client { again: Some(again.clone()) }, Request::Command(again));
+            return;
+        }
+        let client = Client {
+            chance: &mut self.chance,
+            temper: &self.temper,
+            model: &self.model,
+            tasks: &self.tasks,
+            bulks: &self.bulks,
+            now: self.now,
+            inputs: &mut self.inputs,
+        };
+        for request in client.requests() {
+            self.mail.send(Sender::Client { again: client::again(&request) }, request);
+        }
+    }
+
+    pub(crate) fn work(&mut self, at: usize) {
+        let faults = self.temper.faults.clone();
+        let worker = &mut self.workers[at];
+        if let Some(until) = worker.away_until {
+            if self.now < until {
+                return;
+            }
+            worker.away_until = None;
+        }
+        if self.chance.permille(faults.worker_crash) {
+            let until = self.now.plus_ms(self.chance.between(0, 40_000));
+            let poll = worker.poll;
+            worker.crash(&mut self.chance, &self.temper, until);
+            self.fault("worker_crashed");
+            return self.hang_up(poll);
+        }
+        if self.chance.permille(faults.worker_odd / 8) {
+            worker.away_until = Some(self.now.plus_ms(self.chance.between(0, 60_000)));
+            return self.fault("worker_silent");
+        }
+        match worker.poll {
+            Some(poll) if self.chance.permille(faults.poll_gone) => {
+                worker.poll = None;
+                self.hang_up(Some(poll));
+            }
+            // It mostly waits; sometimes it comes again although its earlier poll is not answered.
+            Some(_) if !self.chance.permille(30) => {}
+            _ if self.chance.permille(400) => {
+                let work = worker.work(&mut self.chance, &self.temper, &mut self.coverage, self.now);
+                worker.poll = Some(self.mail.send(Sender::Worker(at), Request::Work(work)));
+            }
+            _ => {}
+        }
+    }
+
+    /// The connection of a poll breaks; the door may notice.
+    fn hang_up(&mut self, poll: Option<Ticket>) {
+        let Some(poll) = poll else { return };
+        if self.mail.waiting.remove(&poll).is_some() && self.chance.permille(700) {
+            self.fault("poll_gone");
+            self.mail.send(Sender::Door, Request::Gone { poll });
+        }
+    }
+
+    pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        let Some(sender) = self.mail.waiting.remove(&ticket) else { return self.undelivered(&answer) };
+        self.tell(|| format!("{} hears {answer:?}", ticket.0));
+        let faults = self.temper.faults.clone();
+        if self.chance.permille(faults.answer_lost) {
+            self.fault("answer_lost");
+            return self.unheard(sender);
+        }
+        let twice = self.chance.permille(faults.answer_doubled);
+        if twice {
+            self.fault("answer_doubled");
+        }
+        match (sender, &answer) {
+            (Sender::Worker(at), Answer::Worked(worked)) => {
+                let worker = &mut self.workers[at];
+                if !worked.deliveries.is_empty() && self.chance.permille(faults.undelivered) {
+                    worker.poll = None;
+                    return self.undelivered(&answer);
+                }
+                if worker.poll == Some(ticket) {
+                    worker.poll = None;
+                }
+                let times = if worker.away_until.is_some() { 0 } else { 1 + usize::from(twice) };
+                for _ in 0..times {
+                    worker.hear(worked, &mut self.chance, &self.temper, &mut self.coverage, self.now);
+                }
+            }
+            (sender, Answer::UnknownOutcome | Answer::Stopping) => self.unheard(sender),
+            _ => {}
+        }
+    }
+
+    /// Nobody is there to take the grants: the door says so.
+    fn undelivered(&mut self, answer: &Answer) {
+        let Answer::Worked(worked) = answer else { return };
+        if !worked.deliveries.is_empty() && self.chance.permille(800) {
+            let grants = worked.deliveries.iter().map(|delivery| (delivery.grant.task, delivery.grant.fence)).collect();
+            self.fault("undelivered");
+            self.mail.send(Sender::Door, Request::Undelivered { grants });
+        }
+    }
+
+    /// Its answer never came.
+    pub(crate) fn unheard(&mut self, sender: Sender) {
+        match sender {
+            Sender::Client { again: Some(again) } => self.unsure.push(again),
+            Sender::Worker(at) => self.workers[at].poll = None,
+            _ => {}
+        }
+    }
+}
