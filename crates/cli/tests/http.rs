@@ -279,7 +279,7 @@ const PAUSING: &[&str] = &[
     r#"POST /v1/queues/p/pause -> 200 /pause/until=-"#,
     r#"POST /v1/queues/p/resume {"by":"ana"} -> 200 /pause=-"#,
     r#"POST /v1/queues/p/resume -> 200 /pause=-"#,
-    r#"POST /v1/queues/p/pause {"for_ms":20} -> 200"#,
+    r#"POST /v1/queues/p/pause {"for_ms":200} -> 200"#,
     r#"GET /v1/queues/p ~> 200 /pause=-"#,
     r#"POST /v1/queues/p/pause {"until":"2001-01-01T00:00:00Z"} -> 400 invalid"#,
     r#"POST /v1/queues/p/pause {"until":"2099-01-01"} -> 400 invalid"#,

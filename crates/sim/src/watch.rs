@@ -34,7 +34,10 @@ impl World {
         } else {
             self.presence.ticked(&turn, &self.model);
         }
-        let thorough = (turn.reloaded && !self.temper.big) || self.step.is_multiple_of(THOROUGH_EVERY);
+        let thorough = match self.temper.big {
+            false => turn.reloaded || self.step.is_multiple_of(THOROUGH_EVERY),
+            true => self.step.is_multiple_of(4 * THOROUGH_EVERY),
+        };
         self.look(&turn, core, thorough, self.step % HISTORIC_EVERY == HISTORIC_EVERY - 1)?;
         for (ticket, answer) in &turn.answers {
             self.note(&turn, *ticket, answer);

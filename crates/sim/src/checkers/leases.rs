@@ -2,6 +2,8 @@
 //! is to end, a worker that waits is told at once.
 
 use super::{Check, Scene, ensure};
+use crate::presence::Parked;
+use engine::Answer;
 use kernel::command::Command;
 use kernel::ids::Fence;
 use kernel::record::{Entry, Owner, Record};
@@ -39,11 +41,11 @@ pub fn told_to_stop(scene: &Scene<'_>) -> Check {
             continue;
         };
         let Some(lease) = scene.model.task(*id).and_then(|task| task.lease.as_ref()) else { continue };
-        let waits = scene
-            .presence
-            .polls
-            .values()
-            .find(|poll| poll.worker == lease.worker && poll.holding.contains(&(*id, Fence(lease.fence))));
+        let told = scene.turn.answers.iter().any(|(_, answer)| {
+            matches!(answer, Answer::Worked(worked) if worked.holding.iter().any(|held| held.task == *id && held.cancel))
+        });
+        let holds = |poll: &&Parked| poll.worker == lease.worker && poll.holding.contains(&(*id, Fence(lease.fence)));
+        let waits = scene.presence.polls.values().find(holds).filter(|_| !told);
         ensure(waits.is_none(), || format!("{id} is to stop, and {} waits without knowing", lease.worker))?;
     }
     Ok(())

@@ -5,6 +5,9 @@ use kernel::command::Command;
 use kernel::names::{QueueName, TypeName};
 use kernel::record::{Entry, Owner, Record};
 
+/// With more waiting than this, one lease in eight is looked at.
+const CROWD: usize = 500;
+
 pub fn leased(scene: &Scene<'_>, entry: &Entry) -> Check {
     let (Owner::Task(id), Record::TaskLeased { worker, .. }) = (&entry.owner, &entry.record) else { return Ok(()) };
     let (model, turn) = (scene.model, scene.turn);
@@ -12,7 +15,9 @@ pub fn leased(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Some(task) = model.task(*id).filter(|_| !started) else { return Ok(()) };
     let obstacle = model.obstacle(task, turn.now);
     ensure(obstacle.is_none(), || format!("{id} was leased although it is {}", obstacle.unwrap_or_default()))?;
-    if model.is_lagging() {
+    // Brute force over thousands, thousands of times a tick, would take the time of all other worlds together.
+    let spared = model.queued.len() > CROWD && !entry.seq.0.is_multiple_of(8);
+    if model.is_lagging() || spared {
         return Ok(());
     }
     let place = model.place(task);

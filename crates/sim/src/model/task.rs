@@ -197,44 +197,53 @@ impl TaskModel {
 
     /// What the kernel says of it in other words than the records do; the first that differs.
     pub fn differs(&self, task: &Task) -> Option<String> {
-        let card = task.card();
-        let same = |what: &str, model: &dyn std::fmt::Debug, kernel: &dyn std::fmt::Debug| {
-            let (model, kernel) = (format!("{model:?}"), format!("{kernel:?}"));
-            (model != kernel).then(|| format!("{what} of {}: {kernel}, but its records say {model}", self.id))
-        };
+        let (id, card) = (self.id, task.card());
         let route = card.route();
-        let first = [
-            same("status", &self.status, &task.status()),
-            same("last", &self.last, &card.last()),
-            same("queue", &self.queue, route.queue()),
-            same("type", &self.kind, route.kind()),
-            same("keys", &&self.keys[..], &route.keys()),
-            same("tags", &&self.tags[..], &card.tags()),
-            same("priority", &self.priority, &card.priority()),
-            same("retry", &self.retry, &card.retry()),
-            same("budget_ms", &self.budget_ms, &card.budget_ms()),
-            same("idempotency_key", &self.idempotency_key.as_ref(), &card.idempotency_key()),
-            same("created_at", &self.created_at, &card.created_at()),
-            same("input", &self.input, &card.input()),
-            same("blocked_by", &&self.blocked_by[..], &card.blocked_by()),
-            same("scheduled_for", &self.scheduled_for, &card.scheduled_for()),
-            same("attempt", &self.attempt, &card.attempt()),
-            same("failure", &self.failure.as_ref(), &card.failure()),
-        ];
-        first.into_iter().flatten().next().or_else(|| match (task, &self.lease) {
-            (Task::Queued(queued), None) => {
-                let kernel = (queued.since(), queued.ready_at(), queued.is_run_now(), queued.is_expedited());
-                same("place", &(self.since, self.ready_at, self.run_now, self.expedited), &kernel)
-            }
-            (Task::Running(running), Some(model)) => {
-                let lease = running.lease();
-                let kernel = (lease.fence().0, lease.worker(), lease.since(), lease.heartbeat_ms(), lease.budget_until());
-                same("lease", &(model.fence, &model.worker, model.since, model.heartbeat_ms, model.budget_until), &kernel)
-                    .or_else(|| same("ending", &model.ending.as_ref(), &lease.ending()))
-                    .or_else(|| same("run_now", &self.run_now, &lease.is_run_now()))
-            }
-            (Task::Queued(_) | Task::Running(_), _) => Some(format!("{}: a lease where there is none, or none", self.id)),
-            _ => None,
-        })
+        macro_rules! same {
+            ($($what:literal: $model:expr, $kernel:expr;)*) => {{$(
+                let (model, kernel) = ($model, $kernel);
+                if model != kernel {
+                    return Some(format!("{} of {id}: {kernel:?}, but its records say {model:?}", $what));
+                }
+            )*}};
+        }
+        same! {
+            "status": self.status, task.status();
+            "last": self.last, card.last();
+            "queue": &self.queue, route.queue();
+            "type": &self.kind, route.kind();
+            "keys": &self.keys[..], route.keys();
+            "tags": &self.tags[..], card.tags();
+            "priority": self.priority, card.priority();
+            "retry": self.retry, card.retry();
+            "budget_ms": self.budget_ms, card.budget_ms();
+            "idempotency_key": self.idempotency_key.as_ref(), card.idempotency_key();
+            "created_at": self.created_at, card.created_at();
+            "input": self.input, card.input();
+            "blocked_by": &self.blocked_by[..], card.blocked_by();
+            "scheduled_for": self.scheduled_for, card.scheduled_for();
+            "attempt": self.attempt, card.attempt();
+            "failure": self.failure.as_ref(), card.failure();
+        }
+        match (task, &self.lease) {
+            (Task::Queued(queued), None) => same! {
+                "since": self.since, queued.since();
+                "ready_at": self.ready_at, queued.ready_at();
+                "run_now": self.run_now, queued.is_run_now();
+                "expedited": self.expedited, queued.is_expedited();
+            },
+            (Task::Running(running), Some(model)) => same! {
+                "fence": model.fence, running.lease().fence().0;
+                "worker": &model.worker, running.lease().worker();
+                "since": model.since, running.lease().since();
+                "heartbeat_ms": model.heartbeat_ms, running.lease().heartbeat_ms();
+                "budget_until": model.budget_until, running.lease().budget_until();
+                "run_now": self.run_now, running.lease().is_run_now();
+                "ending": model.ending.as_ref(), running.lease().ending();
+            },
+            (Task::Queued(_) | Task::Running(_), _) => return Some(format!("{id}: a lease where there is none, or none")),
+            _ => {}
+        }
+        None
     }
 }
