@@ -16,7 +16,7 @@ use kernel::rate::Rate;
 use kernel::record::{Payload, TaskSpec};
 use kernel::retry::RetryPolicy;
 use kernel::time::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Everything a client can see when it thinks of its next request.
@@ -105,6 +105,11 @@ impl Client<'_> {
         self.tasks[newest - back]
     }
 
+    fn one_of(&mut self, tasks: &BTreeSet<TaskId>) -> TaskId {
+        let at = self.chance.below(tasks.len().max(1));
+        tasks.iter().nth(at).copied().unwrap_or_else(|| self.task())
+    }
+
     fn priority(&mut self) -> Priority {
         let seconds = *self.chance.pick(&[0, 0, 600, -600, 3_600, 1, -3, 30]);
         Priority::seconds(seconds).expect("within bounds")
@@ -160,22 +165,19 @@ impl Client<'_> {
     }
 
     fn add_many(&mut self) -> Vec<Request> {
-        if self.temper.big && self.chance.permille(400) {
-            return self.crowd();
-        }
         let tasks = (0..1 + self.chance.below(8)).map(|_| self.new_task()).collect();
         vec![Request::Command(Command::Add { tasks })]
     }
 
     /// Very many, alike but for one thing, so that there is more of it than a chunk can hold.
-    fn crowd(&mut self) -> Vec<Request> {
+    pub fn crowd(mut self, kind: usize) -> Vec<Request> {
         let mut like = self.new_task();
         like.delay_ms = 0;
         (like.spec.idempotency_key, like.spec.idle) = (None, false);
         like.spec.blocked_by.clear();
         let mut before = Vec::new();
         let mut spread = None;
-        match (self.chance.below(4), self.temper.keys.first()) {
+        match (kind % 4, self.temper.keys.first()) {
             (0, Some(name)) => {
                 // Each with a key of its own, under a rate: more permits than are kept.
                 let limit = KeyLimit { concurrency: None, rate: Some(Rate { count: 1, per_ms: 1_000, burst: 1 }) };
@@ -275,10 +277,12 @@ impl Client<'_> {
     }
 
     fn look(&mut self) -> Request {
-        match self.chance.below(6) {
+        match self.chance.below(8) {
             0 => Request::Queue { queue: self.queue() },
             1 => Request::Queues,
             2 => Request::Status,
+            3 => Request::Explain { task: self.one_of(&self.model.running) },
+            4 => Request::Explain { task: self.one_of(&self.model.queued) },
             _ => Request::Explain { task: self.task() },
         }
     }

@@ -5,6 +5,9 @@ use crate::mail::Sender;
 use crate::world::World;
 use engine::{Answer, Request, Ticket};
 
+/// Steps between two crowds.
+const CROWD_EVERY: usize = 25;
+
 impl World {
     pub(crate) fn ask(&mut self) {
         if !self.unsure.is_empty() && self.chance.permille(300) {
@@ -14,7 +17,21 @@ impl World {
             self.mail.send(Sender::Client { again: Some(again.clone()) }, Request::Command(again));
             return;
         }
-        let client = Client {
+        let requests = self.client().requests();
+        self.send(requests);
+    }
+
+    /// In a big world a crowd comes now and then, each of another kind than the last.
+    pub(crate) fn crowd(&mut self) {
+        if self.temper.big && self.step % CROWD_EVERY == 7 && self.model.live() < self.temper.live_max {
+            let kind = self.step / CROWD_EVERY;
+            let requests = self.client().crowd(kind);
+            self.send(requests);
+        }
+    }
+
+    fn client(&mut self) -> Client<'_> {
+        Client {
             chance: &mut self.chance,
             temper: &self.temper,
             model: &self.model,
@@ -22,8 +39,11 @@ impl World {
             bulks: &self.bulks,
             now: self.now,
             inputs: &mut self.inputs,
-        };
-        for request in client.requests() {
+        }
+    }
+
+    fn send(&mut self, requests: Vec<Request>) {
+        for request in requests {
             self.mail.send(Sender::Client { again: client::again(&request) }, request);
         }
     }

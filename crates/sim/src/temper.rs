@@ -44,7 +44,7 @@ const WISHES: [(Wish, u32); 19] = [
     (Wish::Bulk, 15),
     (Wish::CancelBulk, 10),
     (Wish::RedriveTasks, 10),
-    (Wish::Look, 60),
+    (Wish::Look, 90),
     (Wish::Mistake, 20),
     (Wish::Flood, 1),
     (Wish::Stop, 2),
@@ -101,7 +101,9 @@ impl Temper {
         Temper {
             queues: names(1 + chance.below(4), |n| QueueName::parse(["ci", "mail", "web", "ml"][n]).expect("a name")),
             types: names(1 + chance.below(3), |n| TypeName::parse(["build", "send", "crawl"][n]).expect("a name")),
-            keys: names(chance.below(4).max(usize::from(big)), |n| KeyName::parse(["tenant", "host", "user"][n]).expect("a name")),
+            keys: names(chance.below(4).max(usize::from(big)), |n| {
+                KeyName::parse(["tenant", "host", "user"][n]).expect("a name")
+            }),
             values: names(1 + chance.below(4), |n| KeyValue::parse(["a", "b", "c", "d"][n]).expect("a value")),
             tags: names(2, |n| Tag::parse(["ready", "urgent"][n]).expect("a tag")),
             workers: names(1 + chance.below(6), |n| WorkerName::parse(&format!("w{n}")).expect("a name")),

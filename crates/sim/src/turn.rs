@@ -29,6 +29,8 @@ pub struct Turn {
     pub drained: bool,
     /// Leases that ended in it.
     pub ended: FxHashSet<(TaskId, RecordSeq)>,
+    /// Leases whose worker was not to stop before, and is now.
+    pub to_stop: Vec<(TaskId, Fence)>,
     /// Every status each touched task had in it, the one before it first; `None`: it did not exist.
     pub statuses: FxHashMap<TaskId, Vec<Option<Status>>>,
 }

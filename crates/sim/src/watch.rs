@@ -5,6 +5,7 @@ use crate::turn::Turn;
 use crate::world::{Found, World};
 use engine::{Answer, Core, Request, Ticket};
 use kernel::command::{Command, Reply};
+use kernel::ids::Fence;
 use kernel::record::{Entry, Owner, Record};
 use kernel::rejection::Rejection;
 
@@ -79,6 +80,10 @@ impl World {
             self.ledger.settled.insert(id, fence);
         }
         match &entry.record {
+            Record::TaskCancelRequested { .. } | Record::TaskTimedOut {} => {
+                let lease = self.model.task(id).and_then(|task| task.lease.as_ref());
+                turn.to_stop.extend(lease.filter(|lease| lease.ending.is_none()).map(|lease| (id, Fence(lease.fence))));
+            }
             Record::TaskAdded { .. } => self.tasks.push(id),
             Record::TaskDeleted { .. } => drop(self.ledger.added.remove(&id)),
             _ => {}

@@ -104,6 +104,7 @@ impl World {
                 self.ask();
             }
         }
+        self.crowd();
         for at in 0..self.workers.len() {
             self.work(at);
         }

@@ -34,7 +34,7 @@ const DEFECTS: [&str; 27] = [
     "tag_ignored",
 ];
 
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=44;
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=64;
 const STEPS: usize = 400;
 const THREADS: usize = 4;
 

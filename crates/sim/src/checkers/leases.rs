@@ -2,10 +2,8 @@
 //! is to end, a worker that waits is told at once.
 
 use super::{Check, Scene, ensure};
-use crate::presence::Parked;
 use engine::Answer;
 use kernel::command::Command;
-use kernel::ids::Fence;
 use kernel::record::{Entry, Owner, Record};
 
 pub fn granted(scene: &Scene<'_>, entry: &Entry) -> Check {
@@ -35,18 +33,12 @@ pub fn granted(scene: &Scene<'_>, entry: &Entry) -> Check {
 
 /// A worker that waits for more while it holds what is to stop is answered in the same tick.
 pub fn told_to_stop(scene: &Scene<'_>) -> Check {
-    for entry in scene.turn.entries.iter().filter(|_| !scene.turn.reloaded) {
-        let (Owner::Task(id), Record::TaskCancelRequested { .. } | Record::TaskTimedOut {}) = (&entry.owner, &entry.record)
-        else {
-            continue;
-        };
-        let Some(lease) = scene.model.task(*id).and_then(|task| task.lease.as_ref()) else { continue };
+    for (id, fence) in scene.turn.to_stop.iter().filter(|_| !scene.turn.reloaded) {
         let told = scene.turn.answers.iter().any(|(_, answer)| {
             matches!(answer, Answer::Worked(worked) if worked.holding.iter().any(|held| held.task == *id && held.cancel))
         });
-        let holds = |poll: &&Parked| poll.worker == lease.worker && poll.holding.contains(&(*id, Fence(lease.fence)));
-        let waits = scene.presence.polls.values().find(holds).filter(|_| !told);
-        ensure(waits.is_none(), || format!("{id} is to stop, and {} waits without knowing", lease.worker))?;
+        let waits = scene.presence.polls.values().find(|poll| poll.holding.contains(&(*id, *fence))).filter(|_| !told);
+        ensure(waits.is_none(), || format!("{id} is to stop, and {waits:?} waits without knowing"))?;
     }
     Ok(())
 }

@@ -167,6 +167,11 @@ impl Model {
         match after {
             Some(task) => {
                 self.count(&task, true);
+                // Who comes while a sweep is under way is swept with the others.
+                if !self.sweeping.is_empty() && self.queued.len() >= CHUNK_ITEMS_MAX {
+                    let ticks = self.sweeping.len() * (1 + self.queued.len() / CHUNK_ITEMS_MAX);
+                    self.sweeping.values_mut().for_each(|left| *left = ticks.max(*left));
+                }
                 if let Some(key) = key(&task) {
                     self.by_idempotency_key.entry(key).or_default().insert(id);
                 }
@@ -231,8 +236,7 @@ impl Model {
                 if queue.config.require_tag != config.require_tag && waiting {
                     // One chunk a tick, and the queues one after another.
                     self.sweeping.insert(name.clone(), 0);
-                    let chunks = 1 + self.queued.len() / CHUNK_ITEMS_MAX;
-                    let ticks = self.sweeping.len() * chunks;
+                    let ticks = self.sweeping.len() * (1 + self.queued.len() / CHUNK_ITEMS_MAX);
                     self.sweeping.values_mut().for_each(|left| *left = ticks);
                 }
                 queue.config = config.clone();
