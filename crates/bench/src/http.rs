@@ -1,6 +1,7 @@
 //! Over HTTP, with server, adders and workers in processes of their own on the same machine.
 
-use crate::load::{Client, LoadArgs, Part, add_batch};
+use crate::client::Client;
+use crate::load::{LoadArgs, Part, add_batch};
 use crate::{Measure, Options, percentile};
 use doors::wire::{WorkAnswer, WorkPoll, WorkResult, WorkStatus};
 use kernel::names::{TypeName, WorkerName};

@@ -2,6 +2,7 @@
 //! never asserted. The HTTP loads run against a server process of the same binary, from processes of their own.
 
 mod bulk;
+mod client;
 mod disk;
 mod http;
 mod in_process;

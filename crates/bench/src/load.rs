@@ -1,10 +1,10 @@
 //! The other side of the HTTP loads: what runs in the adding and working processes (`signaller bench-load`). With a
 //! ledger the same loads are the clients of the crash test.
 
+use crate::client::Client;
 use crate::payload_text;
 use doors::wire::{TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult, WorkStatus};
 use kernel::names::{IdempotencyKey, TypeName, WorkerName};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -60,29 +60,6 @@ impl Ledger {
             std::thread::sleep(REST);
         }
         passing
-    }
-}
-
-pub struct Client {
-    agent: ureq::Agent,
-    url: String,
-}
-
-impl Client {
-    pub fn new(url: &str) -> Client {
-        let config = ureq::Agent::config_builder().proxy(None).http_status_as_error(false).max_idle_connections(64);
-        Client { agent: config.max_idle_connections_per_host(64).build().into(), url: url.to_owned() }
-    }
-
-    pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {
-        let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
-        let request = self.agent.post(format!("{}{path}", self.url)).header("content-type", "application/json");
-        let mut response = request.send(&body[..]).map_err(|error| format!("{path}: {error}"))?;
-        let text = response.body_mut().with_config().limit(64 << 20).read_to_vec().map_err(|error| error.to_string())?;
-        if !response.status().is_success() {
-            return Err(format!("{path}: {} {}", response.status(), String::from_utf8_lossy(&text)));
-        }
-        serde_json::from_slice(&text).map_err(|error| format!("{path}: {error}"))
     }
 }
 

@@ -21,6 +21,9 @@ use output::{Failure, Screen};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Takes work in, decides what runs next, and makes it run durably.
 #[derive(Parser, Debug)]
 #[command(

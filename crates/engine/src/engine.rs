@@ -277,7 +277,10 @@ impl Writer {
             self.shared.stream.unsure();
         }
         self.give_back(ticked.untold);
-        for (ticket, answer) in ticked.answers {
+        // Work first: a worker is on the way of the task, whoever added it only waits to hear of it.
+        let (work, rest): (Vec<_>, Vec<_>) =
+            ticked.answers.into_iter().partition(|(_, answer)| matches!(answer, Answer::Worked(_)));
+        for (ticket, answer) in work.into_iter().chain(rest) {
             let Some(sender) = self.answers.remove(&ticket) else { continue };
             if let Err(untaken) = sender.send(answer) {
                 self.give_back(untaken.grants().collect());

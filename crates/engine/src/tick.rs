@@ -175,7 +175,7 @@ impl Core {
         let names_others = |request: &Request| {
             matches!(request, Request::Command(Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. }))
         };
-        if requests.iter().any(|(_, request)| names_others(request)) {
+        if requests.iter().any(|(_, request)| names_others(request)) && !defect("blockers_unread") {
             let known: FxHashSet<Need> = wanted.drain(..).collect();
             let mut others = self.wanted(now, requests);
             others.retain(|need| !known.contains(need));

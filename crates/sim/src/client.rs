@@ -55,6 +55,7 @@ impl Client<'_> {
             Wish::Add => Command::Add { tasks: vec![self.new_task()] },
             Wish::AddMany => return self.add_many(),
             Wish::Cancel => Command::Cancel { task: self.task(), by, reason: "not needed".into() },
+            Wish::Retry if self.chance.permille(300) => return self.start_over(),
             Wish::Retry => Command::Retry { task: self.task(), by },
             Wish::Reset => Command::Reset { task: self.task(), by },
             Wish::Start => Command::Start { task: self.task(), force: self.chance.permille(400), worker: None, by },
@@ -274,6 +275,18 @@ impl Client<'_> {
         // Twice at once: the second finds it closed.
         let times = if self.chance.permille(300) { 2 } else { 1 };
         (0..times).map(|_| Request::Command(Command::CancelBulk { bulk, by: actor() })).collect()
+    }
+
+    /// Out of the queue and in again, or gone, all in one batch if it so happens.
+    fn start_over(&mut self) -> Vec<Request> {
+        let (task, by) = (self.one_of(&self.model.queued), actor());
+        let cancel = Command::Cancel { task, by: by.clone(), reason: "starting over".into() };
+        let then = match self.chance.below(4) {
+            0 => Command::Reset { task, by },
+            1 => Command::Delete { task, by },
+            _ => Command::Retry { task, by },
+        };
+        vec![Request::Command(cancel), Request::Command(then)]
     }
 
     fn look(&mut self) -> Request {

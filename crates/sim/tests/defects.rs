@@ -4,9 +4,11 @@
 use sim::{Failure, Options};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const DEFECTS: [&str; 27] = [
+const DEFECTS: [&str; 29] = [
     "any_outcome_again",
+    "blockers_half_read",
     "blockers_not_handed_on",
+    "blockers_unread",
     "bulk_skips_one",
     "cold_key_unread",
     "fairness_stale",

@@ -10,7 +10,7 @@ mod statements;
 pub use reader::SqliteReader;
 
 use crate::store::{Batch, Reader, Store, StoreError};
-use checkpoint::{Checkpoints, LOG_BYTES_KEPT, MARKS};
+use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
 use kernel::ids::TaskId;
 use kernel::needs::Need;
 use kernel::record::Entry;
@@ -31,9 +31,10 @@ const STATEMENTS_CACHED: usize = 64;
 
 /// The writer. One per directory, over all processes.
 pub struct Sqlite {
-    // In the order in which they must be let go: the thread, the connection, the lock.
+    // In the order in which they must be let go: the thread, the connection, the file, the lock.
     checkpoints: Checkpoints,
     db: Connection,
+    file: Arc<File>,
     /// Frames in the log after the last commit, told by SQLite itself.
     log_frames: Arc<AtomicU32>,
     text: Text,
@@ -113,8 +114,10 @@ impl Sqlite {
             seen.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
         }))?;
-        let checkpoints = Checkpoints::start(connect(&path, Role::Checkpointer)?, marks, BUSY_WAIT)?;
-        Ok(Sqlite { checkpoints, db, log_frames, text: Text::default(), path, dir: dir.to_owned(), _lock: lock })
+        place::lengthen(&place::log(dir), LOG_BYTES_AHEAD)?;
+        let file = place::open(&path)?;
+        let checkpoints = Checkpoints::start(connect(&path, Role::Checkpointer)?, file.clone(), marks, BUSY_WAIT)?;
+        Ok(Sqlite { checkpoints, db, file, log_frames, text: Text::default(), path, dir: dir.to_owned(), _lock: lock })
     }
 
     /// Opens the data in `dir` for reading alone, whether a server is using it or not.
@@ -125,7 +128,7 @@ impl Sqlite {
         }
         let db = connect(&path, Role::Reader)?;
         schema::require_current(&db, &path)?;
-        SqliteReader::new(db)
+        SqliteReader::new(db, None)
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
@@ -246,7 +249,7 @@ impl Store for Sqlite {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        Ok(Box::new(SqliteReader::new(connect(&self.path, Role::Reader)?)?))
+        Ok(Box::new(SqliteReader::new(connect(&self.path, Role::Reader)?, Some(self.file.clone()))?))
     }
 
     fn describe(&self) -> String {

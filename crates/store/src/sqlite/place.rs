@@ -4,9 +4,33 @@ use crate::store::StoreError;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(super) fn database(dir: &Path) -> PathBuf {
     dir.join("signaller.db")
+}
+
+pub(super) fn log(dir: &Path) -> PathBuf {
+    dir.join("signaller.db-wal")
+}
+
+/// A handle of our own to the database, to make its pages durable. Closing any handle to a file lets go of all the locks
+/// this process has on it, so this one is shared with every connection and outlives them all.
+pub(super) fn open(database: &Path) -> Result<Arc<File>, StoreError> {
+    let file = OpenOptions::new().read(true).write(true).open(database);
+    file.map(Arc::new).map_err(|error| StoreError::Failed(format!("{} cannot be opened: {error}", database.display())))
+}
+
+/// Fills a log with zeros up to `bytes`: a commit into space the file already has is one write to the disk, one at its
+/// end two. SQLite stops reading its log at the first frame that is not its own.
+pub(super) fn lengthen(log: &Path, bytes: u64) -> Result<(), StoreError> {
+    let lengthen = || {
+        let mut file = OpenOptions::new().create(true).append(true).open(log)?;
+        let missing = bytes.saturating_sub(file.metadata()?.len());
+        io::copy(&mut io::repeat(0).take(missing), &mut file)?;
+        file.sync_all()
+    };
+    lengthen().map_err(|error: io::Error| StoreError::Failed(format!("{} cannot be written: {error}", log.display())))
 }
 
 /// Makes the directory if it is missing, so that its name survives a power cut and nobody else can look inside.

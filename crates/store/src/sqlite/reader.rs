@@ -8,6 +8,7 @@ use kernel::names::QueueName;
 use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, BadRow, Row, TASKS, Table, Value};
 use rusqlite::{Connection, OptionalExtension};
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ pub struct SqliteReader {
     db: Connection,
     clock: Arc<Clock>,
     answer_within: Duration,
+    /// The server's own handle to the database, see [`super::place::open`]; let go after the connection.
+    _file: Option<Arc<File>>,
 }
 
 /// When the running statement is to be stopped, for SQLite to ask from inside it.
@@ -41,7 +44,7 @@ impl Clock {
 }
 
 impl SqliteReader {
-    pub(super) fn new(mut db: Connection) -> Result<SqliteReader, StoreError> {
+    pub(super) fn new(mut db: Connection, file: Option<Arc<File>>) -> Result<SqliteReader, StoreError> {
         let clock = Arc::new(Clock { start: Instant::now(), stop_at_us: AtomicU64::new(NEVER) });
         let asked = clock.clone();
         let is_late = move || {
@@ -49,7 +52,7 @@ impl SqliteReader {
             stop_at_us != NEVER && asked.now_us() >= stop_at_us
         };
         db.progress_handler(STEPS_PER_LOOK, Some(is_late))?;
-        Ok(SqliteReader { db, clock, answer_within: ANSWER_WITHIN })
+        Ok(SqliteReader { db, clock, answer_within: ANSWER_WITHIN, _file: file })
     }
 
     /// Every answer after this one has at most so much time.
