@@ -33,6 +33,17 @@ pub enum Outcome {
     Released,
 }
 
+/// When a paused queue goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseUntil {
+    /// Not before someone resumes it.
+    Resumed,
+    At(Time),
+    After {
+        ms: u64,
+    },
+}
+
 #[derive(Clone, Debug)]
 pub enum Command {
     /// All of them or none.
@@ -66,6 +77,7 @@ pub enum Command {
         by: Actor,
     },
     Reprioritize {
+        queue: QueueName,
         tasks: Vec<TaskId>,
         priority: Priority,
         by: Actor,
@@ -103,7 +115,7 @@ pub enum Command {
     },
     PauseQueue {
         queue: QueueName,
-        until: Option<Time>,
+        until: PauseUntil,
         reason: String,
         by: Actor,
     },

@@ -13,8 +13,8 @@ use crate::time::Time;
 pub enum Need {
     /// The task with this id.
     Task(TaskId),
-    /// The youngest task of the queue with this idempotency key.
-    Idempotency(QueueName, IdempotencyKey),
+    /// The youngest task of the queue with this idempotency key that is older than `before`.
+    Idempotency { queue: QueueName, key: IdempotencyKey, before: TaskId },
     /// Failed tasks of the queue with `after < id <= upto`, by id, at most `limit`.
     Dead { queue: QueueName, after: Option<TaskId>, upto: TaskId, limit: usize },
 }
@@ -37,7 +37,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                     && state.duplicate_of(&new.spec, now).is_none()
                     && !crate::defect("cold_key_unread")
                 {
-                    into.push(Need::Idempotency(new.spec.queue.clone(), key.clone()));
+                    into.push(Need::Idempotency { queue: new.spec.queue.clone(), key: key.clone(), before: TaskId::MAX });
                 }
             }
         }
@@ -48,6 +48,15 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             let found = state.task(*id);
             if let Some(found) = found.filter(|found| found.status().is_finished() || !crate::defect("blockers_half_read")) {
                 found.card().blocked_by().iter().for_each(|blocker| task(*blocker));
+            }
+            // With its youngest task gone, a key stands for the one before it, also to an add of the same batch.
+            if let Command::Delete { .. } = command
+                && let Some(card) = found.map(|found| found.card())
+                && let Some(key) = card.idempotency_key()
+                && !crate::defect("cold_key_unread")
+            {
+                let (queue, key) = (card.route().queue().clone(), key.clone());
+                into.push(Need::Idempotency { queue, key, before: *id });
             }
         }
         Command::Cancel { task: id, .. } | Command::Start { task: id, .. } | Command::Finish { task: id, .. } => task(*id),

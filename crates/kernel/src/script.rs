@@ -17,7 +17,7 @@ pub(crate) mod walk;
 pub(crate) mod world;
 
 use crate::bulk::{BulkWork, TaskFilter};
-use crate::command::{Command, NewTask, Outcome, Reply};
+use crate::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use crate::explain::Facts;
 use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
 use crate::names::*;
@@ -127,7 +127,8 @@ impl Script {
             "queue" => one(Command::ConfigureQueue { queue: say::queue(words.word()), config: Arc::new(config(words)), by }),
             "pause" => {
                 let queue = say::queue(words.word());
-                let until = words.option("until").map(|at| START.plus_ms(say::ms(at)));
+                let until = words.option("until").map_or(PauseUntil::Resumed, |at| PauseUntil::At(START.plus_ms(say::ms(at))));
+                let until = words.option("for").map_or(until, |ms| PauseUntil::After { ms: say::ms(ms) });
                 one(Command::PauseQueue { queue, until, reason: words.reason(), by })
             }
             "resume" => one(Command::ResumeQueue { queue: say::queue(words.word()), by }),
@@ -170,8 +171,10 @@ impl Script {
                 one(Command::CancelBulk { bulk, by })
             }
             "prio" => {
-                let tasks = say::list(words.word()).map(|name| self.id(name)).collect();
-                one(Command::Reprioritize { tasks, priority: say::priority(words.word()), by })
+                let tasks: Vec<TaskId> = say::list(words.word()).map(|name| self.id(name)).collect();
+                let of_first = || self.world.state.task(tasks[0]).map(|task| task.card().route().queue().clone());
+                let queue = words.option("in").map(say::queue).or_else(of_first).unwrap_or_else(|| say::queue("q"));
+                one(Command::Reprioritize { queue, tasks, priority: say::priority(words.word()), by })
             }
             "redrive" => {
                 let queue = say::queue(words.word());

@@ -54,7 +54,7 @@ pub struct State {
     dependents: FxHashMap<TaskId, BTreeSet<TaskId>>,
     later: BTreeSet<(Time, TaskId)>,
     due: BTreeSet<(Time, Due)>,
-    by_idempotency_key: FxHashMap<(QueueName, IdempotencyKey), TaskId>,
+    by_idempotency_key: BTreeSet<(QueueName, IdempotencyKey, TaskId)>,
     running: BTreeSet<TaskId>,
     /// Finished, or loaded for one command: they leave memory after the commit.
     cooling: Vec<TaskId>,
@@ -97,7 +97,7 @@ impl State {
             dependents: FxHashMap::default(),
             later: BTreeSet::new(),
             due: BTreeSet::new(),
-            by_idempotency_key: FxHashMap::default(),
+            by_idempotency_key: BTreeSet::default(),
             running: BTreeSet::new(),
             cooling: Vec::new(),
             closed: Vec::new(),
@@ -116,9 +116,7 @@ impl State {
             let route = self.lanes.shared(task.card().route().clone());
             *task.route_mut() = route;
             let id = task.card().id();
-            if self.tasks.contains_key(&id) {
-                self.know_key(task.card());
-            } else {
+            if !self.tasks.contains_key(&id) {
                 self.insert(id, task, now);
             }
         } else if row.table == &QUEUES {
@@ -231,7 +229,8 @@ impl State {
     /// here may not be it: a younger one that finished is in the store alone.
     pub(crate) fn duplicate_of(&self, spec: &TaskSpec, now: Time) -> Option<TaskId> {
         let key = spec.idempotency_key.as_ref()?;
-        let task = *self.by_idempotency_key.get(&(spec.queue.clone(), key.clone()))?;
+        let of = |id| (spec.queue.clone(), key.clone(), id);
+        let task = self.by_idempotency_key.range(of(TaskId::new(0, 0))..=of(TaskId::MAX)).next_back()?.2;
         let made_at = self.task(task)?.card().created_at();
         let window_ms = self.config(&spec.queue).idempotency_window_ms;
         (now < made_at.plus_ms(window_ms) && !crate::defect("idempotency_ignored")).then_some(task)
@@ -423,18 +422,14 @@ impl State {
 
     fn know_key(&mut self, card: &Card) {
         if let Some(key) = card.idempotency_key() {
-            let id = (card.route().queue().clone(), key.clone());
-            let youngest = self.by_idempotency_key.entry(id).or_insert(card.id());
-            *youngest = (*youngest).max(card.id());
+            self.by_idempotency_key.insert((card.route().queue().clone(), key.clone(), card.id()));
         }
     }
 
     fn forget_key(&mut self, task: &Task) {
-        if let Some(key) = task.card().idempotency_key() {
-            let id = (task.card().route().queue().clone(), key.clone());
-            if self.by_idempotency_key.get(&id) == Some(&task.card().id()) {
-                self.by_idempotency_key.remove(&id);
-            }
+        let card = task.card();
+        if let Some(key) = card.idempotency_key() {
+            self.by_idempotency_key.remove(&(card.route().queue().clone(), key.clone(), card.id()));
         }
     }
 

@@ -3,6 +3,7 @@
 //! [--defect NAME]`.
 
 use sim::{Coverage, Options};
+use std::hash::{BuildHasher, RandomState};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,9 @@ struct Arguments {
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut found = Arguments { seed: None, from: 1, count: u64::MAX, minutes: 1.0, options: Options::default() };
+    // Fresh seeds unless told where to begin, few enough digits to read aloud.
+    let from = RandomState::new().hash_one(0) % 1_000_000_000_000;
+    let mut found = Arguments { seed: None, from, count: u64::MAX, minutes: 1.0, options: Options::default() };
     let mut given = std::env::args().skip(1);
     while let Some(flag) = given.next() {
         let value = given.next().ok_or_else(|| format!("{flag} needs a value"))?;

@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::temper::{Temper, Wish};
 use engine::Request;
 use kernel::bulk::{BulkWork, TaskFilter};
-use kernel::command::{Command, NewTask};
+use kernel::command::{Command, NewTask, PauseUntil};
 use kernel::ids::{BulkId, TaskId};
 use kernel::limits::{ADD_TASKS_MAX, BULKS_OPEN_MAX, QUEUE_BOOSTS_MAX};
 use kernel::names::{Actor, IdempotencyKey, KeyName, KeyValue, QueueName};
@@ -61,12 +61,18 @@ impl Client<'_> {
             Wish::Start => Command::Start { task: self.task(), force: self.chance.permille(400), worker: None, by },
             Wish::Delete => Command::Delete { task: self.task(), by },
             Wish::Reprioritize => {
-                let tasks = (0..1 + self.chance.below(3)).map(|_| self.task()).collect();
-                Command::Reprioritize { tasks, priority: self.priority(), by }
+                let tasks: Vec<TaskId> = (0..1 + self.chance.below(3)).map(|_| self.task()).collect();
+                let queue = self.model.tasks.get(&tasks[0]).map(|task| task.queue.clone());
+                Command::Reprioritize { queue: queue.unwrap_or_else(|| self.queue()), tasks, priority: self.priority(), by }
             }
             Wish::Configure => Command::ConfigureQueue { queue: self.queue(), config: Arc::new(self.config()), by },
             Wish::Pause => {
-                let until = self.chance.maybe(700, |chance| chance.between(1, 20_000)).map(|ms| self.now.plus_ms(ms));
+                let ms = self.chance.between(1, 20_000);
+                let until = match self.chance.below(3) {
+                    0 => PauseUntil::Resumed,
+                    1 => PauseUntil::At(self.now.plus_ms(ms)),
+                    _ => PauseUntil::After { ms },
+                };
                 Command::PauseQueue { queue: self.queue(), until, reason: "a deploy".into(), by }
             }
             Wish::Resume => Command::ResumeQueue { queue: self.queue(), by },
@@ -306,10 +312,10 @@ impl Client<'_> {
         match self.chance.below(8) {
             0 => Command::Cancel { task: unknown, by, reason: String::new() },
             1 => Command::Start { task: unknown, force: true, worker: None, by },
-            2 => Command::Reprioritize { tasks: vec![self.task(), unknown], priority: self.priority(), by },
+            2 => Command::Reprioritize { queue: self.queue(), tasks: vec![self.task(), unknown], priority: self.priority(), by },
             3 => Command::RedriveTasks { queue: self.queue(), tasks: vec![unknown], by },
             4 => Command::CancelBulk { bulk: BulkId::new(1 << 40, 0), by },
-            5 => Command::PauseQueue { queue: self.queue(), until: Some(self.now), reason: String::new(), by },
+            5 => Command::PauseQueue { queue: self.queue(), until: PauseUntil::At(self.now), reason: String::new(), by },
             6 => {
                 let config = QueueConfig { concurrency: Some(0), ..self.config() };
                 Command::ConfigureQueue { queue: self.queue(), config: Arc::new(config), by }

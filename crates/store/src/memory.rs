@@ -170,9 +170,9 @@ impl Durable {
     fn needed(&self, need: &Need) -> Vec<i64> {
         match need {
             Need::Task(id) => vec![id.number()],
-            Need::Idempotency(queue, key) => {
+            Need::Idempotency { queue, key, before } => {
                 let of = |id| (queue.shared().clone(), key.shared().clone(), id);
-                self.keyed.range(of(i64::MIN)..=of(i64::MAX)).next_back().map(|(_, _, id)| *id).into_iter().collect()
+                self.keyed.range(of(i64::MIN)..of(before.number())).next_back().map(|(_, _, id)| *id).into_iter().collect()
             }
             Need::Dead { queue, after, upto, limit } => {
                 let of = |id| (queue.shared().clone(), id);

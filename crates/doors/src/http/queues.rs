@@ -97,9 +97,7 @@ pub async fn pause(
     Named(queue): Named<QueueName>,
     Body(body): Body<QueuePause>,
 ) -> Result<Json<QueueView>, No> {
-    // A while is counted from the engine's own now, which need not be the wall clock's.
-    let now = if body.for_ms.is_some() { super::status::ask(&door).await?.now } else { engine::clock::wall() };
-    let until = body.until(now)?;
+    let until = body.until()?;
     let why = reason(&body.reason.clone().unwrap_or_default());
     door.command(Command::PauseQueue { queue: queue.clone(), until, reason: why, by: signed_by(body.by) }).await?;
     shown(&door, queue).await
@@ -160,7 +158,7 @@ pub async fn reprioritize(
 ) -> Result<Json<BulkAnswer>, No> {
     let (priority, by) = (body.priority.0, signed_by(body.by.clone()));
     let command = match body.on()? {
-        ReprioritizeOn::Tasks(tasks) => Command::Reprioritize { tasks, priority, by },
+        ReprioritizeOn::Tasks(tasks) => Command::Reprioritize { queue, tasks, priority, by },
         ReprioritizeOn::Boost(on) => Command::BoostQueue { queue, on, boost: priority, by },
         ReprioritizeOn::Filter(filter) => {
             let work = BulkWork::Reprioritize { queue, upto: UPTO, filter, priority };

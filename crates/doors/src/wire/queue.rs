@@ -2,9 +2,9 @@
 //! stay frozen while the API grows, and so that the kernel knows nothing of OpenAPI.
 
 use super::{BulkView, Instant, KeyPair, Priority, Problem};
+use kernel::command::PauseUntil;
 use kernel::names::*;
 use kernel::queue as inner;
-use kernel::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -211,17 +211,13 @@ pub struct QueuePause {
 }
 
 impl QueuePause {
-    pub fn until(&self, now: Time) -> Result<Option<Time>, Problem> {
+    pub fn until(&self) -> Result<PauseUntil, Problem> {
         match (self.until, self.for_ms) {
             (Some(_), Some(_)) => Err(Problem::invalid("until and for_ms exclude each other")),
-            (Some(until), None) if until.0 <= now => Err(Problem::invalid(format!("until, {until}, has passed already"))),
-            (Some(until), None) => Ok(Some(until.0)),
+            (Some(until), None) => Ok(PauseUntil::At(until.0)),
             (None, Some(0)) => Err(Problem::invalid("for_ms must be at least 1")),
-            (None, Some(ms)) if now.plus_ms(ms).us() > kernel::limits::TIME_US_MAX => {
-                Err(Problem::invalid("for_ms reaches beyond the year 9999"))
-            }
-            (None, Some(ms)) => Ok(Some(now.plus_ms(ms))),
-            (None, None) => Ok(None),
+            (None, Some(ms)) => Ok(PauseUntil::After { ms }),
+            (None, None) => Ok(PauseUntil::Resumed),
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::RedriveTasks { queue, tasks, by } => requeue::redrive(step, queue, tasks, by),
         Command::Start { task, force, worker, by } => start::decide(step, *task, *force, worker.as_ref(), by),
         Command::Delete { task, by } => delete::decide(step, *task, by),
-        Command::Reprioritize { tasks, priority, by } => reprioritize::decide(step, tasks, *priority, by),
+        Command::Reprioritize { queue, tasks, priority, by } => reprioritize::decide(step, queue, tasks, *priority, by),
         Command::Lease { worker, types, queues, want } => lease::decide(step, worker, types, queues, *want),
         Command::Finish { task, fence, outcome, jitter } => finish::decide(step, *task, *fence, outcome, *jitter),
         Command::Release { task, fence, cause } => finish::release(step, *task, *fence, *cause),

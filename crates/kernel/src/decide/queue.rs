@@ -1,7 +1,7 @@
 //! What is said about a queue: its configuration, pause, resume and boosts.
 
-use crate::command::Reply;
-use crate::limits::{CHUNK_ITEMS_MAX, QUEUE_BOOSTS_MAX};
+use crate::command::{PauseUntil, Reply};
+use crate::limits::{CHUNK_ITEMS_MAX, QUEUE_BOOSTS_MAX, TIME_US_MAX};
 use crate::names::{Actor, QueueName};
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
@@ -50,12 +50,20 @@ fn ease_permits(step: &mut Step<'_>, queue: &QueueName, config: &QueueConfig) {
 pub(super) fn pause(
     step: &mut Step<'_>,
     queue: &QueueName,
-    until: Option<Time>,
+    until: PauseUntil,
     reason: &str,
     by: &Actor,
 ) -> Result<Reply, Rejection> {
+    let until = match until {
+        PauseUntil::Resumed => None,
+        PauseUntil::At(until) => Some(until),
+        PauseUntil::After { ms } => Some(step.now().plus_ms(ms)),
+    };
     if until.is_some_and(|until| until <= step.now()) {
-        return Err(Rejection::Invalid { why: "`until` lies in the past".into() });
+        return Err(Rejection::Invalid { why: "the pause would be over already".into() });
+    }
+    if until.is_some_and(|until| until.us() > TIME_US_MAX) {
+        return Err(Rejection::Invalid { why: "the pause would reach beyond the year 9999".into() });
     }
     step.record_queue(queue, Record::QueuePaused { until, reason: reason.to_owned(), by: by.clone() });
     Ok(Reply::Done)

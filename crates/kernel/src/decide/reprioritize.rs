@@ -2,20 +2,28 @@
 
 use crate::command::Reply;
 use crate::ids::TaskId;
-use crate::names::Actor;
+use crate::names::{Actor, QueueName};
 use crate::priority::Priority;
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::step::Step;
 use crate::task::Task;
 
-pub(super) fn decide(step: &mut Step<'_>, tasks: &[TaskId], priority: Priority, by: &Actor) -> Result<Reply, Rejection> {
+/// What is not of this queue, or has no place in an order any more, is skipped and counted.
+pub(super) fn decide(
+    step: &mut Step<'_>,
+    queue: &QueueName,
+    tasks: &[TaskId],
+    priority: Priority,
+    by: &Actor,
+) -> Result<Reply, Rejection> {
     if let Some(task) = tasks.iter().find(|task| step.state().task(**task).is_none()) {
         return Err(Rejection::TaskNotFound { task: *task });
     }
     let mut changed = 0;
     for task in tasks {
-        changed += usize::from(one(step, *task, priority, by));
+        let ours = step.state().task(*task).is_some_and(|task| task.card().route().queue() == queue);
+        changed += usize::from(ours && one(step, *task, priority, by));
     }
     Ok(Reply::Items { changed, skipped: tasks.len() - changed })
 }

@@ -12,8 +12,9 @@ pub(super) fn retry(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Rep
     let found = super::find(step.state(), task)?;
     match found {
         Task::Idle(_) | Task::Failed(_) | Task::Cancelled(_) => {
+            // The cap holds off newcomers; what failed or was cancelled was let in once, here as in a redrive.
             let queue = found.card().route().queue();
-            let max = step.state().config(queue).backlog_max;
+            let max = step.state().config(queue).backlog_max.filter(|_| matches!(found, Task::Idle(_)));
             if let Some(max) = max.filter(|max| step.state().backlog(queue) >= *max as usize) {
                 return Err(Rejection::BacklogFull { queue: queue.clone(), max });
             }

@@ -3,7 +3,7 @@
 
 use super::world::World;
 use crate::bulk::BulkWork;
-use crate::command::{Command, NewTask, Outcome, Reply};
+use crate::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use crate::ids::{Fence, TaskId};
 use crate::names::*;
 use crate::priority::Priority;
@@ -254,11 +254,17 @@ pub(crate) fn act(world: &mut World, op: &Op, watch: Watch<'_>) {
         Op::Start { task, force } => Command::Start { task: one(world, task), force, worker: None, by },
         Op::Delete { task } => Command::Delete { task: one(world, task), by },
         Op::Reprioritize { task, seconds } => {
-            Command::Reprioritize { tasks: vec![one(world, task)], priority: Priority::seconds(seconds).unwrap(), by }
+            let task = one(world, task);
+            Command::Reprioritize {
+                queue: queue_of(world, task),
+                tasks: vec![task],
+                priority: Priority::seconds(seconds).unwrap(),
+                by,
+            }
         }
         Op::Configure { queue, config } => Command::ConfigureQueue { queue: named(queue), config: Arc::new(*config), by },
         Op::Pause { queue, for_ms } => {
-            let until = for_ms.map(|ms| world.now.plus_ms(ms));
+            let until = for_ms.map_or(PauseUntil::Resumed, |ms| PauseUntil::After { ms });
             Command::PauseQueue { queue: named(queue), until, reason: String::new(), by }
         }
         Op::Resume { queue } => Command::ResumeQueue { queue: named(queue), by },
@@ -286,7 +292,10 @@ pub(crate) fn act(world: &mut World, op: &Op, watch: Watch<'_>) {
                 1 => Command::Reset { task, by },
                 2 => Command::Delete { task, by },
                 3 => Command::Start { task, force: false, worker: None, by },
-                _ => Command::Reprioritize { tasks: vec![task], priority: Priority::seconds(4 - 2 * how as i64).unwrap(), by },
+                _ => {
+                    let priority = Priority::seconds(4 - 2 * how as i64).unwrap();
+                    Command::Reprioritize { queue: queue_of(world, task), tasks: vec![task], priority, by }
+                }
             }
         }
         Op::Pass { ms } => return pass(world, world.now.plus_ms(ms), watch),
@@ -388,6 +397,11 @@ fn finish(world: &mut World, nth: usize, how: usize) {
 }
 
 /// Among all tasks there are, cold ones included.
+fn queue_of(world: &World, task: TaskId) -> QueueName {
+    let unknown = || QueueName::parse(QUEUES[0]).unwrap();
+    world.state.task(task).map_or_else(unknown, |task| task.card().route().queue().clone())
+}
+
 fn one(world: &World, nth: usize) -> TaskId {
     let ids: Vec<TaskId> = world.tasks().map(|task| task.card().id()).collect();
     if ids.is_empty() { TaskId::MAX } else { ids[nth % ids.len()] }

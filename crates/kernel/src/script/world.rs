@@ -161,8 +161,11 @@ impl World {
         };
         match need {
             Need::Task(id) => self.rows.get(&(TASKS.name, vec![Value::Int(id.number())])).cloned().into_iter().collect(),
-            Need::Idempotency(queue, key) => {
-                let fits = |task: &Task| task.card().route().queue() == queue && task.card().idempotency_key() == Some(key);
+            Need::Idempotency { queue, key, before } => {
+                let fits = |task: &Task| {
+                    let card = task.card();
+                    card.route().queue() == queue && card.idempotency_key() == Some(key) && card.id() < *before
+                };
                 tasks()
                     .filter(|(_, task)| fits(task))
                     .max_by_key(|(_, task)| task.card().id())

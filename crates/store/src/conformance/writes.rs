@@ -118,7 +118,7 @@ pub(super) fn deleted_rows_are_gone_and_may_come_back(open: &mut Open<'_>) {
     store.commit(&batch).unwrap();
     assert_eq!(scanned(&*store, &TASKS), [scribe.task_row(task(1))]);
     assert_eq!(scanned(&*store, &KEYS), []);
-    let youngest = Need::Idempotency(queue("ci"), IdempotencyKey::parse("k").unwrap());
+    let youngest = Need::Idempotency { queue: queue("ci"), key: IdempotencyKey::parse("k").unwrap(), before: TaskId::MAX };
     assert_eq!(found(&mut *store, youngest), [task(1)]);
     assert_eq!(store.reader().unwrap().dead_counts().unwrap(), []);
     // What is not there can be deleted too: a row may come and go within one batch.
@@ -219,7 +219,12 @@ pub(super) fn the_youngest_task_of_an_idempotency_key_is_found(open: &mut Open<'
         ("x", "a", vec![]),
     ] {
         let expected: Vec<TaskId> = expected.into_iter().map(task).collect();
-        assert_eq!(found(&mut *store, Need::Idempotency(queue(name), keyed(key).unwrap())), expected, "{name} {key}");
+        let need = Need::Idempotency { queue: queue(name), key: keyed(key).unwrap(), before: TaskId::MAX };
+        assert_eq!(found(&mut *store, need), expected, "{name} {key}");
+    }
+    for (before, expected) in [(task(3), vec![task(2)]), (task(2), vec![task(1)]), (task(1), vec![])] {
+        let need = Need::Idempotency { queue: queue("ci"), key: keyed("a").unwrap(), before };
+        assert_eq!(found(&mut *store, need), expected, "before {before}");
     }
 }
 

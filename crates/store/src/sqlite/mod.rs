@@ -220,7 +220,10 @@ impl Store for Sqlite {
         for need in needs {
             let (sql, parameters) = match need {
                 Need::Task(id) => (&COLD.by_id, vec![Value::Int(id.number())]),
-                Need::Idempotency(queue, key) => (&COLD.by_idempotency_key, vec![queue.shared().into(), key.shared().into()]),
+                Need::Idempotency { queue, key, before } => {
+                    let parameters = vec![queue.shared().into(), key.shared().into(), Value::Int(before.number())];
+                    (&COLD.by_idempotency_key, parameters)
+                }
                 Need::Dead { queue, after, upto, limit } => {
                     let after = after.map_or(-1, TaskId::number);
                     let limit = i64::try_from(*limit).unwrap_or(i64::MAX);

@@ -30,7 +30,7 @@ pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
     let select = &of(&TASKS).select;
     ColdSql {
         by_id: format!("{select} WHERE id = ?1"),
-        by_idempotency_key: format!("{select} WHERE queue = ?1 AND idempotency_key = ?2 ORDER BY id DESC LIMIT 1"),
+        by_idempotency_key: format!("{select} WHERE queue = ?1 AND idempotency_key = ?2 AND id < ?3 ORDER BY id DESC LIMIT 1"),
         // The status is written out, or SQLite would not see that the index of dead letters fits.
         dead: format!("{select} WHERE queue = ?1 AND status = 'failed' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4"),
     }

@@ -21,3 +21,8 @@ fn what_waits_for_something_else_moves_too() {
         "prio b,c: 2 changed, 0 left; leased a; leased b c d",
     );
 }
+
+#[test]
+fn tasks_of_another_queue_are_left_alone() {
+    check("add a; add b queue=r; prio a,b high in=q; show b", "prio a,b: 1 changed, 1 left; b queued");
+}

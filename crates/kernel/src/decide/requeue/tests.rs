@@ -51,9 +51,10 @@ fn a_schedule_that_was_overtaken_by_a_start_does_not_come_back() {
 }
 
 #[test]
-fn a_full_queue_takes_no_retry() {
+fn a_full_queue_takes_no_newcomer_and_takes_back_whom_it_let_in() {
+    check("queue q backlog=1; add a; cancel a; add b; retry a", "| a queued, b queued");
     check(
-        "queue q backlog=1; add a; cancel a; add b; retry a; lease w; retry a",
+        "queue q backlog=1; add a idle; add b; retry a; lease w; retry a",
         "retry a: backlog_full; leased b | a queued, b running",
     );
 }
