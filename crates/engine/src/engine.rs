@@ -7,7 +7,6 @@ use crate::request::*;
 use crate::stream::{Stream, Subscription};
 use crate::tick::{Core, Ticked};
 use kernel::ids::{Fence, TaskId};
-use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
 use kernel::time::Time;
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -226,7 +225,7 @@ impl Writer {
                 Some(left) => Some(wait.map_or(left, |wait| wait.min(left))),
                 None => wait,
             };
-            let (letters, idle) = self.shared.inbox.take(BATCH_REQUESTS_MAX, BATCH_ITEMS_MAX, wait);
+            let (letters, idle) = self.shared.inbox.take(wait);
             let mut requests = Vec::with_capacity(letters.len());
             let mut gone = Vec::new();
             for Letter { ticket, request, answer } in letters {

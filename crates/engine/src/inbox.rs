@@ -1,8 +1,9 @@
 //! The bounded way in. Two lanes: results, heartbeats and control are never refused and go first; new work is refused
-//! when its lane is full. The front lane is bounded by its senders, each of which waits for its answer.
+//! when its lane is full, by number or by bytes. The front lane is bounded by its senders, each of which waits for its
+//! answer.
 
 use crate::request::{Answer, Request, Ticket};
-use kernel::limits::INBOX_ADDS_MAX;
+use kernel::limits::{BATCH_BYTES_MAX, BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX, INBOX_ADDS_MAX, INBOX_BYTES_MAX};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -18,6 +19,8 @@ pub struct Letter {
 struct Lanes {
     front: VecDeque<Letter>,
     adds: VecDeque<Letter>,
+    /// Payload bytes in `adds`.
+    adds_bytes: usize,
     closed: bool,
 }
 
@@ -40,9 +43,10 @@ impl Inbox {
         }
         let was_empty = lanes.front.is_empty() && lanes.adds.is_empty();
         if letter.request.is_new_work() {
-            if lanes.adds.len() >= INBOX_ADDS_MAX {
+            if lanes.adds.len() >= INBOX_ADDS_MAX || lanes.adds_bytes >= INBOX_BYTES_MAX {
                 return Err(NotTaken::Full);
             }
+            lanes.adds_bytes += letter.request.bytes();
             lanes.adds.push_back(letter);
         } else {
             lanes.front.push_back(letter);
@@ -54,9 +58,9 @@ impl Inbox {
         Ok(())
     }
 
-    /// Up to `letters_max` letters with `items_max` items in them, waiting at most `wait` for the first; the second
-    /// value says that no heartbeat is left behind.
-    pub fn take(&self, letters_max: usize, items_max: usize, wait: Option<Duration>) -> (Vec<Letter>, bool) {
+    /// As many letters as make up a batch, waiting at most `wait` for the first; the second value says that no heartbeat is
+    /// left behind.
+    pub fn take(&self, wait: Option<Duration>) -> (Vec<Letter>, bool) {
         let mut lanes = self.lanes.lock().expect("no holder of the inbox panics");
         let empty = |lanes: &mut Lanes| lanes.front.is_empty() && lanes.adds.is_empty() && !lanes.closed;
         lanes = match wait {
@@ -64,12 +68,19 @@ impl Inbox {
             Some(wait) => self.arrived.wait_timeout_while(lanes, wait, empty).expect("as above").0,
             None => self.arrived.wait_while(lanes, empty).expect("as above"),
         };
-        let mut taken = Vec::with_capacity(letters_max.min(lanes.front.len() + lanes.adds.len()));
-        let mut items = 0;
-        while taken.len() < letters_max && items < items_max {
-            let Lanes { front, adds, .. } = &mut *lanes;
-            let Some(letter) = front.pop_front().or_else(|| adds.pop_front()) else { break };
+        let mut taken = Vec::with_capacity(BATCH_REQUESTS_MAX.min(lanes.front.len() + lanes.adds.len()));
+        let (mut items, mut bytes) = (0, 0);
+        while taken.len() < BATCH_REQUESTS_MAX && items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX {
+            let letter = match lanes.front.pop_front() {
+                Some(letter) => letter,
+                None => {
+                    let Some(letter) = lanes.adds.pop_front() else { break };
+                    lanes.adds_bytes -= letter.request.bytes();
+                    letter
+                }
+            };
             items += letter.request.items();
+            bytes += letter.request.bytes();
             taken.push(letter);
         }
         (taken, lanes.front.is_empty())
@@ -81,6 +92,7 @@ impl Inbox {
         lanes.closed = true;
         let mut left: Vec<Letter> = lanes.front.drain(..).collect();
         left.extend(lanes.adds.drain(..));
+        lanes.adds_bytes = 0;
         drop(lanes);
         self.arrived.notify_one();
         left

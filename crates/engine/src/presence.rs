@@ -1,7 +1,7 @@
 //! Who is there: parked polls, heartbeat deadlines, when a type was last asked for. Volatile on purpose; after a
 //! restart every live lease gets one fresh window.
 
-use crate::request::{Held, Ticket, WorkerSummary};
+use crate::request::{Held, Ticket, Work, WorkerSummary};
 use kernel::ids::{Fence, TaskId};
 use kernel::lease::Lease;
 use kernel::names::{QueueName, TypeName, WorkerName};
@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Workers and types remembered after they stopped asking; the oldest go first.
 const REMEMBERED_MAX: usize = 10_000;
+/// Grants of one task that may get lost in a row before that counts as the worker's end.
+const UNNAMED_MAX: u32 = 3;
 
 #[derive(Debug)]
 pub struct Poll {
@@ -41,6 +43,15 @@ struct Watch {
 struct Seen {
     at: Time,
     types: Arc<[TypeName]>,
+    queues: Arc<[QueueName]>,
+}
+
+/// Who would take a task, as `explain` tells it.
+#[derive(Debug, Default)]
+pub struct Takers {
+    pub asked_at: Option<Time>,
+    pub busy: usize,
+    pub elsewhere: usize,
 }
 
 #[derive(Debug, Default)]
@@ -52,8 +63,9 @@ pub struct Presence {
     leases: FxHashMap<TaskId, Watch>,
     leases_by_worker: FxHashMap<WorkerName, BTreeSet<TaskId>>,
     deadlines: BTreeSet<(Time, TaskId)>,
-    asked: FxHashMap<TypeName, Time>,
     workers: FxHashMap<WorkerName, Seen>,
+    /// How often in a row a grant of this task was not named by the worker that got it.
+    unnamed: FxHashMap<TaskId, u32>,
 }
 
 impl Presence {
@@ -151,6 +163,7 @@ impl Presence {
             self.deadlines.remove(&(watch.deadline, task));
             watch.deadline = now.plus_ms(watch.window_ms.into());
             watch.named = true;
+            self.unnamed.remove(&task);
             self.deadlines.insert((watch.deadline, task));
         }
     }
@@ -199,29 +212,45 @@ impl Presence {
 
     // ---- Who asked ----------------------------------------------------------------------------------------------
 
-    pub fn asked(&mut self, worker: &WorkerName, types: &Arc<[TypeName]>, want: usize, now: Time) {
-        if want > 0 {
-            for kind in types.iter() {
-                match self.asked.get_mut(kind) {
-                    Some(at) => *at = now,
-                    None => {
-                        forget_oldest(&mut self.asked, |at| *at);
-                        self.asked.insert(kind.clone(), now);
-                    }
-                }
-            }
+    /// A worker spoke. One that wants nothing and holds nothing takes its leave.
+    pub fn asked(&mut self, work: &Work, now: Time) {
+        let Work { worker, types, queues, .. } = work;
+        if work.want == 0 && work.holding.is_empty() {
+            self.workers.remove(worker);
+            return;
         }
+        let seen = Seen { at: now, types: types.clone(), queues: queues.clone() };
         match self.workers.get_mut(worker) {
-            Some(seen) => *seen = Seen { at: now, types: types.clone() },
+            Some(known) => *known = seen,
             None => {
                 forget_oldest(&mut self.workers, |seen| seen.at);
-                self.workers.insert(worker.clone(), Seen { at: now, types: types.clone() });
+                self.workers.insert(worker.clone(), seen);
             }
         }
     }
 
-    pub fn asked_at(&self, kind: &TypeName) -> Option<Time> {
-        self.asked.get(kind).copied()
+    pub fn takers(&self, kind: &TypeName, queue: &QueueName) -> Takers {
+        let mut takers = Takers::default();
+        for (worker, seen) in self.workers.iter().filter(|(_, seen)| seen.types.contains(kind)) {
+            if seen.queues.is_empty() || seen.queues.contains(queue) {
+                takers.asked_at = takers.asked_at.max(Some(seen.at));
+                takers.busy += usize::from(self.leases_by_worker.contains_key(worker));
+            } else {
+                takers.elsewhere += 1;
+            }
+        }
+        takers
+    }
+
+    /// A worker came back without a grant it was given. `true` from the third time in a row on: it is not the way that
+    /// loses this task, it is the task that ends its workers.
+    pub fn unnamed(&mut self, task: TaskId) -> bool {
+        if self.unnamed.len() >= REMEMBERED_MAX {
+            self.unnamed.clear();
+        }
+        let times = self.unnamed.entry(task).or_default();
+        *times += 1;
+        *times >= UNNAMED_MAX
     }
 
     pub fn workers(&self) -> Vec<WorkerSummary> {

@@ -68,12 +68,22 @@ impl Request {
     /// How much of a batch it fills.
     pub fn items(&self) -> usize {
         let items = match self {
-            Request::Command(Command::Add { tasks }) => tasks.len(),
+            Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| 1 + new.spec.blocked_by.len()).sum(),
             Request::Command(Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. }) => tasks.len(),
             Request::Work(work) => work.results.len() + work.want.min(64) + work.holding.len() / 8,
             _ => 1,
         };
         items.clamp(1, BATCH_ITEMS_MAX)
+    }
+
+    /// How many bytes of payload it carries.
+    pub fn bytes(&self) -> usize {
+        let output = |report: &Report| if let Outcome::Done { output } = &report.outcome { output.text().len() } else { 0 };
+        match self {
+            Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| new.input.text().len()).sum(),
+            Request::Work(work) => work.results.iter().map(output).sum(),
+            _ => 0,
+        }
     }
 
     /// Leases that were granted and did not arrive.

@@ -2,12 +2,12 @@
 //! out answers. A failed commit discards memory and loads it again; it never rolls back by hand.
 
 use crate::inputs::Inputs;
-use crate::presence::{Poll, Presence};
+use crate::presence::{Poll, Presence, Takers};
 use crate::request::*;
 use kernel::command::{Command, Grant, Reply};
 use kernel::explain::{Facts, explain};
 use kernel::ids::{Fence, TaskId};
-use kernel::limits::{CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
+use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
@@ -104,6 +104,7 @@ impl Core {
             up_since: self.up_since,
             commits: (self.commits, self.commits_failed),
             answers: Vec::with_capacity(requests.len()),
+            leases_left: BATCH_ITEMS_MAX,
         };
         // Bulks first: the rows they were given are true now and may not be after the requests.
         if turn.step.state().bulk_due(now).is_some() {
@@ -120,6 +121,7 @@ impl Core {
         }
         turn.offer();
         turn.end_polls();
+        let more = more || turn.leases_left == 0;
         let Turn { step, answers, .. } = turn;
         let Stepped { entries, dirty } = step.finish();
 
@@ -198,6 +200,8 @@ impl Core {
                 _ => {}
             }
         }
+        let mut known = FxHashSet::default();
+        wanted.retain(|need| known.insert(need.clone()));
         wanted
     }
 
@@ -277,6 +281,8 @@ struct Turn<'a> {
     up_since: Time,
     commits: (u64, u64),
     answers: Vec<(Ticket, Answer)>,
+    /// Leases this tick may still grant; what is left over is offered in the next, which comes at once.
+    leases_left: usize,
 }
 
 impl Turn<'_> {
@@ -316,11 +322,9 @@ impl Turn<'_> {
                 let now = self.step.now();
                 let found = self.step.state().task(task).ok_or(Rejection::TaskNotFound { task });
                 Answer::Explained(found.map(|task| {
-                    let facts = Facts {
-                        asked_at: self.presence.asked_at(task.card().route().kind()),
-                        up_since: self.up_since,
-                        stopping: *self.stopping,
-                    };
+                    let route = task.card().route();
+                    let Takers { asked_at, busy, elsewhere } = self.presence.takers(route.kind(), route.queue());
+                    let facts = Facts { asked_at, busy, elsewhere, up_since: self.up_since, stopping: *self.stopping };
                     Box::new(explain(self.step.state(), task, &facts, now))
                 }))
             }
@@ -408,8 +412,8 @@ impl Turn<'_> {
     /// `None`: the poll waits.
     fn work(&mut self, ticket: Ticket, work: Work) -> Option<Worked> {
         let now = self.step.now();
+        self.presence.asked(&work, now);
         let Work { worker, types, queues, want, wait_ms, results, holding } = work;
-        self.presence.asked(&worker, &types, want, now);
         if let Some(earlier) = self.presence.poll_of(&worker) {
             self.end_poll(earlier);
         }
@@ -436,8 +440,10 @@ impl Turn<'_> {
             if named.contains(&(task, fence)) {
                 continue;
             }
-            // Never named: the grant got lost on its way. Named before and now forgotten: the worker lost it.
-            if was_named { self.lapse_one(task, fence) } else { self.release(task, fence) }
+            // Never named: the grant got lost on its way, or the worker with it. Named before and now forgotten: the worker
+            // lost it.
+            let lost = was_named || self.presence.unnamed(task);
+            if lost { self.lapse_one(task, fence) } else { self.release(task, fence) }
         }
         if want > 0 && (!*self.stopping || defect("leases_while_stopping")) {
             worked.deliveries = self.lease(&worker, &types, &queues, want);
@@ -466,6 +472,7 @@ impl Turn<'_> {
     }
 
     fn lease(&mut self, worker: &WorkerName, types: &Arc<[TypeName]>, queues: &Arc<[QueueName]>, want: usize) -> Vec<Delivery> {
+        let want = want.min(self.leases_left);
         let command = Command::Lease { worker: worker.clone(), types: types.clone(), queues: queues.clone(), want };
         match self.run(&command) {
             Ok(Reply::Leased(grants)) => self.granted(grants),
@@ -475,6 +482,7 @@ impl Turn<'_> {
 
     fn granted(&mut self, grants: Vec<Grant>) -> Vec<Delivery> {
         let now = self.step.now();
+        self.leases_left = self.leases_left.saturating_sub(grants.len());
         let mut deliveries = Vec::with_capacity(grants.len());
         for grant in grants {
             let lease = self.step.state().task(grant.task).and_then(Task::lease).expect("a granted task runs");
@@ -513,11 +521,11 @@ impl Turn<'_> {
         let mut types: Vec<TypeName> = self.presence.types_waiting().cloned().collect();
         types.sort_unstable();
         for kind in types {
-            while self.step.state().has_ready(std::slice::from_ref(&kind), &[]) {
+            while self.leases_left > 0 && self.step.state().has_ready(std::slice::from_ref(&kind), &[]) {
                 let state = self.step.state();
                 let fits = |poll: &Poll| state.has_ready(std::slice::from_ref(&kind), &poll.queues);
                 let Some(poll) = self.presence.longest_waiting(&kind, fits) else { break };
-                let (ticket, worker, want) = (poll.ticket, poll.worker.clone(), poll.want);
+                let (ticket, worker, want) = (poll.ticket, poll.worker.clone(), poll.want.min(self.leases_left));
                 let (types, queues) = (poll.types.clone(), poll.queues.clone());
                 let command = Command::Lease { worker, types, queues, want };
                 match self.run(&command) {

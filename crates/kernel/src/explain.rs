@@ -1,7 +1,6 @@
 //! Why a task is not running: every cause that holds at this instant, with its exact end where the design knows it.
 //! Deterministic: the same state, facts and time give the same words.
 
-use crate::bulk::BulkWork;
 use crate::ids::TaskId;
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
@@ -14,8 +13,12 @@ use crate::time::Time;
 /// What only the engine knows, because it is not durable.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// When a worker last asked for this type (in this queue).
+    /// When a worker that takes this type, in this queue, last asked for work.
     pub asked_at: Option<Time>,
+    /// How many of those hold work.
+    pub busy: usize,
+    /// How many ask for this type in other queues alone.
+    pub elsewhere: usize,
     /// When this engine began to listen.
     pub up_since: Time,
     /// It is shutting down and leases nothing.
@@ -43,6 +46,9 @@ pub struct Explanation {
     pub eta_reason: Option<String>,
     pub next_actions: Vec<String>,
 }
+
+/// A worker that asked so short a time ago is on its way to ask again.
+const BETWEEN_POLLS_MS: u64 = 5_000;
 
 /// More tasks ahead than this are not counted one by one.
 const AHEAD_MAX: usize = 1_000;
@@ -116,11 +122,6 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
     Explanation { task: id, status, sentence, blocked_on: told.causes, since, eta, eta_reason, next_actions: told.actions }
 }
 
-/// It is done, and has so many dependents that telling them takes more than one batch.
-fn is_telling(state: &State, blocker: TaskId) -> bool {
-    state.bulks_open().any(|bulk| *bulk.work() == BulkWork::Unblock { blocker })
-}
-
 fn sentence(task: &Task, causes: &[Cause], now: Time) -> String {
     let id = task.card().id();
     let first = causes.first().map(|cause| cause.sentence.as_str());
@@ -171,7 +172,7 @@ impl Teller {
                 Some(status @ (Status::Idle | Status::Queued | Status::Running)) => {
                     (format!("which is {status}"), format!("signaller task explain {blocker}"))
                 }
-                _ if is_telling(state, *blocker) => {
+                _ if state.is_telling(*blocker) => {
                     ("which is done: those that wait for it are being told".into(), format!("signaller task explain {blocker}"))
                 }
                 // Only a done blocker lets go, so one that is not live failed or was cancelled.
@@ -227,14 +228,18 @@ impl Teller {
         if free {
             self.workers(task, facts);
         }
-        // The next permit is not for one that has others of its kind before it, so its instant is no promise.
+        // The next permit is not for one that has others before it, so its instant is no promise.
+        let rated = self.causes.iter().any(|cause| cause.code.ends_with("_rate"));
         if let Place::Lane(lane, order) = state.place(id)
-            && (free || self.causes.iter().any(|cause| cause.code.ends_with("_rate")))
+            && (free || rated)
         {
             let ahead = state.lanes.ahead_in_lane(lane as usize, order, id, AHEAD_MAX);
             if ahead > 0 {
+                let go = if ahead == 1 { "goes" } else { "go" };
                 let many = if ahead == AHEAD_MAX { format!("{AHEAD_MAX} or more") } else { ahead.to_string() };
-                self.cause("behind", format!("{many} of its kind go before it"), None, None);
+                self.cause("behind", format!("{many} of its kind {go} before it"), None, None);
+            } else if rated && state.lanes.is_passed(lane as usize, self.now) {
+                self.cause("behind", "others that need the same permit go before it".into(), None, None);
             }
         }
     }
@@ -268,25 +273,39 @@ impl Teller {
     fn workers(&mut self, task: &Task, facts: &Facts) {
         let kind = task.card().route().kind();
         let work = format!("signaller work --type {kind} -- COMMAND");
+        let queue = task.card().route().queue();
         match facts.asked_at {
+            Some(at) if facts.busy > 0 => {
+                let who = if facts.busy == 1 { "the worker".into() } else { format!("all {} workers", facts.busy) };
+                let verb = if facts.busy == 1 { "is" } else { "are" };
+                let ago = span(self.now.ms_since(at));
+                self.cause(
+                    "workers_busy",
+                    format!("{who} for type `{kind}` {verb} busy; one asked last {ago} ago"),
+                    Some(at),
+                    None,
+                );
+            }
+            Some(at) if self.now.ms_since(at) <= BETWEEN_POLLS_MS => {
+                let ago = span(self.now.ms_since(at));
+                let sentence = format!("no worker for type `{kind}` is waiting at this instant; one asked last {ago} ago");
+                self.cause("workers_busy", sentence, Some(at), None);
+            }
+            Some(at) => {
+                let sentence = format!("no worker has asked for type `{kind}` for {}", span(self.now.ms_since(at)));
+                self.cause("no_worker", sentence, Some(at), None);
+            }
+            None if facts.elsewhere > 0 => {
+                let sentence = format!("the workers for type `{kind}` ask for it in other queues than `{queue}`");
+                self.cause("no_worker", sentence, None, None);
+            }
             None => {
                 let up = span(self.now.ms_since(facts.up_since));
                 let sentence = format!("no worker has asked for type `{kind}` since the server came up {up} ago");
                 self.cause("no_worker", sentence, Some(facts.up_since), None);
-                self.act(work);
-            }
-            Some(at) if self.now.ms_since(at) > 60_000 => {
-                let sentence = format!("no worker has asked for type `{kind}` for {}", span(self.now.ms_since(at)));
-                self.cause("no_worker", sentence, Some(at), None);
-                self.act(work);
-            }
-            Some(at) => {
-                let ago = span(self.now.ms_since(at));
-                let sentence = format!("every worker for type `{kind}` is busy; one asked last {ago} ago");
-                self.cause("workers_busy", sentence, Some(at), None);
-                self.act(work);
             }
         }
+        self.act(work);
     }
 }
 

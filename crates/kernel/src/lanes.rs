@@ -284,11 +284,12 @@ impl Lanes {
         }
     }
 
-    /// Takes over what the queue's row says; `None` when it has none. Numbers act at once; cost is by lane, not task.
+    /// Takes over what the queue's row says; `None` when it has none. Numbers act at once. A pause or a limit of the queue
+    /// itself costs nothing to speak of, a limit of its keys is by key, another fairness key or boost by lane.
     pub(crate) fn configure(&mut self, name: &QueueName, queue: Option<&Queue>, now: Time) {
         let line = self.line_of(name);
         let entry = &mut self.queues[line];
-        let fair_before = entry.config.fairness.clone();
+        let before = entry.config.clone();
         let boosts_before = std::mem::take(&mut entry.key_boosts);
         entry.stated = queue.is_some();
         entry.config = queue.map(|queue| queue.config().clone()).unwrap_or_default();
@@ -300,9 +301,10 @@ impl Lanes {
                 Some(key) => _ = entry.key_boosts.insert(key.clone(), boost.head_start_us()),
             }
         }
-        let refair = fair_before.as_ref().map(|f| &f.key) != entry.fair_key();
+        let refair = before.fairness.as_ref().map(|fairness| &fairness.key) != entry.fair_key();
         let reboost = boosts_before != entry.key_boosts;
-        let keys: Vec<Ix> = entry.keys.values().copied().collect();
+        let rekey = reboost || before.keys != entry.config.keys || before.fairness != entry.config.fairness;
+        let keys: Vec<Ix> = if rekey { entry.keys.values().copied().collect() } else { Vec::new() };
         for key in &keys {
             self.read_limits(*key);
         }

@@ -10,8 +10,14 @@ pub const INBOX_ADDS_MAX: usize = 8 * BATCH_REQUESTS_MAX;
 /// Items a bulk, a cascade or an index sweep touches in one batch before it leaves a cursor.
 pub const CHUNK_ITEMS_MAX: usize = 1_000;
 
+/// Bytes of payload one batch takes before it is closed, and the inbox before it is full.
+pub const BATCH_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+pub const INBOX_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
 /// Tasks in one add.
 pub const ADD_TASKS_MAX: usize = 1_000;
+/// Blockers named in one add, by all its tasks together: each may have to be looked up.
+pub const ADD_BLOCKERS_MAX: usize = 4_096;
 /// Ids in one reprioritize or redrive by ids.
 pub const IDS_MAX: usize = 1_000;
 /// Tasks one poll may ask for, results it may report, leases it may hold.
@@ -26,6 +32,8 @@ pub const REASON_BYTES_MAX: usize = 500;
 pub const TASK_KEYS_MAX: usize = 8;
 pub const TASK_TAGS_MAX: usize = 16;
 pub const TASK_BLOCKERS_MAX: usize = 64;
+/// Queues with a configuration, a pause or a boost; all of them are in memory.
+pub const QUEUES_MAX: usize = 10_000;
 pub const QUEUE_KEYS_MAX: usize = 16;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
@@ -80,5 +88,6 @@ const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RE
 // The sum of every offset a score can carry stays far inside an i64 of microseconds.
 const _: () = assert!((HEAD_START_S_MAX as i64) * 1_000_000 * 4 + TIME_US_MAX < i64::MAX / 2);
 const _: () = assert!(TIME_US_MAX + RATE_BURST_US_MAX < i64::MAX / 2);
+const _: () = assert!(ADD_BLOCKERS_MAX <= BATCH_ITEMS_MAX && BATCH_BYTES_MAX < INBOX_BYTES_MAX);
 // A batch can never write more records than one block holds, so a block is renewed at most once per record.
 const _: () = assert!(RECORD_BLOCK > 8 * BATCH_ITEMS_MAX as u64);

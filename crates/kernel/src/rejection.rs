@@ -29,12 +29,16 @@ pub enum Rejection {
     BulksTaken { max: usize },
     #[error("queue `{queue}` has {max} boosts already")]
     BoostsTaken { queue: QueueName, max: usize },
+    #[error("{max} queues are configured, paused or boosted already")]
+    QueuesTaken { max: usize },
+    #[error("those that wait for {task} are still being told that it is done")]
+    StillTelling { task: TaskId },
     #[error("{why}")]
     Invalid { why: String },
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 12] = [
+    pub const CODES: [&'static str; 14] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -46,6 +50,8 @@ impl Rejection {
         "blocker_not_found",
         "bulks_taken",
         "boosts_taken",
+        "queues_taken",
+        "still_telling",
         "invalid",
     ];
 
@@ -62,7 +68,9 @@ impl Rejection {
             Rejection::BlockerNotFound { .. } => 8,
             Rejection::BulksTaken { .. } => 9,
             Rejection::BoostsTaken { .. } => 10,
-            Rejection::Invalid { .. } => 11,
+            Rejection::QueuesTaken { .. } => 11,
+            Rejection::StillTelling { .. } => 12,
+            Rejection::Invalid { .. } => 13,
         };
         Rejection::CODES[index]
     }
@@ -89,6 +97,8 @@ impl Rejection {
             Rejection::BlockerNotFound { .. } => "leave it out, or add the blocker first".into(),
             Rejection::BulksTaken { .. } => "wait until one ends, or cancel one".into(),
             Rejection::BoostsTaken { .. } => "remove a boost by setting it to 0".into(),
+            Rejection::QueuesTaken { .. } => "use a queue that is there".into(),
+            Rejection::StillTelling { .. } => "try again in a moment".into(),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }
     }

@@ -2,7 +2,7 @@
 //! writer of facts; `advance` moves what time alone moves. Rows in, rows out: a state loaded from rows equals the one
 //! that wrote them.
 
-use crate::bulk::{Bulk, BulkStatus};
+use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::ids::{BulkId, RecordSeq, TaskId};
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -185,6 +185,16 @@ impl State {
     /// Finished tasks that are still in memory: of this batch, or loaded for it.
     pub(crate) fn cooling(&self) -> impl Iterator<Item = &Task> {
         self.cooling.iter().filter_map(|id| self.task(*id)).filter(|task| task.status().is_finished())
+    }
+
+    /// It is done, and has so many dependents that telling them takes more than one batch.
+    pub(crate) fn is_telling(&self, blocker: TaskId) -> bool {
+        self.bulks_open().any(|bulk| *bulk.work() == BulkWork::Unblock { blocker })
+    }
+
+    /// Queues that were said something about, and so have rows.
+    pub(crate) fn queues_stated(&self) -> usize {
+        self.queues.len()
     }
 
     pub fn queue(&self, name: &QueueName) -> Option<&Queue> {

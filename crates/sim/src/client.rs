@@ -48,8 +48,13 @@ pub fn again(request: &Request) -> Option<Command> {
 impl Client<'_> {
     /// Usually one; a flood is many.
     pub fn requests(mut self) -> Vec<Request> {
-        let wish = self.temper.wish(self.chance);
         let by = actor();
+        if let Some(task) = self.telling()
+            && self.chance.permille(300)
+        {
+            return vec![Request::Command(Command::Reset { task, by })];
+        }
+        let wish = self.temper.wish(self.chance);
         let command = match wish {
             Wish::Add | Wish::AddMany if self.model.live() >= self.temper.live_max => return Vec::new(),
             Wish::Add => Command::Add { tasks: vec![self.new_task()] },
@@ -281,6 +286,14 @@ impl Client<'_> {
         // Twice at once: the second finds it closed.
         let times = if self.chance.permille(300) { 2 } else { 1 };
         (0..times).map(|_| Request::Command(Command::CancelBulk { bulk, by: actor() })).collect()
+    }
+
+    /// One that is done and has so many dependents that they are still being told.
+    fn telling(&mut self) -> Option<TaskId> {
+        self.model.bulks.values().filter(|bulk| bulk.open).find_map(|bulk| match bulk.work {
+            BulkWork::Unblock { blocker } => Some(blocker),
+            _ => None,
+        })
     }
 
     /// Out of the queue and in again, or gone, all in one batch if it so happens.

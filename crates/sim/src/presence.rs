@@ -6,6 +6,7 @@ use crate::turn::Turn;
 use engine::{Request, Ticket, Work};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::record::{Owner, Record, ReleaseCause};
 use kernel::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub struct Watch {
 pub struct Presence {
     pub polls: BTreeMap<Ticket, Parked>,
     pub watches: BTreeMap<TaskId, Watch>,
+    /// How often in a row, at least and at most, its worker came without a grant of this task. From the third time on the
+    /// worker is taken to have died of it.
+    pub unnamed: BTreeMap<TaskId, (u32, u32)>,
     /// When the engine meant to be woken.
     pub planned: Option<Time>,
     pub stopping: bool,
@@ -60,6 +64,7 @@ impl Presence {
     pub fn load(&mut self, model: &Model, now: Time) {
         self.polls.clear();
         self.watches.clear();
+        self.unnamed.clear();
         self.watch(model, now);
     }
 
@@ -89,6 +94,7 @@ impl Presence {
                         if let Some(watch) = self.watches.get_mut(&held.task).filter(|watch| watch.fence == held.fence.0) {
                             watch.deadline = turn.now.plus_ms(watch.window_ms.into());
                             watch.named = true;
+                            self.unnamed.remove(&held.task);
                         }
                     }
                 }
@@ -103,8 +109,25 @@ impl Presence {
         self.watches.retain(|id, watch| {
             model.task(*id).and_then(|task| task.lease.as_ref()).is_some_and(|lease| lease.fence == watch.fence)
         });
+        self.count_unnamed(turn);
         self.watch(model, turn.now);
         self.planned = turn.next;
+    }
+
+    /// A lease may end in a tick in which several things would end it; then only the most is known.
+    fn count_unnamed(&mut self, turn: &Turn) {
+        for (task, _) in turn.ended.iter().filter(|_| turn.works().next().is_some()) {
+            self.unnamed.entry(*task).or_default().1 += 1;
+        }
+        for entry in &turn.entries {
+            let (Owner::Task(task), Record::TaskReleased { cause: ReleaseCause::Undelivered }) = (&entry.owner, &entry.record)
+            else {
+                continue;
+            };
+            if !turn.requests.iter().any(|(_, request)| request.given_back().iter().any(|(given, _)| given == task)) {
+                self.unnamed.entry(*task).or_default().0 += 1;
+            }
+        }
     }
 
     fn parked(&self, work: &Work, now: Time) -> Parked {

@@ -28,7 +28,7 @@ pub struct Problem {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 23] = [
+pub const CODES: [(&str, u16); 25] = [
     ("invalid", 400),
     ("unauthorized", 401),
     ("not_found", 404),
@@ -42,6 +42,8 @@ pub const CODES: [(&str, u16); 23] = [
     ("blocker_not_found", 409),
     ("bulk_closed", 409),
     ("boosts_taken", 409),
+    ("queues_taken", 409),
+    ("still_telling", 409),
     ("too_large", 413),
     ("unsupported_media_type", 415),
     ("limited", 429),

@@ -159,6 +159,8 @@ impl TasksAdd {
             return Err(Problem::invalid("tasks is empty"));
         }
         at_most("tasks", self.tasks.len(), ADD_TASKS_MAX)?;
+        let blockers = self.tasks.iter().map(|task| task.blocked_by.len()).sum();
+        at_most("blocked_by of all tasks together", blockers, ADD_BLOCKERS_MAX)?;
         let place = |(index, task): (usize, TaskAdd)| {
             task.into_new_task().map_err(|problem| Problem { message: format!("tasks[{index}]: {}", problem.message), ..problem })
         };

@@ -1,7 +1,7 @@
 //! What is said about a queue: its configuration, pause, resume and boosts.
 
 use crate::command::{PauseUntil, Reply};
-use crate::limits::{CHUNK_ITEMS_MAX, QUEUE_BOOSTS_MAX, TIME_US_MAX};
+use crate::limits::{CHUNK_ITEMS_MAX, QUEUE_BOOSTS_MAX, QUEUES_MAX, TIME_US_MAX};
 use crate::names::{Actor, QueueName};
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
@@ -18,11 +18,18 @@ pub(super) fn configure(
     by: &Actor,
 ) -> Result<Reply, Rejection> {
     config.check().map_err(|why| Rejection::Invalid { why })?;
+    room(step, queue)?;
     if step.state().queue(queue).is_none_or(|now| now.config() != config) {
         step.record_queue(queue, Record::QueueConfigured { config: config.clone(), by: by.clone() });
         ease_permits(step, queue, config);
     }
     Ok(Reply::Done)
+}
+
+/// What is said about a queue stays in memory, so it may not be said about ever new ones.
+fn room(step: &Step<'_>, queue: &QueueName) -> Result<(), Rejection> {
+    let full = step.state().queue(queue).is_none() && step.state().queues_stated() >= QUEUES_MAX;
+    if full { Err(Rejection::QueuesTaken { max: QUEUES_MAX }) } else { Ok(()) }
 }
 
 /// Changed numbers act at once: a key that took its permits under a slower rate owes no more than a whole burst of the
@@ -65,6 +72,7 @@ pub(super) fn pause(
     if until.is_some_and(|until| until.us() > TIME_US_MAX) {
         return Err(Rejection::Invalid { why: "the pause would reach beyond the year 9999".into() });
     }
+    room(step, queue)?;
     step.record_queue(queue, Record::QueuePaused { until, reason: reason.to_owned(), by: by.clone() });
     Ok(Reply::Done)
 }
@@ -92,6 +100,7 @@ pub(super) fn boost(
     if !known && boosts.is_some_and(|boosts| boosts.len() >= QUEUE_BOOSTS_MAX) {
         return Err(Rejection::BoostsTaken { queue: queue.clone(), max: QUEUE_BOOSTS_MAX });
     }
+    room(step, queue)?;
     step.record_queue(queue, Record::QueueBoosted { on: on.clone(), boost, by: by.clone() });
     Ok(Reply::Done)
 }

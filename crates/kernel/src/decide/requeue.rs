@@ -68,6 +68,8 @@ fn forget_blockers(step: &mut Step<'_>, task: TaskId, ended: Vec<TaskId>) {
 
 pub(super) fn reset(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
     match super::find(step.state(), task)? {
+        // Whoever asks for it from now on would be told as well, though it is not done any more.
+        Task::Done(_) if step.state().is_telling(task) => return Err(Rejection::StillTelling { task }),
         Task::Queued(_) | Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {
             let ended = ended_blockers(step, task);
             step.record_task(task, Record::TaskReset { by: by.clone() });

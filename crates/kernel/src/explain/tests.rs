@@ -70,11 +70,35 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
         ),
         (
             "add a; advance 1h; explain a asked=60s",
-            "a waits: every worker for type `t` is busy; one asked last 1 min ago. [workers_busy] eta unknown",
+            "a waits: no worker has asked for type `t` for 1 min. [no_worker] eta unknown",
+        ),
+        (
+            "add a; advance 1h; explain a asked=60s busy=1",
+            "a waits: the worker for type `t` is busy; one asked last 1 min ago. [workers_busy] eta unknown",
+        ),
+        (
+            "add a; advance 1h; explain a asked=1s busy=3",
+            "a waits: all 3 workers for type `t` are busy; one asked last 1.0 s ago. [workers_busy] eta unknown",
+        ),
+        (
+            "add a; advance 1h; explain a elsewhere=2",
+            "a waits: the workers for type `t` ask for it in other queues than `q`. [no_worker] eta unknown",
         ),
         (
             "add b; add c; add a; advance 5s; explain a asked=1s",
-            "a waits: every worker for type `t` is busy; one asked last 1.0 s ago (and one more cause). [workers_busy, behind] eta unknown",
+            "a waits: no worker for type `t` is waiting at this instant; one asked last 1.0 s ago (and one more cause). [workers_busy, behind] eta unknown",
+        ),
+        (
+            "queue q rate=1/5s; add b key.k=x; add c key.k=y; add a key.k=z; lease w; explain c; explain a",
+            "a waits: rate limit of queue `q`: next permit in 5.0 s (and one more cause). [queue_rate until 5s, behind] eta unknown",
+        ),
+        (
+            "queue q keyrate.k=1/5s; add b key.k=x; add c key.k=x type=u; add a key.k=x; lease w; explain a",
+            "a waits: rate limit for key k=x: next permit in 5.0 s (and one more cause). [key_rate until 5s, behind] eta unknown",
+        ),
+        (
+            "queue q keyrate.k=1/5s; add b key.k=x; add a key.k=x; add c key.k=x type=u; lease w; explain a",
+            "a waits: rate limit for key k=x: next permit in 5.0 s. [key_rate until 5s] eta 5s",
         ),
         (
             "pause q; add a; start a; advance 5s; explain a",
@@ -141,6 +165,7 @@ fn an_eta_is_exact() {
         ("queue q rate=3/10s; add b; add a; lease w", 3_333_334),
         ("queue q rate=1/10s burst=2; add b; add c; lease w want=2; add a", 10_000_000),
         ("queue q keyrate.k=3/10s; add b key.k=x; add a key.k=x; lease w", 3_333_334),
+        ("queue q rate=1/10s; add b key.k=x; add a key.k=y; add c key.k=z; lease w", 10_000_000),
         ("pause q until=10s; queue q rate=1/25s; add b; start b; lease w; add a", 10_000_000),
     ] {
         let mut told = tell(Memory::Cools, prelude);

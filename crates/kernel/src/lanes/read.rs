@@ -1,6 +1,6 @@
 //! Looking at the order: what goes next, and what stands in the way. Nothing is changed here.
 
-use super::{Flags, Ix, Lanes, QueueLine};
+use super::{Flags, Ix, Lane, Lanes, QueueLine};
 use crate::ids::TaskId;
 use crate::names::{KeyName, KeyValue, QueueName, TypeName};
 use crate::rate::Rate;
@@ -8,6 +8,9 @@ use crate::record::KeyRef;
 use crate::route::Route;
 use crate::time::Time;
 use std::sync::Arc;
+
+/// More lanes than this are not looked at one by one for an explanation.
+const LANES_LOOKED_AT: usize = 100_000;
 
 /// Why the head of a lane may not run: what `explain` tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,6 +119,30 @@ impl Lanes {
     /// How many tasks of its own lane go before this one, counted up to `max`.
     pub(crate) fn ahead_in_lane(&self, lane: Ix, order: i64, task: TaskId, max: usize) -> usize {
         self.lanes[lane].tasks.range(..(order, task)).take(max).count()
+    }
+
+    /// Whether another lane goes before this one, which waits for permits, at one of the gates it waits for. Where fairness
+    /// counts, the order among lanes is not known before they run: any other is taken to go before, and so it is where
+    /// there are too many to look at.
+    pub(crate) fn is_passed(&self, lane: Ix, now: Time) -> bool {
+        let entry = &self.lanes[lane];
+        let queue = self.tracks[self.groups[entry.group].track].queue;
+        let line = &self.queues[queue];
+        let closed = |rate: Option<Rate>, arrival: Time| rate.is_some_and(|rate| rate.permits_at(arrival, now) == 0);
+        let whole_queue = closed(line.config.rate, line.arrival);
+        let keys: Vec<Ix> =
+            entry.keys.iter().copied().filter(|key| closed(self.keys[*key].rate, self.keys[*key].arrival)).collect();
+        let shares = |other: &Lane| {
+            let beside = whole_queue && self.tracks[self.groups[other.group].track].queue == queue;
+            beside || other.keys.iter().any(|key| keys.contains(key))
+        };
+        let score = |lane: &Lane| {
+            let boost: i64 = lane.keys.iter().map(|key| self.keys[*key].boost_us).sum();
+            lane.tasks.first().map(|(order, head)| (order - boost, *head))
+        };
+        let before = |other: &Lane| line.config.fairness.is_some() || score(other) < score(entry);
+        let mut others = self.lanes.iter().filter(|(ix, other)| *ix != lane && !other.flags.withheld && !other.flags.expedited);
+        self.lanes.len() > LANES_LOOKED_AT || others.any(|(_, other)| shares(other) && before(other))
     }
 
     /// The next instant at which a gate opens by itself.

@@ -51,7 +51,8 @@ fn silent(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
     let beaten =
         scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
     let late = scene.turn.idle && watch.deadline <= scene.turn.now && !beaten;
-    late || ((watch.named || beaten) && forgotten(scene, task, lease))
+    let deadly = scene.presence.unnamed.get(&task.id).is_some_and(|(_, most)| *most >= 2);
+    late || ((watch.named || beaten || deadly) && forgotten(scene, task, lease))
 }
 
 /// Its grant could not be handed over, or its worker came without ever having named it.
@@ -61,7 +62,9 @@ fn undelivered(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool 
         _ => false,
     });
     let named = scene.presence.watches.get(&task.id).is_some_and(|watch| watch.fence == lease.fence && watch.named);
-    told || (!named && forgotten(scene, task, lease))
+    // Two workers in a row came back without it already.
+    let deadly = scene.presence.unnamed.get(&task.id).is_some_and(|(least, _)| *least >= 2);
+    told || (!named && !deadly && forgotten(scene, task, lease))
 }
 
 fn forgotten(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {

@@ -13,7 +13,7 @@ const TASKS_MAX: usize = 4;
 pub fn causes(scene: &Scene<'_>) -> Check {
     let Some(core) = scene.core.filter(|_| !scene.turn.reloaded) else { return Ok(()) };
     let (model, now) = (scene.model, scene.turn.now);
-    let facts = Facts { asked_at: None, up_since: now, stopping: false };
+    let facts = Facts { up_since: now, ..Facts::default() };
     let at = if model.queued.is_empty() { 0 } else { scene.turn.now.us() as usize % model.queued.len() };
     let count = if scene.thorough { usize::MAX } else { TASKS_MAX };
     for id in model.queued.iter().skip(if scene.thorough { 0 } else { at }).take(count) {

@@ -1,9 +1,13 @@
-use crate::command::Command;
-use crate::limits::QUEUE_BOOSTS_MAX;
-use crate::names::{Actor, Tag};
+use crate::command::{Command, PauseUntil, Reply};
+use crate::limits::{QUEUE_BOOSTS_MAX, QUEUES_MAX};
+use crate::names::{Actor, QueueName, Tag};
 use crate::queue::QueueConfig;
+use crate::rejection::Rejection;
 use crate::script::world::Memory;
 use crate::script::{Script, check, say, tell};
+use crate::state::State;
+use crate::step::Step;
+use crate::time::Time;
 
 #[test]
 fn a_pause_gates_dispatch_and_nothing_else() {
@@ -126,4 +130,18 @@ fn a_configuration_out_of_bounds_is_refused() {
     ] {
         check(&format!("queue q {bad}"), "queue q: invalid");
     }
+}
+
+#[test]
+fn what_is_said_about_queues_is_bounded() {
+    let mut state = State::new(0);
+    let mut step = Step::new(&mut state, Time::from_us(1));
+    let by = Actor::parse("ann").unwrap();
+    let mut pause = |name: &str| {
+        let queue = QueueName::parse(name).unwrap();
+        super::pause(&mut step, &queue, PauseUntil::Resumed, "", &by)
+    };
+    (0..QUEUES_MAX).for_each(|n| _ = pause(&format!("q{n}")).unwrap());
+    assert_eq!(pause("one-more"), Err(Rejection::QueuesTaken { max: QUEUES_MAX }));
+    assert_eq!(pause("q7"), Ok(Reply::Done));
 }

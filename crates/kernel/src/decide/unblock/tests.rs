@@ -71,4 +71,9 @@ fn dependents_that_wait_to_be_told_are_not_left_behind() {
          q: 1500 queued",
     );
     check("add a; add b by=a; unblock a; show b", "unblock a: invalid; b queued by=a");
+    // Nor does it go on for a blocker that is not done any more, and free those who came to wait for it since.
+    check(
+        "add a type=u; add x*1500 by=a; lease w u; finish a done; reset a; proceed; reset a; proceed; proceed; reset a; add b by=a; show b",
+        "leased a; reset a: still_telling; reset a: still_telling; b queued by=a",
+    );
 }
