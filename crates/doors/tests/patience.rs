@@ -44,7 +44,7 @@ async fn check(address: std::net::SocketAddr, pieces: &[&str], answer: &str, sec
 
 #[tokio::test(start_paused = true)]
 async fn nobody_is_waited_for_for_ever() {
-    let address = start(&engine(1)).await;
+    let address = start(&engine(2)).await;
     let head = "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n";
     let late = "did not arrive within 30 s";
     check(address, &[], "", 14..=16).await;
@@ -59,7 +59,7 @@ async fn nobody_is_waited_for_for_ever() {
 /// The connection goes away after the lease was committed and before its input was read: the lease goes back.
 #[tokio::test]
 async fn a_grant_that_cannot_be_delivered_goes_back() {
-    let engine = engine(1);
+    let engine = engine(2);
     let address = start(&engine).await;
     let status = async || match engine.ask(Request::Status).await {
         Ok(Answer::Status(status)) => (status.counts.queued, status.counts.running),
@@ -89,18 +89,22 @@ content-length: 12
     engine.work(Work { results: vec![released], ..work(0) }).await.unwrap();
     assert_eq!(status().await, (1, 0));
 
-    // The one reader is busy elsewhere, so the answer waits for it.
-    let (free, busy) = std::sync::mpsc::channel::<()>();
-    let (hold, held) = std::sync::mpsc::channel::<()>();
-    let reading = engine.clone();
-    let reader = std::thread::spawn(move || {
-        let holding = |_: &mut dyn store::Reader| {
-            hold.send(()).expect("the test waits");
-            Ok(busy.recv())
-        };
-        reading.read(holding).map(|_| ())
-    });
-    held.recv().unwrap();
+    // Both readers are busy elsewhere, so the answer waits for one.
+    let mut readers = Vec::new();
+    for _ in 0..2 {
+        let (free, busy) = std::sync::mpsc::channel::<()>();
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let reading = engine.clone();
+        let reader = std::thread::spawn(move || {
+            let holding = |_: &mut dyn store::Reader| {
+                hold.send(()).expect("the test waits");
+                Ok(busy.recv())
+            };
+            reading.read_first(holding).map(|_| ())
+        });
+        held.recv().unwrap();
+        readers.push((reader, free));
+    }
     let body = r#"{"worker":"w","types":["t"],"want":1}"#;
     let head = format!(
         "POST /v1/work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -123,8 +127,33 @@ content-length: 12
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
-    free.send(()).unwrap();
-    reader.join().unwrap().unwrap();
+    for (reader, free) in readers {
+        free.send(()).unwrap();
+        reader.join().unwrap().unwrap();
+    }
     let Ok(Answer::Worked(worked)) = engine.work(work(1)).await else { panic!("no answer") };
     assert_eq!(worked.deliveries[0].grant.attempt, 1, "no attempt is burnt");
+}
+
+/// However many lists are being read, a worker gets its input.
+#[tokio::test]
+async fn lists_leave_a_reader_to_workers() {
+    let engine = engine(2);
+    let (free, busy) = std::sync::mpsc::channel::<()>();
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let lists: Vec<_> = [(); 3]
+        .map(|()| {
+            let (reading, hold) = (engine.clone(), hold.clone());
+            std::thread::spawn(move || reading.read(|_| Ok(hold.send(()))).map(|_| ()))
+        })
+        .into();
+    (0..3).for_each(|_| held.recv().unwrap());
+    let slow = {
+        let reading = engine.clone();
+        std::thread::spawn(move || reading.read(|_| Ok((hold.send(()), busy.recv()))).map(|_| ()))
+    };
+    held.recv().unwrap();
+    assert!(engine.read_first(|reader| reader.last_record()).is_ok());
+    free.send(()).unwrap();
+    lists.into_iter().chain([slow]).for_each(|list| list.join().unwrap().unwrap());
 }

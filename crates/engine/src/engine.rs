@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Pairs of eyes on the store; queries beyond that wait for one.
+    /// Pairs of eyes on the store, two or more; queries beyond that wait for one.
     pub readers: usize,
     /// How long running work may go on after a stop.
     pub stop_limit: Duration,
@@ -70,7 +70,7 @@ impl Engine {
     pub fn open(mut store: Box<dyn Store>, options: EngineOptions) -> Result<Engine, StoreError> {
         let mut clock = Clock::start(Time::from_us(store.last_at_us()?));
         let describe = store.describe();
-        let readers = (0..options.readers.max(1)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
+        let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
         let core = Core::open(store, 0, clock.now())?;
         let (announce, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
@@ -89,6 +89,7 @@ impl Engine {
         Ok(Engine { shared })
     }
 
+    /// The store as it was opened; how it is now is in the status.
     pub fn describe(&self) -> &str {
         &self.shared.describe
     }
@@ -141,13 +142,22 @@ impl Engine {
 
     /// Runs a query on one of the read-only connections. Blocks; not for an async thread.
     pub fn read<T>(&self, query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut free = self.shared.readers.lock().expect("no holder of the readers panics");
-        let reader = loop {
-            match free.pop() {
-                Some(reader) => break reader,
-                None => free = self.shared.reader_free.wait(free).expect("as above"),
-            }
-        };
+        self.read_leaving(1, query)
+    }
+
+    /// The same for what a worker waits for: one connection is kept for such, however many lists are being read.
+    pub fn read_first<T>(&self, query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.read_leaving(0, query)
+    }
+
+    fn read_leaving<T>(
+        &self,
+        left: usize,
+        query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let free = self.shared.readers.lock().expect("no holder of the readers panics");
+        let mut free = self.shared.reader_free.wait_while(free, |free| free.len() <= left).expect("as above");
+        let reader = free.pop().expect("more than none are free");
         drop(free);
         // Given back also when the query panics, or the pool would run dry.
         let mut lent = Lent { shared: &self.shared, reader: Some(reader) };
@@ -182,7 +192,8 @@ impl Drop for Lent<'_> {
     fn drop(&mut self) {
         if let (Some(reader), Ok(mut free)) = (self.reader.take(), self.shared.readers.lock()) {
             free.push(reader);
-            self.shared.reader_free.notify_one();
+            // All: the one that is woken may be one that has to leave a connection free.
+            self.shared.reader_free.notify_all();
         }
     }
 }

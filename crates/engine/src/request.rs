@@ -140,6 +140,8 @@ pub struct WorkerSummary {
 pub struct StatusSummary {
     pub now: Time,
     pub up_since: Time,
+    /// What and where the store is, and what troubles it.
+    pub store: String,
     pub stopping: bool,
     pub counts: Counts,
     pub queues: usize,

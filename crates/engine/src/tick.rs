@@ -103,6 +103,7 @@ impl Core {
             stopping: &mut self.stopping,
             up_since: self.up_since,
             commits: (self.commits, self.commits_failed),
+            store: &*self.store,
             answers: Vec::with_capacity(requests.len()),
             leases_left: BATCH_ITEMS_MAX,
         };
@@ -280,6 +281,7 @@ struct Turn<'a> {
     stopping: &'a mut bool,
     up_since: Time,
     commits: (u64, u64),
+    store: &'a dyn Store,
     answers: Vec<(Ticket, Answer)>,
     /// Leases this tick may still grant; what is left over is offered in the next, which comes at once.
     leases_left: usize,
@@ -348,6 +350,7 @@ impl Turn<'_> {
         StatusSummary {
             now: self.step.now(),
             up_since: self.up_since,
+            store: self.store.describe(),
             stopping: *self.stopping,
             counts: state.counts(),
             queues: state.queue_summaries().len(),

@@ -1,9 +1,9 @@
 //! What one batch makes of commands that touch the same things.
 
-use engine::{Answer, Core, Request, Ticket};
-use kernel::command::{Command, NewTask, Reply};
-use kernel::ids::TaskId;
-use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName};
+use engine::{Answer, Core, Holding, Report, Request, Ticked, Ticket, Work};
+use kernel::command::{Command, NewTask, Outcome, PauseUntil, Reply};
+use kernel::ids::{Fence, TaskId};
+use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName, WorkerName};
 use kernel::queue::QueueConfig;
 use kernel::record::{Payload, TaskSpec};
 use kernel::time::Time;
@@ -13,13 +13,34 @@ use store::memory::MemoryDisk;
 struct Bench {
     core: Core,
     now: Time,
+    tickets: u64,
 }
 
 impl Bench {
-    fn tick(&mut self, commands: Vec<Command>) -> Vec<Answer> {
+    fn open() -> Bench {
+        let now = Time::from_us(1_700_000_000_000_000);
+        Bench { core: Core::open(Box::new(MemoryDisk::default().open()), 0, now).unwrap(), now, tickets: 0 }
+    }
+
+    fn ask(&mut self, requests: Vec<Request>) -> Ticked {
         self.now = self.now.plus_ms(10);
-        let requests = (1..).zip(commands).map(|(ticket, command)| (Ticket(ticket), Request::Command(command))).collect();
-        self.core.tick(self.now, 0, requests, true).answers.into_iter().map(|(_, answer)| answer).collect()
+        let ticketed = requests.into_iter().map(|request| {
+            self.tickets += 1;
+            (Ticket(self.tickets), request)
+        });
+        self.core.tick(self.now, 0, ticketed.collect(), true)
+    }
+
+    fn tick(&mut self, commands: Vec<Command>) -> Vec<Answer> {
+        let ticked = self.ask(commands.into_iter().map(Request::Command).collect());
+        ticked.answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    fn explained(&mut self, task: TaskId) -> String {
+        match self.ask(vec![Request::Explain { task }]).answers.pop() {
+            Some((_, Answer::Explained(Ok(told)))) => format!("{}: {}", told.blocked_on[0].code, told.sentence),
+            other => panic!("{other:?}"),
+        }
     }
 
     fn set_window(&mut self, ms: u64) {
@@ -37,6 +58,10 @@ fn actor() -> Actor {
 }
 
 fn add() -> Command {
+    Command::Add { tasks: vec![new(Some("k"))] }
+}
+
+fn new(key: Option<&str>) -> NewTask {
     let spec = TaskSpec {
         queue: queue(),
         kind: TypeName::parse("t").unwrap(),
@@ -45,12 +70,26 @@ fn add() -> Command {
         tags: Vec::new(),
         blocked_by: Vec::new(),
         scheduled_for: None,
-        idempotency_key: Some(IdempotencyKey::parse("k").unwrap()),
+        idempotency_key: key.map(|key| IdempotencyKey::parse(key).unwrap()),
         retry: None,
         budget_ms: None,
         idle: false,
     };
-    Command::Add { tasks: vec![NewTask { spec, delay_ms: 0, input: Payload("{}".into()) }] }
+    NewTask { spec, delay_ms: 0, input: Payload("{}".into()) }
+}
+
+fn poll(worker: &str, want: usize, wait_ms: u64) -> Work {
+    let (worker, types) = (WorkerName::parse(worker).unwrap(), [TypeName::parse("t").unwrap()].into());
+    Work { worker, types, queues: [].into(), want, wait_ms, results: Vec::new(), holding: Vec::new() }
+}
+
+fn granted(ticked: &Ticked) -> Vec<(TaskId, Fence, u16)> {
+    let worked =
+        ticked.answers.iter().filter_map(|(_, answer)| if let Answer::Worked(worked) = answer { Some(worked) } else { None });
+    worked
+        .flat_map(|worked| &worked.deliveries)
+        .map(|delivery| (delivery.grant.task, delivery.grant.fence, delivery.grant.attempt))
+        .collect()
 }
 
 fn added(answers: &[Answer]) -> (TaskId, bool) {
@@ -63,9 +102,7 @@ fn added(answers: &[Answer]) -> (TaskId, bool) {
 #[test]
 fn a_key_stands_for_the_task_before_when_its_youngest_is_deleted_in_the_same_batch() {
     for (older_cold, younger_cold) in [(false, false), (true, false), (false, true), (true, true)] {
-        let disk = MemoryDisk::default();
-        let now = Time::from_us(1_700_000_000_000_000);
-        let mut bench = Bench { core: Core::open(Box::new(disk.open()), 0, now).unwrap(), now };
+        let mut bench = Bench::open();
         let cancel = |task| Command::Cancel { task, by: actor(), reason: String::new() };
         // Two tasks of one key: the window was too short for a while.
         let (older, _) = added(&bench.tick(vec![add()]));
@@ -78,4 +115,59 @@ fn a_key_stands_for_the_task_before_when_its_youngest_is_deleted_in_the_same_bat
         let delete = Command::Delete { task: younger, by: actor() };
         assert_eq!(added(&bench.tick(vec![delete, add()])), (older, true), "{older_cold} {younger_cold}");
     }
+}
+
+#[test]
+fn a_task_that_ends_its_worker_each_time_burns_its_attempts() {
+    let mut bench = Bench::open();
+    bench.tick(vec![add()]);
+    // The same worker comes back without what it got, again and again: three lost grants are bad luck, more are not.
+    let attempts: Vec<u16> = (0..5)
+        .map(|_| granted(&bench.ask(vec![Request::Work(poll("w", 1, 0))])))
+        .map(|got| got.first().map_or(0, |got| got.2))
+        .collect();
+    assert_eq!(attempts, [1, 1, 1, 0, 0]);
+    bench.now = bench.now.plus_ms(60_000);
+    assert_eq!(granted(&bench.ask(vec![Request::Work(poll("w", 1, 0))]))[0].2, 2, "after its backoff the next attempt begins");
+}
+
+#[test]
+fn explain_knows_who_is_there_and_what_for() {
+    let mut bench = Bench::open();
+    let (task, _) = added(&bench.tick(vec![add()]));
+    let in_queue = |bench: &mut Bench, queue: &str, want: usize, holding: Vec<Holding>| {
+        let work = Work { queues: [QueueName::parse(queue).unwrap()].into(), holding, ..poll("w", want, 0) };
+        granted(&bench.ask(vec![Request::Work(work)]))
+    };
+    assert_eq!(in_queue(&mut bench, "other", 1, Vec::new()), []);
+    assert!(bench.explained(task).starts_with("no_worker:") && bench.explained(task).contains("in other queues than `q`"));
+    let got = in_queue(&mut bench, "q", 1, Vec::new());
+    let (second, _) = added(&bench.tick(vec![Command::Add { tasks: vec![new(None)] }]));
+    assert!(bench.explained(second).contains("the worker for type `t` is busy"), "{}", bench.explained(second));
+    // It hands its work back and leaves.
+    let results = got.iter().map(|(task, fence, _)| Report { task: *task, fence: *fence, outcome: Outcome::Released }).collect();
+    bench.ask(vec![Request::Work(Work { results, ..poll("w", 0, 0) })]);
+    assert!(bench.explained(second).contains("no worker has asked for type `t` since"), "{}", bench.explained(second));
+}
+
+#[test]
+fn a_tick_grants_no_more_than_a_batch_and_the_next_follows_at_once() {
+    let mut bench = Bench::open();
+    let pause = Command::PauseQueue { queue: queue(), until: PauseUntil::Resumed, reason: String::new(), by: actor() };
+    bench.tick(vec![pause]);
+    for _ in 0..10 {
+        bench.tick(vec![Command::Add { tasks: vec![new(None); 1_000] }]);
+    }
+    let polls = (0..12).map(|worker| Request::Work(poll(&format!("w{worker}"), 1_000, 60_000))).collect();
+    assert_eq!(granted(&bench.ask(polls)), []);
+    let mut counts = Vec::new();
+    let mut ticked = bench.ask(vec![Request::Command(Command::ResumeQueue { queue: queue(), by: actor() })]);
+    loop {
+        counts.push(granted(&ticked).len());
+        if ticked.next != Some(bench.now) {
+            break;
+        }
+        ticked = bench.ask(Vec::new());
+    }
+    assert_eq!(counts, [4_096, 4_096, 1_808]);
 }

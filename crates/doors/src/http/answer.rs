@@ -113,10 +113,23 @@ impl Door {
         query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, No> {
         let engine = self.engine.clone();
-        match tokio::task::spawn_blocking(move || engine.read(query)).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(No(Problem::new("internal", "the query failed unexpectedly", "look into the server's log"))),
-        }
+        off_thread(move || engine.read(query)).await
+    }
+
+    /// The same for what a worker waits for.
+    pub async fn read_first<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, No> {
+        let engine = self.engine.clone();
+        off_thread(move || engine.read_first(query)).await
+    }
+}
+
+async fn off_thread<T: Send + 'static>(query: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, No> {
+    match tokio::task::spawn_blocking(query).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(No(Problem::new("internal", "the query failed unexpectedly", "look into the server's log"))),
     }
 }
 

@@ -37,7 +37,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
     Ok(Json(ServerStatus {
         version: env!("CARGO_PKG_VERSION").into(),
         address: door.options.address.map(|address| address.to_string()),
-        store: door.engine.describe().to_owned(),
+        store: status.store.clone(),
         uptime_ms: status.now.ms_since(status.up_since),
         stopping: status.stopping,
         counts: total,

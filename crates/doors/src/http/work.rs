@@ -123,7 +123,7 @@ async fn fetch(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No
     let mut read = if missing.is_empty() {
         Vec::new().into_iter()
     } else {
-        door.read(move |reader| reader.payloads(&missing)).await?.into_iter()
+        door.read_first(move |reader| reader.payloads(&missing)).await?.into_iter()
     };
     let mut tasks = Vec::with_capacity(deliveries.len());
     for delivery in deliveries {
