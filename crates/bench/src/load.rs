@@ -123,10 +123,15 @@ fn add(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger: 
                 Err(error) => return Err(error),
             }
         };
-        ledger.write(added.iter().map(|added| format!("{}\n", added.task)).collect())?;
+        ledger.write(added.iter().map(|added| line(&added.task, added.duplicate, "added")).collect())?;
         handled.fetch_add(added.len() as u64, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// A line of the ledger. `again`: the first answer got lost, though what it spoke of was durable.
+fn line(task: &impl std::fmt::Display, duplicate: bool, what: &str) -> String {
+    format!("{task} {}\n", if duplicate { "again" } else { what })
 }
 
 fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger: &Ledger) -> Result<(), String> {
@@ -159,9 +164,7 @@ fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger:
             return Err(format!("a result was refused: {refused:?}"));
         }
         let accepted = answer.results.iter().filter(|result| result.ok);
-        ledger.write(
-            accepted.map(|result| format!("{} {}\n", result.task, if result.duplicate { "again" } else { "done" })).collect(),
-        )?;
+        ledger.write(accepted.map(|result| line(&result.task, result.duplicate, "done")).collect())?;
         let total = handled.fetch_add(reported, Ordering::Relaxed) + reported;
         if last || (args.tasks > 0 && total >= args.tasks && answer.tasks.is_empty()) {
             return Ok(());
