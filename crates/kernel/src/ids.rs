@@ -128,6 +128,12 @@ id!(
     "bulk"
 );
 
+id!(
+    /// A run of a workflow.
+    RunId,
+    "run"
+);
+
 /// The number of a record in its shard's history: rising, never used twice, with gaps.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]

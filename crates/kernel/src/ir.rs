@@ -50,6 +50,8 @@ pub struct Ir {
     pub workflow: WorkflowName,
     pub version: u32,
     pub nodes: Vec<Node>,
+    /// Their numbers in the order of their ids.
+    pub by_id: Vec<NodeIx>,
     pub edges: Vec<Edge>,
     pub bodies: Vec<Body>,
     pub exprs: Vec<Expr>,
@@ -126,7 +128,8 @@ pub enum Join {
 }
 
 /// What a node's failure means, after its attempts.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// The frame fails, and with it what it belongs to, up to the run.
     Fail,
@@ -261,7 +264,23 @@ impl Ir {
     }
 
     pub fn find(&self, id: &NodeId) -> Option<NodeIx> {
-        self.nodes.iter().position(|node| node.id == *id).map(|at| NodeIx(at as u32))
+        let at = self.by_id.binary_search_by(|ix| self.node(*ix).id.cmp(id)).ok()?;
+        Some(self.by_id[at])
+    }
+
+    /// The body of a loop or an each.
+    pub fn body_of(&self, node: NodeIx) -> Option<BodyIx> {
+        match self.node(node).kind {
+            NodeKind::Loop { body, .. } | NodeKind::Each { body, .. } => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The order of ids, for `by_id`.
+    pub fn sorted(nodes: &[Node]) -> Vec<NodeIx> {
+        let mut by_id: Vec<NodeIx> = (0..nodes.len() as u32).map(NodeIx).collect();
+        by_id.sort_by(|a, b| nodes[a.at()].id.cmp(&nodes[b.at()].id));
+        by_id
     }
 
     /// The nodes its in-edges come from, each once, in their order.

@@ -6,7 +6,9 @@
 pub mod bulk;
 pub mod command;
 mod decide;
+pub mod eval;
 pub mod explain;
+pub mod frame;
 pub mod ids;
 pub mod ir;
 mod lanes;
@@ -14,6 +16,7 @@ pub mod lease;
 pub mod limits;
 pub mod names;
 pub mod needs;
+pub mod node;
 pub mod priority;
 pub mod queue;
 pub mod rate;
@@ -22,6 +25,8 @@ pub mod rejection;
 pub mod retry;
 pub mod route;
 pub mod row;
+pub mod run;
+pub mod runs;
 #[cfg(test)]
 mod script;
 pub mod shard;

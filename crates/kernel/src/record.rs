@@ -2,11 +2,15 @@
 //! meaning; new meaning gets a new variant. Payloads ride beside a record, not in it.
 
 use crate::bulk::BulkWork;
-use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::frame::{Cause, FramePath};
+use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::ir::OnError;
 use crate::names::*;
+use crate::node::{Started, Told, Went};
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
 use crate::retry::RetryPolicy;
+use crate::run::{NodeAt, RunSpec, Value};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -230,10 +234,80 @@ pub enum Record {
     BulkCancelled {
         by: Actor,
     },
+
+    // Workflow. The payload of `WorkflowPut` is its text.
+    WorkflowPut {
+        version: u32,
+        by: Actor,
+    },
+
+    // Run. The payload of `RunStarted` is its input, of `RunDone` its output. `closed`: no frame is left open.
+    RunStarted {
+        spec: Box<RunSpec>,
+        by: Actor,
+    },
+    RunPaused {
+        reason: String,
+        by: Actor,
+    },
+    RunResumed {
+        by: Actor,
+    },
+    RunDone {
+        output: Value,
+        closed: bool,
+    },
+    RunFailed {
+        failure: Failure,
+        node: Option<NodeAt>,
+        closed: bool,
+    },
+    RunCancelled {
+        reason: String,
+        by: Actor,
+        closed: bool,
+    },
+    RunClosed {},
+    RunReopened {
+        by: Actor,
+    },
+    RunDeleted {
+        by: Actor,
+    },
+
+    // Frame, of a loop or an each. The payload of `FrameDone` is its output.
+    FrameOpened {},
+    FrameDone {
+        output: Value,
+    },
+    FrameFailed {
+        failure: Failure,
+    },
+    FrameDropped {},
+
+    // Node. The payload of `NodeStarted` is what it asks or spreads over, of `NodeDone` its output.
+    NodeStarted {
+        at: Started,
+    },
+    NodeDone {
+        output: Told,
+        went: Went,
+    },
+    NodeFailed {
+        failure: Failure,
+        then: OnError,
+    },
+    NodeSkipped {
+        cause: Cause,
+    },
+    NodeCancelled {},
+    NodeReopened {
+        by: Actor,
+    },
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 28] = [
+    pub const KINDS: [&'static str; 48] = [
         "ids_reserved",
         "task_added",
         "task_queued",
@@ -262,6 +336,26 @@ impl Record {
         "bulk_advanced",
         "bulk_finished",
         "bulk_cancelled",
+        "workflow_put",
+        "run_started",
+        "run_paused",
+        "run_resumed",
+        "run_done",
+        "run_failed",
+        "run_cancelled",
+        "run_closed",
+        "run_reopened",
+        "run_deleted",
+        "frame_opened",
+        "frame_done",
+        "frame_failed",
+        "frame_dropped",
+        "node_started",
+        "node_done",
+        "node_failed",
+        "node_skipped",
+        "node_cancelled",
+        "node_reopened",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -294,6 +388,26 @@ impl Record {
             Record::BulkAdvanced { .. } => 25,
             Record::BulkFinished { .. } => 26,
             Record::BulkCancelled { .. } => 27,
+            Record::WorkflowPut { .. } => 28,
+            Record::RunStarted { .. } => 29,
+            Record::RunPaused { .. } => 30,
+            Record::RunResumed { .. } => 31,
+            Record::RunDone { .. } => 32,
+            Record::RunFailed { .. } => 33,
+            Record::RunCancelled { .. } => 34,
+            Record::RunClosed {} => 35,
+            Record::RunReopened { .. } => 36,
+            Record::RunDeleted { .. } => 37,
+            Record::FrameOpened {} => 38,
+            Record::FrameDone { .. } => 39,
+            Record::FrameFailed { .. } => 40,
+            Record::FrameDropped {} => 41,
+            Record::NodeStarted { .. } => 42,
+            Record::NodeDone { .. } => 43,
+            Record::NodeFailed { .. } => 44,
+            Record::NodeSkipped { .. } => 45,
+            Record::NodeCancelled {} => 46,
+            Record::NodeReopened { .. } => 47,
         };
         Record::KINDS[index]
     }
@@ -314,6 +428,11 @@ pub enum Owner {
     Queue(QueueName),
     Key(KeyRef),
     Bulk(BulkId),
+    Workflow(WorkflowName),
+    Run(RunId),
+    /// A frame below the run's own, which has no history but the run's.
+    Frame(RunId, FramePath),
+    Node(NodeAt),
 }
 
 impl fmt::Display for Owner {
@@ -325,6 +444,10 @@ impl fmt::Display for Owner {
             Owner::Key(KeyRef { queue, key: None }) => write!(f, "rate:{queue}"),
             Owner::Key(KeyRef { queue, key: Some((name, value)) }) => write!(f, "key:{queue}|{name}={value}"),
             Owner::Bulk(bulk) => write!(f, "{bulk}"),
+            Owner::Workflow(workflow) => write!(f, "workflow:{workflow}"),
+            Owner::Run(run) => write!(f, "{run}"),
+            Owner::Frame(run, frame) => write!(f, "{run}/{frame}"),
+            Owner::Node(NodeAt { run, frame, node }) => write!(f, "{run}/{frame}/{node}"),
         }
     }
 }
@@ -346,6 +469,19 @@ impl Owner {
             let (name, value) = rest.split_once('=')?;
             let key = Some((KeyName::parse(name).ok()?, KeyValue::parse(value).ok()?));
             return Some(Owner::Key(KeyRef { queue: QueueName::parse(queue).ok()?, key }));
+        }
+        if let Some(name) = text.strip_prefix("workflow:") {
+            return WorkflowName::parse(name).ok().map(Owner::Workflow);
+        }
+        if text.starts_with("run-") {
+            let mut parts = text.splitn(3, '/');
+            let run = RunId::parse(parts.next()?)?;
+            let Some(frame) = parts.next() else { return Some(Owner::Run(run)) };
+            let frame = FramePath::parse(frame)?;
+            return match parts.next() {
+                Some(node) => NodeId::parse(node).ok().map(|node| Owner::Node(NodeAt { run, frame, node })),
+                None => Some(Owner::Frame(run, frame)).filter(|_| !text.ends_with('/')),
+            };
         }
         TaskId::parse(text).map(Owner::Task).or_else(|| BulkId::parse(text).map(Owner::Bulk))
     }
@@ -369,10 +505,10 @@ mod tests {
 
     #[test]
     fn owners_read_back_as_they_are_shown() {
-        for text in ["shard", "task-9m2", "task-9m2.5", "queue:ci", "rate:ci", "key:ci|tenant=a=b|c", "bulk-3"] {
+        for text in ["shard", "task-9m2", "task-9m2.5", "queue:ci", "rate:ci", "key:ci|tenant=a=b|c", "bulk-3", "workflow:refund", "run-7", "run-7/a[0].b[12]", "run-7//pay", "run-7/a[0]/b"] {
             assert_eq!(Owner::parse(text).map(|owner| owner.to_string()).as_deref(), Some(text));
         }
-        for text in ["", "queue:", "key:ci", "key:ci|tenant", "task-", "rate:a b"] {
+        for text in ["", "queue:", "key:ci", "key:ci|tenant", "task-", "rate:a b", "run-7/", "run-7/a[01]", "run-7/a", "run-7//a b"] {
             assert_eq!(Owner::parse(text), None, "{text}");
         }
     }

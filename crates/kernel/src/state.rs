@@ -10,6 +10,7 @@ use crate::names::{IdempotencyKey, QueueName, TypeName};
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
 use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
+use crate::runs::Runs;
 use crate::shard::Shard;
 use crate::task::{Card, Task};
 use crate::time::Time;
@@ -47,6 +48,7 @@ pub struct State {
     queues: FxHashMap<QueueName, Queue>,
     pub(crate) permits: BTreeMap<KeyRef, Permits>,
     bulks: BTreeMap<BulkId, Bulk>,
+    pub(crate) runs: Runs,
 
     // Derived from here on.
     pub(crate) lanes: Lanes,
@@ -92,6 +94,7 @@ impl State {
             queues: FxHashMap::default(),
             permits: BTreeMap::new(),
             bulks: BTreeMap::new(),
+            runs: Runs::default(),
             lanes: Lanes::default(),
             permits_by_arrival: BTreeSet::new(),
             dependents: FxHashMap::default(),
@@ -391,6 +394,8 @@ impl State {
                 }
                 self.bulks.insert(*id, bulk);
             }
+            Owner::Workflow(_) => {}
+            Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.apply(entry),
         }
     }
 

@@ -1,0 +1,169 @@
+//! The node machine: one node in one frame of one run. [`Slot::fold`] is the table below as code.
+//!
+//! | from | may become | by |
+//! |---|---|---|
+//! | waiting | working, asking, sleeping, calling, turning, spreading | `NodeStarted` |
+//! | waiting | done | `NodeDone` (what the engine decides at once) |
+//! | waiting | skipped | `NodeSkipped` |
+//! | waiting | failed | `NodeFailed` (an expression that does not work out) |
+//! | any that was started | done, failed | `NodeDone`, `NodeFailed` |
+//! | any that has not ended | cancelled | `NodeCancelled` |
+//! | failed, cancelled | waiting | `NodeReopened` |
+
+use crate::frame::Cause;
+use crate::ids::{RecordSeq, RunId, TaskId};
+use crate::ir::OnError;
+use crate::names::NodeId;
+use crate::record::{Entry, Failure, Record};
+use crate::run::Value;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// A node's place in a frame.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Slot {
+    pub(crate) last: RecordSeq,
+    pub(crate) state: NodeState,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum NodeState {
+    #[default]
+    Waiting,
+    Started {
+        since: Time,
+        at: Started,
+    },
+    Done {
+        output: Output,
+        went: Went,
+    },
+    Failed {
+        failure: Box<Failure>,
+        then: OnError,
+    },
+    Skipped(Cause),
+    Cancelled,
+}
+
+/// What a node that was started is at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Started {
+    /// A worker's task.
+    Working { task: TaskId },
+    /// A run of its own.
+    Calling { run: RunId },
+    /// Somebody has to answer.
+    Asking { until: Option<Time> },
+    Sleeping { until: Time },
+    /// A loop; the first turn's `last`.
+    Turning { init: Value },
+    /// An each, over so many items.
+    Spreading { items: Value, count: u32 },
+}
+
+/// What a node that is done gave.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    At(Value),
+    /// What it was given.
+    Passed,
+}
+
+/// Which way a node that is done went.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Went {
+    Done,
+    Rule(u16),
+    Default,
+    Named(NodeId),
+    Reject,
+    Timeout,
+    Max,
+}
+
+/// How a node ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended<'a> {
+    Done(&'a Went),
+    Failed(OnError),
+    Skipped(Cause),
+    Cancelled,
+}
+
+/// What a record says of an output. `Own` is the payload of the record itself.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    Own,
+    Passed,
+    At(Value),
+}
+
+impl NodeState {
+    pub fn ended(&self) -> Option<Ended<'_>> {
+        match self {
+            NodeState::Waiting | NodeState::Started { .. } => None,
+            NodeState::Done { went, .. } => Some(Ended::Done(went)),
+            NodeState::Failed { then, .. } => Some(Ended::Failed(*then)),
+            NodeState::Skipped(cause) => Some(Ended::Skipped(*cause)),
+            NodeState::Cancelled => Some(Ended::Cancelled),
+        }
+    }
+
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            NodeState::Waiting => "waiting",
+            NodeState::Started { at: Started::Asking { .. }, .. } => "asking",
+            NodeState::Started { at: Started::Sleeping { .. }, .. } => "sleeping",
+            NodeState::Started { .. } => "running",
+            NodeState::Done { .. } => "done",
+            NodeState::Failed { .. } => "failed",
+            NodeState::Skipped(_) => "skipped",
+            NodeState::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Slot {
+    pub(crate) fn fold(self, entry: &Entry) -> Slot {
+        use NodeState::*;
+        let state = match (self.state, &entry.record) {
+            (Waiting, Record::NodeStarted { at }) => Started { since: entry.at, at: at.own(entry.seq) },
+            (Waiting | Started { .. }, Record::NodeDone { output, went }) => {
+                Done { output: output.stored(entry.seq), went: went.clone() }
+            }
+            (Waiting | Started { .. }, Record::NodeFailed { failure, then }) => {
+                Failed { failure: Box::new(failure.clone()), then: *then }
+            }
+            (Waiting, Record::NodeSkipped { cause, .. }) => Skipped(*cause),
+            (Waiting | Started { .. }, Record::NodeCancelled {}) => Cancelled,
+            (Failed { .. } | Cancelled, Record::NodeReopened { .. }) => Waiting,
+            (state, record) => panic!("{}: {} does not fit a node that is {}", entry.owner, record.kind(), state.as_str()),
+        };
+        Slot { last: entry.seq, state }
+    }
+}
+
+impl Told {
+    fn stored(self, seq: RecordSeq) -> Output {
+        match self {
+            Told::Own => Output::At(Value::Record(seq)),
+            Told::Passed => Output::Passed,
+            Told::At(value) => Output::At(value.at(seq)),
+        }
+    }
+}
+
+impl Started {
+    /// What was worked out for it lies in its own record.
+    fn own(&self, seq: RecordSeq) -> Started {
+        match self {
+            Started::Turning { init } => Started::Turning { init: init.at(seq) },
+            Started::Spreading { items, count } => Started::Spreading { items: items.at(seq), count: *count },
+            other => other.clone(),
+        }
+    }
+}

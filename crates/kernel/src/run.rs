@@ -1,0 +1,197 @@
+//! The run machine, and where a run's values are.
+//!
+//! | from | may become | by |
+//! |---|---|---|
+//! | – | running | `RunStarted` |
+//! | running | done, failed, cancelled | `RunDone`, `RunFailed`, `RunCancelled` |
+//! | failed, cancelled | running | `RunReopened` |
+//! | any but running | – | `RunDeleted` |
+//!
+//! `paused` is a field of a running run. One that has ended stays live until every frame below it is closed.
+
+use crate::frame::FramePath;
+use crate::ids::{RecordSeq, RunId};
+use crate::names::*;
+use crate::priority::Priority;
+use crate::record::{Entry, Failure, Record};
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// Where a value is; values themselves are not in memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    Null,
+    /// The payload of the record that says so.
+    Own,
+    /// The payload of this record.
+    Record(RecordSeq),
+    /// One item of the list that is the payload of this record.
+    Item(RecordSeq, u32),
+}
+
+impl Value {
+    /// As it is kept: what a record holds itself is found by that record's number.
+    pub(crate) fn at(self, seq: RecordSeq) -> Value {
+        if self == Value::Own { Value::Record(seq) } else { self }
+    }
+}
+
+impl Value {
+    /// One item of a list.
+    pub(crate) fn item(self, index: u32) -> Value {
+        match self {
+            Value::Record(seq) => Value::Item(seq, index),
+            // A list within a list is written out before it is spread over.
+            _ => Value::Null,
+        }
+    }
+}
+
+/// One node of one frame of one run.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct NodeAt {
+    pub run: RunId,
+    #[serde(default, skip_serializing_if = "FramePath::is_root")]
+    pub frame: FramePath,
+    pub node: NodeId,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RunStatus {
+    Running,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+impl RunStatus {
+    pub const ALL: [RunStatus; 4] = [RunStatus::Running, RunStatus::Done, RunStatus::Failed, RunStatus::Cancelled];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Running => "running",
+            RunStatus::Done => "done",
+            RunStatus::Failed => "failed",
+            RunStatus::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<RunStatus> {
+        RunStatus::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// What a run is told to be when it starts. The payload of `RunStarted` is its input.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RunSpec {
+    pub workflow: WorkflowName,
+    pub version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Tag>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The node that called it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<NodeAt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RunPause {
+    pub since: Time,
+    pub reason: String,
+    pub by: Actor,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    pub(crate) id: RunId,
+    pub(crate) last: RecordSeq,
+    pub(crate) status: RunStatus,
+    /// In memory: it runs, or has frames to close.
+    pub(crate) live: bool,
+    pub(crate) spec: Box<RunSpec>,
+    pub(crate) generation: u32,
+    pub(crate) input: RecordSeq,
+    pub(crate) output: Value,
+    pub(crate) failure: Option<Box<Failure>>,
+    pub(crate) pause: Option<Box<RunPause>>,
+    pub(crate) started_at: Time,
+    pub(crate) ended_at: Option<Time>,
+}
+
+impl Run {
+    /// `None`: it was deleted.
+    pub fn fold(run: Option<Run>, id: RunId, entry: &Entry) -> Option<Run> {
+        use RunStatus::*;
+        let mut run = match (run, &entry.record) {
+            (None, Record::RunStarted { spec, .. }) => Run {
+                id,
+                last: entry.seq,
+                status: Running,
+                live: true,
+                spec: spec.clone(),
+                generation: 0,
+                input: entry.seq,
+                output: Value::Null,
+                failure: None,
+                pause: None,
+                started_at: entry.at,
+                ended_at: None,
+            },
+            (Some(run), Record::RunPaused { reason, by }) if run.status == Running => {
+                let pause = RunPause { since: entry.at, reason: reason.clone(), by: by.clone() };
+                Run { pause: Some(Box::new(pause)), ..run }
+            }
+            (Some(run), Record::RunResumed { .. }) if run.status == Running => Run { pause: None, ..run },
+            (Some(run), Record::RunDone { output, closed }) if run.status == Running => {
+                Run { status: Done, output: output.at(entry.seq), ..run.ended(entry, *closed) }
+            }
+            (Some(run), Record::RunFailed { failure, closed, .. }) if run.status == Running => {
+                Run { status: Failed, failure: Some(Box::new(failure.clone())), ..run.ended(entry, *closed) }
+            }
+            (Some(run), Record::RunCancelled { closed, .. }) if run.status == Running => {
+                Run { status: Cancelled, ..run.ended(entry, *closed) }
+            }
+            (Some(run), Record::RunClosed {}) if run.status != Running && run.live => Run { live: false, ..run },
+            (Some(run), Record::RunReopened { .. }) if matches!(run.status, Failed | Cancelled) && !run.live => {
+                Run { status: Running, live: true, failure: None, ended_at: None, ..run }
+            }
+            (Some(run), Record::RunDeleted { .. }) if !run.live => {
+                drop(run);
+                return None;
+            }
+            (_, record) => panic!("{id}: {} does not fit its history", record.kind()),
+        };
+        run.last = entry.seq;
+        Some(run)
+    }
+
+    fn ended(self, entry: &Entry, closed: bool) -> Run {
+        Run { pause: None, ended_at: Some(entry.at), live: !closed, ..self }
+    }
+
+    pub fn id(&self) -> RunId {
+        self.id
+    }
+
+    pub fn last(&self) -> RecordSeq {
+        self.last
+    }
+
+    pub fn status(&self) -> RunStatus {
+        self.status
+    }
+
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.pause.is_some()
+    }
+}
