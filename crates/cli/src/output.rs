@@ -1,6 +1,7 @@
 //! How a command answers: a page for people, or one JSON document for agents. Results go to stdout, everything else to
 //! stderr. Nothing here ever asks back.
 
+use crate::plain::{plain_json, plain_page};
 use doors::wire::Problem;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -184,8 +185,7 @@ pub fn envelope(command: &str, outcome: &Outcome) -> String {
         },
     };
     let text = serde_json::to_string(&envelope).expect("an envelope is JSON");
-    // A payload may hold line breaks between its tokens; inside strings JSON has them escaped.
-    text.replace(['\n', '\r'], " ")
+    plain_json(&text).into_owned()
 }
 
 /// Where answers go and in which dress.
@@ -208,16 +208,18 @@ impl Screen {
     /// A line of a stream on stdout. False when nobody reads any more.
     pub fn line(&self, text: &str) -> bool {
         let mut out = std::io::stdout().lock();
+        let text = if self.people { plain_page(text, self.colour) } else { text.into() };
         writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
     }
 
     /// Something to know, beside the answer.
     pub fn note(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        let _ = writeln!(std::io::stderr().lock(), "{}", plain_page(text, self.colour));
     }
 
     pub fn paint(&self, paint: Paint, text: &str) -> String {
-        if self.colour { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.to_owned() }
+        let text = plain_page(text, false);
+        if self.colour { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.into_owned() }
     }
 
     /// Says the last word of a command and gives what the process ends with.

@@ -118,6 +118,11 @@ pub fn count_of(count: u64, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
+/// `1 was`, `2 were`.
+pub fn were(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "was" } else { "were" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

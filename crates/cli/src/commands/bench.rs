@@ -2,11 +2,11 @@
 
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::progress::bar;
-use crate::table::table;
+use crate::table::{cell, table};
 use bench::load::{self, LoadArgs};
 use bench::{Measure, Options};
 use clap::Args;
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,8 +56,8 @@ pub fn run(args: BenchArgs, screen: Screen) -> Outcome {
     let results = bench::run(&options, &mut before, &mut |_| shown.inc(1)).map_err(wrong)?;
     shown.finish_and_clear();
     let rows = results.iter().map(|measure| {
-        let value = Cell::new(show(measure.value)).set_alignment(CellAlignment::Right);
-        vec![Cell::new(measure.name), value, Cell::new(measure.unit), Cell::new(measure.how)]
+        let value = cell(show(measure.value)).set_alignment(CellAlignment::Right);
+        vec![cell(measure.name), value, cell(measure.unit), cell(measure.how)]
     });
     // Off a terminal it is `{"results": […]}` and nothing around it, so that runs can be compared by any tool.
     let text = table(&screen, &["MEASURE", "VALUE", "UNIT", "HOW"], rows);

@@ -2,7 +2,7 @@
 
 use super::path;
 use super::show::config_lines;
-use crate::commands::Session;
+use crate::commands::{Session, attempts};
 use crate::output::{Answer, Exit, Failure, Outcome};
 use crate::table::facts;
 use crate::units::{parse_duration_ms, parse_rate};
@@ -42,8 +42,8 @@ pub struct SetArgs {
     /// The share of one value of the fair key
     #[arg(long = "weight", value_name = "VALUE=N|none", value_parser = weight)]
     weights: Vec<(KeyValue, Limit<u32>)>,
-    /// Attempts in all
-    #[arg(long, value_name = "N")]
+    /// Attempts in all, from 1 to 1000
+    #[arg(long, value_name = "N", value_parser = attempts)]
     attempts: Option<u16>,
     /// Wait after the first failure; it doubles after each further one
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
@@ -254,6 +254,7 @@ mod tests {
             ("--weight acme=3", "need a --fair-key"),
             ("--heartbeat 5", "is not a duration"),
             ("--jitter 300", "300"),
+            ("--attempts 0", "`0` is not a number of attempts: give 1 to 1000"),
         ] {
             let error = set(&[line]).expect_err(line);
             assert!(error.contains(why), "{line}: {error}");

@@ -27,7 +27,7 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub struct WaitArgs {
     #[arg(value_name = "TASK", required = true, value_parser = task_id)]
     tasks: Vec<TaskId>,
-    /// Give up after so long
+    /// Give up after so long, and exit with 6: the tasks go on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
     timeout: Option<u64>,
 }
@@ -163,7 +163,7 @@ impl Wait<'_> {
     fn timed_out(&self, timeout_ms: u64) -> Failure {
         let count = count_of(self.waited.pending.len() as u64, "task");
         let message = format!("{count} had not ended after {}", show_exact_ms(timeout_ms));
-        let failure = Failure::new(Exit::WorkFailed, "timeout", message).retryable();
+        let failure = Failure::new(Exit::Limited, "timeout", message).retryable();
         match self.waited.pending.first() {
             Some(task) => {
                 failure.fix("wait longer, or see what it waits for").next(format!("task explain {task}"), "see what it waits for")
