@@ -111,6 +111,6 @@ mod tests {
     fn what_a_cell_holds_cannot_leave_it() {
         let screen = Screen { people: true, colour: false };
         let shown = table(&screen, &["NOTE", "B"], [vec![cell("a\x1b[2Jb\nc"), cell(1)]]);
-        assert_eq!(shown, "NOTE             B\na\\u{1b}[2Jb\\nc  1");
+        assert_eq!(shown, "NOTE            B\na\\u{1b}[2Jb\\nc  1");
     }
 }
