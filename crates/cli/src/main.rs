@@ -55,6 +55,9 @@ fn main() -> ExitCode {
             match Cli::from_arg_matches(&matches) {
                 Ok(cli) => {
                     let screen = Screen::new(cli.globals.json, cli.globals.human);
+                    for name in place::unknown_variables(std::env::vars_os()) {
+                        screen.note(&format!("note: {name} is set, but means nothing to signaller"));
+                    }
                     screen.finish(&name, commands::run(cli.command, &cli.globals, screen))
                 }
                 Err(error) => return refuse(&args, &error),

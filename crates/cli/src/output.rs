@@ -300,9 +300,20 @@ mod tests {
 
     #[test]
     fn each_http_status_has_an_exit_code() {
-        for (status, exit) in
-            [(400, 2), (401, 2), (404, 3), (405, 2), (409, 4), (413, 2), (415, 2), (429, 6), (500, 7), (502, 7), (503, 7)]
-        {
+        for (status, exit) in [
+            (400, 2),
+            (401, 2),
+            (403, 2),
+            (404, 3),
+            (405, 2),
+            (409, 4),
+            (413, 2),
+            (415, 2),
+            (429, 6),
+            (500, 7),
+            (502, 7),
+            (503, 7),
+        ] {
             assert_eq!(Exit::of_http_status(status) as i32, exit, "{status}");
         }
         for (code, status) in doors::wire::CODES {

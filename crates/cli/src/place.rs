@@ -3,6 +3,7 @@
 
 use crate::output::{Exit, Failure};
 use serde::Deserialize;
+use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,27 @@ pub struct File {
 /// A variable that is set to something.
 pub fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Ours, and those a worker's command is given.
+const VARIABLES: [&str; 11] = [
+    "SIGNALLER_URL",
+    "SIGNALLER_TOKEN",
+    "SIGNALLER_LISTEN",
+    "SIGNALLER_DATA_DIR",
+    "SIGNALLER_STOP_LIMIT",
+    "SIGNALLER_LOG",
+    "SIGNALLER_TASK",
+    "SIGNALLER_TYPE",
+    "SIGNALLER_QUEUE",
+    "SIGNALLER_ATTEMPT",
+    "SIGNALLER_IDEMPOTENCY_KEY",
+];
+
+/// Variables that look like ours and are not: a setting spelled wrong would be passed over in silence.
+pub fn unknown_variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let names = all.map(|(name, _)| name.to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("SIGNALLER_") && !VARIABLES.contains(&name.as_str())).collect()
 }
 
 /// A file that was named must be there; `signaller.toml` need not.
@@ -146,6 +168,13 @@ mod tests {
             let why = parse_listen(text).unwrap_err();
             assert!(why.contains("127.0.0.1:7400"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_variable_spelled_wrong_is_named() {
+        let set = ["SIGNALLER_URL", "SIGNALLER_DATADIR", "PATH", "SIGNALLER_", "SIGNALLER_TASK"];
+        let found = unknown_variables(set.iter().map(|name| (OsString::from(name), OsString::from("x"))));
+        assert_eq!(found, ["SIGNALLER_DATADIR", "SIGNALLER_"]);
     }
 
     #[test]

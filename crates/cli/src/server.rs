@@ -46,7 +46,7 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     check_folder(&settings.data_dir)?;
     // The address first: a server that cannot be reached leaves no folder behind.
     let listener = bind(settings.listen)?;
-    let fresh = !settings.data_dir.exists();
+    let fresh = std::fs::read_dir(&settings.data_dir).map_or(true, |mut entries| entries.next().is_none());
     let store = Sqlite::open(&settings.data_dir).map_err(|error| store_failure(&settings, &error))?;
     let options = EngineOptions { stop_limit: settings.stop_limit, ..EngineOptions::default() };
     let engine = Engine::open(Box::new(store), options).map_err(|error| store_failure(&settings, &error))?;

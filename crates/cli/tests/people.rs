@@ -266,6 +266,40 @@ fn a_server_that_cannot_listen_leaves_nothing_behind() {
 }
 
 #[test]
+fn answers_of_one_command_have_one_shape() {
+    let house = House::start();
+    let worker = house.work("work --type t --once -- echo 12345678901234567890123.10");
+    let waited = house.run("task add t --idempotency-key k --wait");
+    assert_eq!(ended(worker).exit, 0);
+    let answer = waited.json();
+    assert_eq!((&answer["result"]["task"], &answer["result"]["duplicate"]), (&json!("task-1"), &json!(false)), "{answer}");
+    assert_eq!(answer["result"]["tasks"][0]["status"], "done");
+    assert!(waited.out.contains("12345678901234567890123.10"), "no number is rounded: {}", waited.out);
+    let again = house.run("--human task add t -i 1 --idempotency-key k").out;
+    assert_eq!(again, "task-1 was made by this key before; nothing of this request was used.\n");
+
+    let dry = house.run("queue set t --concurrency 3 --dry-run").json();
+    assert_eq!((&dry["result"]["queue"], &dry["result"]["config"]["concurrency"]), (&json!("t"), &json!(3)), "{dry}");
+    assert!(house.run("--human queue show never").out.starts_with("Nothing is known of queue never yet"), "it was never used");
+    assert!(!house.run("--human queue show t").out.contains("Nothing is known"));
+    for line in ["queue redrive t --task task-99", "queue priority t high --task task-99"] {
+        assert_eq!(house.run(line).exit, 3, "{line}");
+    }
+    let idle = house.run("task add t --idle").json();
+    assert!(!idle["next_actions"].to_string().contains("task wait"), "an idle task may never end: {idle}");
+
+    // What is said of the time to come agrees, and is said once.
+    house.run("task add later --delay 5m");
+    let explained = house.run("--human task explain task-3").out;
+    assert!(explained.contains("in 4 min") && explained.contains("moves: in 4m5"), "{explained}");
+    house.add("nobody");
+    let explained = house.run("--human task explain task-4").out;
+    assert_eq!(explained.matches("no worker has asked").count(), 1, "{explained}");
+    let spelled = ran(house.command("status").env("SIGNALLER_DATADIR", "x"));
+    assert!(spelled.exit == 0 && spelled.err.contains("SIGNALLER_DATADIR is set"), "{}", spelled.err);
+}
+
+#[test]
 fn a_failure_says_what_would_be_right() {
     let house = House::start();
     house.add("t");

@@ -1,7 +1,7 @@
 //! `signaller bench`: how fast it is here, in a fresh directory, with durable settings.
 
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
-use crate::progress::bar;
+use crate::progress::spinner;
 use crate::table::{cell, table};
 use bench::load::{self, LoadArgs};
 use bench::{Measure, Options};
@@ -50,7 +50,7 @@ pub fn run(args: BenchArgs, screen: Screen) -> Outcome {
     }
     let binary = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
     let options = Options { only: args.only, seconds: args.seconds, binary, parent: args.dir };
-    let shown = bar(&screen, None, "");
+    let shown = spinner(&screen, "");
     shown.enable_steady_tick(Duration::from_millis(120));
     let mut before = |names: &[&str]| shown.set_message(names.join(", "));
     let results = bench::run(&options, &mut before, &mut |_| shown.inc(1)).map_err(wrong)?;

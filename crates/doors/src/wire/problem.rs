@@ -28,9 +28,10 @@ pub struct Problem {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 23] = [
+pub const CODES: [(&str, u16); 24] = [
     ("invalid", 400),
     ("unauthorized", 401),
+    ("forbidden", 403),
     ("not_found", 404),
     ("task_not_found", 404),
     ("bulk_not_found", 404),

@@ -3,7 +3,7 @@
 use super::path;
 use super::show::config_lines;
 use crate::commands::{Session, attempts};
-use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::output::{Answer, Failure, Outcome};
 use crate::table::facts;
 use crate::units::{parse_duration_ms, parse_rate};
 use clap::Args;
@@ -119,14 +119,10 @@ fn weight(text: &str) -> Result<(KeyValue, Limit<u32>), String> {
 
 pub fn run(args: SetArgs, session: &Session) -> Outcome {
     let (queue, dry_run) = (args.queue.clone().ok_or_else(|| Failure::usage("a QUEUE is missing"))?, args.dry_run);
-    let before = match session.client.get::<QueueView>(&path(&queue, "")) {
-        Ok(view) => view.config,
-        // A queue nothing was said about yet has the default configuration.
-        Err(failure) if failure.exit == Exit::NotFound => QueueConfig::default(),
-        Err(failure) => return Err(failure),
-    };
-    let config = changed(before.clone(), args)?;
-    if config == before && !dry_run {
+    // A queue nothing was said about yet has the default configuration.
+    let before: QueueView = session.client.get(&path(&queue, ""))?;
+    let config = changed(before.config.clone(), args)?;
+    if config == before.config && !dry_run {
         return Err(
             Failure::usage(format!("this changes nothing in queue {queue}")).fix("name what to change, such as --concurrency 4")
         );
@@ -134,7 +130,8 @@ pub fn run(args: SetArgs, session: &Session) -> Outcome {
     config.clone().into_kernel().map_err(|problem| Failure::of_problem(400, problem))?;
     let page = facts(&session.screen, &config_lines(&config));
     if dry_run {
-        return Ok(Answer::new(&config, format!("Queue {queue} would have:\n{page}")));
+        let view = QueueView { config, ..before };
+        return Ok(Answer::new(&view, format!("Queue {queue} would have:\n{page}")));
     }
     let view: QueueView = session.client.put(&path(&queue, ""), &QueuePut { config, by: Some(session.by.clone()) })?;
     Ok(Answer::new(&view, format!("Queue {queue} now has:\n{page}"))

@@ -59,7 +59,7 @@ pub struct AddArgs {
     /// Add it without entering its queue
     #[arg(long)]
     idle: bool,
-    /// Wait until it has ended, and answer with its output
+    /// Wait until it has ended; the answer then has it whole in `tasks`, with its output
     #[arg(long, conflicts_with = "idle")]
     wait: bool,
     /// Add many: a file (or - for stdin) with one task a line, as JSON
@@ -83,7 +83,7 @@ pub fn run(args: AddArgs, session: &Session) -> Outcome {
     let added: TaskAdded = session.client.post("/v1/tasks", &add)?;
     if wait {
         session.screen.note(&format!("added {}", added.task));
-        return wait::answer(session, &[added.task], None);
+        return wait::answer(session, &[added.task], None, Some(added));
     }
     let task = added.task;
     let text = if added.duplicate {

@@ -3,7 +3,7 @@
 
 use crate::commands::Session;
 use crate::output::{Answer, Exit, Failure, Outcome};
-use crate::progress::bar;
+use crate::progress::bytes_bar;
 use crate::units::{count_of, were};
 use doors::wire::{TaskAdd, TaskAdded, TasksAdd, TasksAdded, said_plainly};
 use indicatif::ProgressBar;
@@ -41,7 +41,7 @@ pub fn run(source: &str, session: &Session) -> Outcome {
         let bytes = file.metadata().ok().map(|metadata| metadata.len());
         (Box::new(BufReader::new(file)), bytes)
     };
-    let show = bar(&session.screen, bytes, "adding");
+    let show = bytes_bar(&session.screen, bytes, "adding");
     let mut tally = Tally::default();
     let added = add_all(reader, session, &show, &mut tally);
     show.finish_and_clear();

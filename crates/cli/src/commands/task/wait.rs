@@ -4,12 +4,12 @@
 use crate::commands::{Session, task_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Exit, Failure, Outcome};
-use crate::progress::bar;
+use crate::progress::{bar, spinner};
 use crate::stream::{News, follow};
 use crate::table::status_text;
 use crate::units::{count_of, parse_duration_ms, show_about_ms, show_exact_ms};
 use clap::Args;
-use doors::wire::{Status, StreamQuery, TaskView};
+use doors::wire::{Status, StreamQuery, TaskAdded, TaskView};
 use indicatif::ProgressBar;
 use kernel::ids::TaskId;
 use serde::Serialize;
@@ -33,21 +33,27 @@ pub struct WaitArgs {
 }
 
 pub fn run(args: WaitArgs, session: &Session) -> Outcome {
-    answer(session, &args.tasks, args.timeout)
+    answer(session, &args.tasks, args.timeout, None)
 }
 
 #[derive(Serialize)]
 struct Waited {
+    /// What `task add` answers, where it was that.
+    #[serde(flatten)]
+    added: Option<TaskAdded>,
     /// In the order they ended.
     tasks: Vec<TaskView>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pending: BTreeSet<TaskId>,
 }
 
-pub fn answer(session: &Session, tasks: &[TaskId], timeout_ms: Option<u64>) -> Outcome {
+pub fn answer(session: &Session, tasks: &[TaskId], timeout_ms: Option<u64>, added: Option<TaskAdded>) -> Outcome {
     let pending: BTreeSet<TaskId> = tasks.iter().copied().collect();
-    let show = bar(&session.screen, (pending.len() > 1).then_some(pending.len() as u64), "waiting");
-    let mut wait = Wait { session, show, waited: Waited { tasks: Vec::new(), pending }, look_again: false };
+    let show = match pending.len() {
+        0 | 1 => spinner(&session.screen, "waiting"),
+        count => bar(&session.screen, Some(count as u64), "waiting"),
+    };
+    let mut wait = Wait { session, show, waited: Waited { added, tasks: Vec::new(), pending }, look_again: false };
     let ended = wait.all(timeout_ms);
     wait.show.finish_and_clear();
     match ended {
