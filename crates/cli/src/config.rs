@@ -88,7 +88,8 @@ fn is_address(text: &str) -> bool {
 /// Who commands come from.
 pub fn actor(globals: &Globals, env: impl Fn(&str) -> Option<String>) -> Result<Actor, Failure> {
     match &globals.by {
-        Some(by) => Actor::parse(by).map_err(|bad| Failure::usage(format!("--by: {bad}"))),
+        Some(by) => Actor::parse(by)
+            .map_err(|bad| Failure::usage(format!("--by: {bad}")).fix("give a short name such as ana or deploy-bot")),
         // An odd $USER is no reason to refuse a command.
         None => {
             let user = env("USER").and_then(|user| Actor::parse(&user).ok());

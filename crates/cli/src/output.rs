@@ -226,7 +226,11 @@ impl Screen {
     pub fn finish(&self, command: &str, outcome: Outcome) -> Exit {
         let exit = outcome.as_ref().map_or_else(|failure| failure.exit, |_| Exit::Ok);
         match &outcome {
-            Ok(answer) if self.people || answer.verbatim => {
+            // Nothing of it is from outside, and not a byte of a script may change.
+            Ok(answer) if answer.verbatim => {
+                Screen { people: false, ..*self }.line(answer.text.trim_end());
+            }
+            Ok(answer) if self.people => {
                 if !answer.text.is_empty() {
                     self.line(answer.text.trim_end());
                 }

@@ -118,7 +118,10 @@ pub fn listen(
     file: Option<String>,
     env: impl Fn(&str) -> Option<String>,
 ) -> Result<SocketAddr, Failure> {
-    let said = |name: &str, text: &str| parse_listen(text).map_err(|why| Failure::usage(format!("{name}: {why}")));
+    let said = |name: &str, text: &str| {
+        parse_listen(text)
+            .map_err(|why| Failure::usage(format!("{name}: {why}")).fix(format!("set it to HOST:PORT, such as {LISTEN_DEFAULT}")))
+    };
     match (flag, env("SIGNALLER_LISTEN"), file) {
         (Some(listen), _, _) => Ok(listen),
         (None, Some(text), _) => said("SIGNALLER_LISTEN", &text),

@@ -13,9 +13,9 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// For a whole page: its line breaks stay and, where `colour` is on, so do the colours that we put in ourselves.
+/// For a whole page: its line breaks and tabs stay and, where `colour` is on, so do the colours that we put in ourselves.
 pub fn plain_page(text: &str, colour: bool) -> Cow<'_, str> {
-    if !text.contains(|c| is_harmful(c) && c != '\n') {
+    if !text.contains(|c| is_harmful(c) && !matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -27,10 +27,9 @@ pub fn plain_page(text: &str, colour: bool) -> Cow<'_, str> {
             rest = &rest[kept..];
             continue;
         }
-        if c == '\n' {
-            out.push(c)
-        } else {
-            push(&mut out, c)
+        match c {
+            '\n' | '\t' => out.push(c),
+            c => push(&mut out, c),
         }
         rest = &rest[c.len_utf8()..];
     }
@@ -79,7 +78,7 @@ mod tests {
         for (text, line, page, coloured) in [
             ("plain ü 漢", "plain ü 漢", "plain ü 漢", "plain ü 漢"),
             ("a\nb", "a\\nb", "a\nb", "a\nb"),
-            ("a\rb\tc", "a\\rb\\tc", "a\\rb\\tc", "a\\rb\\tc"),
+            ("a\rb\tc", "a\\rb\\tc", "a\\rb\tc", "a\\rb\tc"),
             ("\x1b[2J\x07", "\\u{1b}[2J\\u{7}", "\\u{1b}[2J\\u{7}", "\\u{1b}[2J\\u{7}"),
             ("\x1b[31mred\x1b[0m", "\\u{1b}[31mred\\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m", "\x1b[31mred\x1b[0m"),
             ("\x1b]0;title\x07", "\\u{1b}]0;title\\u{7}", "\\u{1b}]0;title\\u{7}", "\\u{1b}]0;title\\u{7}"),

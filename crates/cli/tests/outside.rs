@@ -232,4 +232,8 @@ fn people_get_sentences_without_colour_off_a_terminal() {
     assert!(String::from_utf8_lossy(&help.stdout).contains("Examples:") && help.status.success());
     let script = server.command("completions bash").output().unwrap();
     assert!(String::from_utf8_lossy(&script.stdout).contains("_signaller()"), "a script, also off a terminal");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = |dress: &str| server.command(&format!("{dress} completions {shell}")).output().unwrap().stdout;
+        assert_eq!(script("--human"), script(""), "not a byte of the script for {shell} depends on who reads it");
+    }
 }

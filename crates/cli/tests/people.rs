@@ -109,7 +109,7 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
     assert!(slow.err.contains("task-1 is stopped: its time budget is spent"), "{}", slow.err);
 
     // Cancelled while it runs: whether the worker hears of it in time or not, it is not done.
-    for (heartbeat_ms, script, heard) in [(500, "sleep 30 & wait; echo 1", true), (30_000, "sleep 1; echo 1", false)] {
+    for (heartbeat_ms, script, heard) in [(500, "sleep 30 & wait; echo 1", true), (30_000, "sleep 2; echo 1", false)] {
         house.server.put("/v1/queues/c", &json!({"config": {"heartbeat_ms": heartbeat_ms}}));
         let task = house.add("c");
         let worker = house.work(&format!("work --type c --once -- sh -c '{script}'"));
@@ -123,9 +123,18 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
         assert_eq!(worked.err.contains("is stopped: it was cancelled"), heard, "{}", worked.err);
     }
 
+    // One that goes on does not count it as done either.
+    let task = house.add("c");
+    let worker = house.work("--human work --type c --name w-2 -- sh -c 'sleep 2; echo 1'");
+    house.until_running(&task);
+    assert_eq!(house.run(&format!("task cancel {task}")).exit, 0);
+    server::signal(worker.id(), "INT");
+    let worked = ended(worker);
+    assert!(worked.out.ends_with("w-2: 0 done, 0 failed, 1 stopped.\n"), "{}", worked.out);
+
     house.add("bad");
     let bad = house.run("--human work --type bad --once -- sh -c 'exit 65'");
-    assert_eq!((bad.exit, bad.err.contains("error: task-4 failed with exit_65")), (1, true), "{}", bad.err);
+    assert_eq!((bad.exit, bad.err.contains("error: task-5 failed with exit_65")), (1, true), "{}", bad.err);
     house.add("good");
     let good = house.run("--human work --type good --name w-1 --once -- true");
     assert_eq!((good.exit, good.out.ends_with("w-1: 1 done, 0 failed.\n")), (0, true), "{}", good.out);

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Measure this machine: throughput, latency, memory
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Everything runs on loopback in fresh folders that are removed afterwards.\n\nExamples:\n  signaller bench\n  \
+    after_help = "Everything runs on loopback in fresh folders that are removed afterwards. In JSON it is {\"results\":[…]} alone.\n\nExamples:\n  signaller bench\n  \
                         signaller bench --only task.http --seconds 10\n  signaller bench --json"
 )]
 pub struct BenchArgs {

@@ -42,7 +42,8 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     let listen = place::listen(args.listen, file.listen, &env)?;
     let stop_limit = args.stop_limit.or_else(|| env("SIGNALLER_STOP_LIMIT")).or(file.stop_limit);
     let stop_limit_ms = match stop_limit {
-        Some(text) => parse_duration_ms(&text).map_err(|why| Failure::usage(format!("stop_limit: {why}")))?,
+        Some(text) => parse_duration_ms(&text)
+            .map_err(|why| Failure::usage(format!("stop_limit: {why}")).fix("give it with its unit: --stop-limit 30s"))?,
         None => 30_000,
     };
     let token = match (token.or_else(|| env("SIGNALLER_TOKEN")).or(file.token), file.token_file) {

@@ -163,7 +163,9 @@ fn changed(mut config: QueueConfig, args: SetArgs) -> Result<QueueConfig, Failur
     }
     if args.fair_step.is_some() || !args.weights.is_empty() {
         let Some(fairness) = &mut config.fairness else {
-            return Err(Failure::usage("--fair-step and --weight need a --fair-key"));
+            return Err(
+                Failure::usage("--fair-step and --weight need a --fair-key").fix("name the key to be fair by: --fair-key tenant")
+            );
         };
         fairness.step_ms = args.fair_step.unwrap_or(fairness.step_ms);
         for (value, weight) in args.weights {
@@ -178,7 +180,8 @@ fn changed(mut config: QueueConfig, args: SetArgs) -> Result<QueueConfig, Failur
     config.retry.backoff_max_ms = args.backoff_max.unwrap_or(config.retry.backoff_max_ms);
     config.retry.jitter_percent = args.jitter.unwrap_or(config.retry.jitter_percent);
     if let Some(ms) = args.heartbeat {
-        config.heartbeat_ms = u32::try_from(ms).map_err(|_| Failure::usage("--heartbeat is too long"))?;
+        config.heartbeat_ms =
+            u32::try_from(ms).map_err(|_| Failure::usage("--heartbeat is too long").fix("give a duration such as 30s"))?;
     }
     config.budget_ms = args.budget.unwrap_or(config.budget_ms);
     if let Some(limit) = args.backlog {

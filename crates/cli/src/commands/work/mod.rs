@@ -34,6 +34,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const POLL_ANSWER_MS_MAX: u64 = 10_000;
 /// A look at a task beside the polls must not hold them up.
 const LOOK_MS_MAX: u64 = 1_000;
+/// What took less is not looked at again: nobody cancels so quickly, and quick tasks are many.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -261,7 +263,11 @@ impl Worker<'_> {
                 self.session.screen.note(&format!("{task} is stopped: {why}"));
             }
             Todo::Taken { task } => {
-                if let Some(attempt) = self.ended.remove(&task) {
+                if let Some(mut attempt) = self.ended.remove(&task) {
+                    // The server takes a result also of a task that it had ended meanwhile, and does not say so.
+                    if attempt.told == Told::Done && attempt.took >= LOOK_AFTER && tally::was_ended(&self.look(task)) {
+                        attempt.told = Told::Stopped;
+                    }
                     self.settle(task, attempt);
                 }
             }
@@ -291,10 +297,13 @@ impl Worker<'_> {
         format!("; another worker may be using the name `{}`: give each worker its own", self.crew.worker)
     }
 
+    fn look(&self, task: TaskId) -> Option<TaskView> {
+        self.session.client.get_within(&format!("/v1/tasks/{task}"), LOOK_MS_MAX).ok()
+    }
+
     /// Why the server asks to stop it: a heartbeat does not say, the task does.
     fn asked(&self, task: TaskId) -> &'static str {
-        let view = self.session.client.get_within::<TaskView>(&format!("/v1/tasks/{task}"), LOOK_MS_MAX).ok();
-        let lease = view.and_then(|view| view.lease);
+        let lease = self.look(task).and_then(|view| view.lease);
         let ours = lease.filter(|lease| self.running.get(&task).is_some_and(|running| running.fence == lease.fence));
         match ours.and_then(|lease| lease.ending) {
             Some(EndingView::TimedOut) => "its time budget is spent",
@@ -428,20 +437,18 @@ impl Worker<'_> {
             let goodbye = WorkPoll { want: 0, wait_ms: 0, ..self.crew.poll() };
             let _ = self.session.client.post_within::<WorkAnswer>("/v1/work", &goodbye, 2_000);
         }
-        let Worker { session, fatal, failed_start, mut tally, once, last, .. } = self;
+        let found = self.last.as_ref().filter(|_| self.once).and_then(|(task, _)| self.look(*task));
+        let Worker { fatal, failed_start, mut tally, once, last, .. } = self;
         if let Some(failure) = fatal.or(failed_start) {
             return Err(failure.result(&tally));
         }
-        if let Some((task, last)) = last.filter(|_| once) {
-            // The server takes a result also of a task that it had ended meanwhile: the task itself says what counted.
-            let found = session.client.get_within::<TaskView>(&format!("/v1/tasks/{task}"), LOOK_MS_MAX).ok();
-            if let Some(message) = last.failure(task, found.as_ref()) {
-                if tally.done > 0 {
-                    (tally.done, tally.stopped) = (0, 1);
-                }
-                let failure = Failure::new(Exit::WorkFailed, "work_failed", message).result(&tally);
-                return Err(failure.next(format!("task history {task}"), "everything that happened to it"));
+        let failed = last.filter(|_| once).and_then(|(task, last)| Some((task, last.failure(task, found.as_ref())?)));
+        if let Some((task, message)) = failed {
+            if tally.done > 0 {
+                (tally.done, tally.stopped) = (0, 1);
             }
+            let failure = Failure::new(Exit::WorkFailed, "work_failed", message).result(&tally);
+            return Err(failure.next(format!("task history {task}"), "everything that happened to it"));
         }
         Ok(Answer::new(&tally, tally.sentence()))
     }
