@@ -1,7 +1,7 @@
 //! How a command answers: a page for people, or one JSON document for agents. Results go to stdout, everything else to
 //! stderr. Nothing here ever asks back.
 
-use crate::plain::{plain_json, plain_page};
+use crate::plain::{plain_json, plain_page, plain_text};
 use doors::wire::Problem;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -214,11 +214,15 @@ impl Screen {
 
     /// Something to know, beside the answer.
     pub fn note(&self, text: &str) {
+        self.note_dressed(&plain_text(text));
+    }
+
+    fn note_dressed(&self, text: &str) {
         let _ = writeln!(std::io::stderr().lock(), "{}", plain_page(text, self.colour));
     }
 
     pub fn paint(&self, paint: Paint, text: &str) -> String {
-        let text = plain_page(text, false);
+        let text = plain_text(text);
         if self.colour { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.into_owned() }
     }
 
@@ -238,12 +242,15 @@ impl Screen {
             Err(failure) if self.people => {
                 let colour = self.colour && std::io::stderr().is_terminal();
                 let dress = Screen { colour, ..*self };
-                self.note(&format!("{} {}", dress.paint(Paint::Red, "error:"), failure.message));
+                let note = |paint: Paint, what: &str, text: &str| {
+                    dress.note_dressed(&format!("{} {}", dress.paint(paint, what), plain_text(text)));
+                };
+                note(Paint::Red, "error:", &failure.message);
                 if let Some(fix) = &failure.fix {
-                    self.note(&format!("{} {fix}", dress.paint(Paint::Bold, "  fix:")));
+                    note(Paint::Bold, "  fix:", fix);
                 }
                 for next in &failure.next {
-                    self.note(&format!("{} {}  ({})", dress.paint(Paint::Dim, "  try:"), next.command, next.description));
+                    note(Paint::Dim, "  try:", &format!("{}  ({})", next.command, next.description));
                 }
             }
             Ok(_) | Err(_) => {

@@ -13,7 +13,8 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// For a whole page: its line breaks and tabs stay and, where `colour` is on, so do the colours that we put in ourselves.
+/// For a whole page: its line breaks and tabs stay and, where `colour` is on, so do the colours that we put in ourselves;
+/// what is from outside has been through [`plain`] or [`plain_text`] before, or it could put in its own.
 pub fn plain_page(text: &str, colour: bool) -> Cow<'_, str> {
     if !text.contains(|c| is_harmful(c) && !matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
@@ -34,6 +35,11 @@ pub fn plain_page(text: &str, colour: bool) -> Cow<'_, str> {
         rest = &rest[c.len_utf8()..];
     }
     Cow::Owned(out)
+}
+
+/// For several lines from outside that will stand on a page: nothing in them sets a colour.
+pub fn plain_text(text: &str) -> Cow<'_, str> {
+    plain_page(text, false)
 }
 
 /// JSON may hold some control characters as they are; escaped they mean the same.

@@ -228,6 +228,24 @@ fn nothing_from_outside_reaches_the_terminal_raw() {
         }
     }
     assert!(house.run("--human task show task-1").out.contains("\\u{1b}[2J"), "{task} shows what was sent");
+
+    // On a terminal with colours it can put in none of its own.
+    let task = house.server.post("/v1/tasks", &json!({"type": "h"}))["task"].as_str().unwrap().to_owned();
+    let leased = talk::lease(&house.server, "w", "h");
+    let failed = json!({"status": "failed", "error": {"code": "\u{1b}[8m", "message": "\u{1b}[8m"}, "retryable": false});
+    assert_eq!(talk::report(&house.server, "w", &leased, failed)["ok"], true);
+    house.server.post("/v1/tasks", &json!({"type": "h"}));
+    house.server.post("/v1/queues/h/pause", &json!({"reason": "\u{1b}[8m"}));
+    let all = ["task list", "queue dead h", "queue show h", "task explain task-5", "watch --after 0 --for 300ms"];
+    let one = ["show", "history", "wait", "explain"].map(|verb| format!("task {verb} {task}"));
+    for line in all.iter().copied().chain(one.iter().map(String::as_str)) {
+        let mut command = Command::new("python3");
+        let spawn = "import pty, sys; pty.spawn(sys.argv[1:])";
+        command.args(["-c", spawn, env!("CARGO_BIN_EXE_signaller")]).args(line.split(' '));
+        command.env("SIGNALLER_URL", &house.server.url).env("TERM", "xterm").env_remove("NO_COLOR");
+        let shown = ran(&mut command).out;
+        assert!(shown.contains("[8m") && !shown.contains("\u{1b}[8m"), "{line}: {shown:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Session, bulk_id};
 use crate::output::{Answer, Outcome};
+use crate::plain::plain_text;
 use crate::progress::follow_bulk;
 use crate::table::{bulk_status_cell, cell, facts, table};
 use crate::units::{count_of, now, show_age};
@@ -93,7 +94,7 @@ fn shown(session: &Session, bulk: BulkView) -> Outcome {
         lines.push(("goes on", show_age(resume_at, now())));
     }
     if !bulk.reason.is_empty() {
-        lines.push(("reason", bulk.reason.clone()));
+        lines.push(("reason", plain_text(&bulk.reason).into_owned()));
     }
     Ok(Answer::new(&bulk, facts(&session.screen, &lines)))
 }

@@ -2,6 +2,7 @@
 
 use crate::commands::{Session, task_id};
 use crate::output::{Answer, Outcome, Paint};
+use crate::plain::plain_text;
 use crate::units::{now, show_age, show_when};
 use clap::Args;
 use doors::wire::Explanation;
@@ -18,12 +19,12 @@ pub struct ExplainArgs {
 pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     let explanation: Explanation = session.client.get(&format!("/v1/tasks/{}/explain", args.task))?;
     let (screen, now) = (&session.screen, now());
-    let mut text = explanation.sentence.clone();
+    let mut text = plain_text(&explanation.sentence).into_owned();
     // One cause is the sentence itself; several are worth a list.
     if explanation.blocked_on.len() > 1 {
         for cause in &explanation.blocked_on {
             let eta = cause.eta.map_or_else(String::new, |at| format!(", {}", show_when(at, now)));
-            text.push_str(&format!("\n  {} {}{eta}", screen.paint(Paint::Yellow, &cause.code), cause.sentence));
+            text.push_str(&format!("\n  {} {}{eta}", screen.paint(Paint::Yellow, &cause.code), plain_text(&cause.sentence)));
         }
     }
     if let Some(since) = explanation.since {
@@ -32,7 +33,7 @@ pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     match (explanation.eta, &explanation.eta_reason) {
         (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_when(eta, now))),
         (None, Some(reason)) => {
-            let reason = unsaid(reason, &explanation);
+            let reason = plain_text(unsaid(reason, &explanation));
             text.push_str(&format!("\n{} not known: {reason}", screen.paint(Paint::Dim, "moves:")));
         }
         (None, None) => {}
