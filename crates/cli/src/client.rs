@@ -148,10 +148,14 @@ impl Client {
     /// Nothing was sent: it is safe to try again.
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         let Target { url, source, .. } = &self.target;
-        Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"))
-            .fix(format!("{}; or name another with --url or SIGNALLER_URL", place::advice()))
+        let failure = Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"));
+        if self.target.is_loopback() {
+            let fix = format!("{}; or name another with --url or SIGNALLER_URL", place::advice());
+            return failure.fix(fix).retryable().next("dev", "start a server here");
+        }
+        failure
+            .fix("check that it runs and that this address is its own, or name another with --url or SIGNALLER_URL")
             .retryable()
-            .next("dev", "start a server here")
     }
 
     /// What answers there speaks plainly: nothing of the request was understood.

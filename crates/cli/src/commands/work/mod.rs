@@ -34,6 +34,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const POLL_ANSWER_MS_MAX: u64 = 10_000;
 /// A look at a task beside the polls must not hold them up.
 const LOOK_MS_MAX: u64 = 1_000;
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// What took less is not looked at again: nobody cancels so quickly, and quick tasks are many.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
@@ -112,6 +113,8 @@ struct Worker<'a> {
     retry_at: Instant,
     retry_in: Duration,
     heard: Option<Instant>,
+    /// Not before this instant is the server asked about a single task.
+    look_at: Instant,
     /// When a poll last went wrong: silence may have cost leases.
     unheard: Option<Instant>,
     stops: u32,
@@ -146,6 +149,7 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         retry_at: now,
         retry_in: RETRY_FIRST,
         heard: None,
+        look_at: now,
         unheard: None,
         stops: 0,
         fatal: None,
@@ -297,12 +301,20 @@ impl Worker<'_> {
         format!("; another worker may be using the name `{}`: give each worker its own", self.crew.worker)
     }
 
-    fn look(&self, task: TaskId) -> Option<TaskView> {
-        self.session.client.get_within(&format!("/v1/tasks/{task}"), LOOK_MS_MAX).ok()
+    /// What the server says of a task. A server that is slow to say it is not asked again for a while.
+    fn look(&mut self, task: TaskId) -> Option<TaskView> {
+        if self.look_at > Instant::now() {
+            return None;
+        }
+        let found = self.session.client.get_within(&format!("/v1/tasks/{task}"), LOOK_MS_MAX);
+        if found.as_ref().is_err_and(|failure| failure.exit == Exit::Unavailable) {
+            self.look_at = Instant::now() + LOOK_AGAIN_AFTER;
+        }
+        found.ok()
     }
 
     /// Why the server asks to stop it: a heartbeat does not say, the task does.
-    fn asked(&self, task: TaskId) -> &'static str {
+    fn asked(&mut self, task: TaskId) -> &'static str {
         let lease = self.look(task).and_then(|view| view.lease);
         let ours = lease.filter(|lease| self.running.get(&task).is_some_and(|running| running.fence == lease.fence));
         match ours.and_then(|lease| lease.ending) {
@@ -431,13 +443,14 @@ impl Worker<'_> {
         self.session.screen.note(&note);
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(mut self) -> Outcome {
         // A poll still under way may be given a task that nobody will take: the last word is that nothing is held.
         if self.polling.is_some() && self.fatal.is_none() {
             let goodbye = WorkPoll { want: 0, wait_ms: 0, ..self.crew.poll() };
             let _ = self.session.client.post_within::<WorkAnswer>("/v1/work", &goodbye, 2_000);
         }
-        let found = self.last.as_ref().filter(|_| self.once).and_then(|(task, _)| self.look(*task));
+        let once = self.last.as_ref().filter(|_| self.once).map(|(task, _)| *task);
+        let found = once.and_then(|task| self.look(task));
         let Worker { fatal, failed_start, mut tally, once, last, .. } = self;
         if let Some(failure) = fatal.or(failed_start) {
             return Err(failure.result(&tally));
