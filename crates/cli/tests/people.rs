@@ -180,7 +180,7 @@ fn each_of_many_tasks_is_answered_for() {
 
     let ran = house.run("--human task retry task-1 task-3 task-2");
     assert_eq!((ran.exit, ran.out.lines().count()), (4, 3), "{}", ran.out);
-    assert!(ran.out.starts_with("task-1 is queued.\ntask-3 not: task-3 is queued"), "{}", ran.out);
+    assert!(ran.out.starts_with("task-1 is queued.\ntask-3 was not changed: task-3 is queued"), "{}", ran.out);
     assert!(ran.out.ends_with("task-2 is queued.\n"), "{}", ran.out);
     assert!(ran.err.contains("1 of 3 tasks not done") && ran.err.contains("try: signaller task show task-3"), "{}", ran.err);
     assert_eq!(house.run("task delete task-9 task-1 --yes").exit, 3);

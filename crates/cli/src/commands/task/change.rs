@@ -186,7 +186,7 @@ fn each(
             }
             Err(failure) => {
                 away = failure.exit == Exit::Unavailable;
-                lines.push(format!("{task} not: {}.", failure.message));
+                lines.push(format!("{task} was not changed: {}.", failure.message));
                 changed.tasks.push(One::refused(*task, &failure.code, &failure.message));
                 first.get_or_insert((*task, failure));
             }
