@@ -1,5 +1,6 @@
 //! A record, told in a line.
 
+use crate::plain::plain;
 use crate::table::priority_text;
 use crate::units::{now, show_age, show_exact_ms};
 use doors::wire::{BulkWorkView, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
@@ -14,7 +15,7 @@ pub fn kind(record: &RecordBody) -> String {
 pub fn line(view: &RecordView, kind: &str) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
-    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, sentence(&view.record))
+    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record)))
 }
 
 pub fn sentence(record: &RecordBody) -> String {

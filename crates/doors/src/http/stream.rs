@@ -74,7 +74,11 @@ pub async fn stream(
 
 fn cursor(header: &HeaderValue) -> Result<Cursor, Problem> {
     let text = String::from_utf8_lossy(header.as_bytes());
-    Cursor::parse(&text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a cursor of this stream")))
+    let wrong = || {
+        let fix = "send the id of an event seen before, such as r1042; r0 is the beginning";
+        Problem::new("invalid", format!("`{text}` is not a cursor of this stream"), fix)
+    };
+    Cursor::parse(&text).ok_or_else(wrong)
 }
 
 struct Tail {
