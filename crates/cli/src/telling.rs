@@ -51,7 +51,7 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
         RecordBody::TaskCancelled { by, reason, .. } => format!("cancelled by {by}{}", said(reason)),
         RecordBody::TaskReset { by } => format!("reset to idle by {by}"),
-        RecordBody::TaskDeleted { by } => format!("deleted by {by}"),
+        RecordBody::TaskDeleted { by, .. } => format!("deleted by {by}"),
         RecordBody::QueueConfigured { by, .. } => format!("configured by {by}"),
         RecordBody::QueuePaused { until: Some(until), reason, by } => format!("paused by {by} until {until}{}", said(reason)),
         RecordBody::QueuePaused { until: None, reason, by } => format!("paused by {by}{}", said(reason)),
