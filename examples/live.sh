@@ -16,7 +16,9 @@ done
 
 # At most two at once, one per customer, and 5 a second in all.
 signaller --json queue set greet --concurrency 2 --key-concurrency customer=1 --rate 5/s >/dev/null
-signaller --json work --type greet --concurrency 2 --name greeter -- ./examples/greet.sh >/dev/null 2>&1 &
+for n in 1 2; do
+  signaller --json work --type greet --name "greeter-$n" -- ./examples/greet.sh >/dev/null 2>&1 &
+done
 signaller --human watch --queue greet &
 for n in $(seq 1 1000); do
   customer=$((n % 3))

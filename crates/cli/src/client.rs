@@ -2,6 +2,7 @@
 
 use crate::config::Target;
 use crate::output::{Exit, Failure};
+use crate::place;
 use doors::wire::{ErrorBody, STREAM_COMMENT_EVERY_MS, StreamQuery};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +49,10 @@ impl Client {
         self.call("POST", path, Some(body), ANSWER_MS_MAX)
     }
 
+    pub fn get_within<T: DeserializeOwned>(&self, path: &str, answer_ms_max: u64) -> Result<T, Failure> {
+        self.call::<(), T>("GET", path, None, answer_ms_max)
+    }
+
     /// A call that is given up after `answer_ms_max`.
     pub fn post_within<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize, answer_ms_max: u64) -> Result<T, Failure> {
         self.call("POST", path, Some(body), answer_ms_max)
@@ -72,7 +77,7 @@ impl Client {
         let mut response = self.send(method, path, body, None, Some(answer_ms_max))?;
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec();
-        let body = body.map_err(|error| self.unfinished(&error))?;
+        let body = body.map_err(|error| self.unfinished(&error, method))?;
         if !response.status().is_success() {
             return Err(self.refused(status, &body));
         }
@@ -115,10 +120,13 @@ impl Client {
             Some(ms) => config.timeout_global(Some(Duration::from_millis(CONNECT_MS_MAX + ms))).build(),
             None => config.timeout_per_read(Some(Duration::from_millis(3 * STREAM_COMMENT_EVERY_MS))).build(),
         };
-        self.agent.run(request).map_err(|error| self.unsent(&error))
+        self.agent.run(request).map_err(|error| self.unsent(&error, method))
     }
 
-    fn unsent(&self, error: &ureq::Error) -> Failure {
+    fn unsent(&self, error: &ureq::Error, method: &str) -> Failure {
+        if self.target.url.starts_with("https://") && is_no_tls(error) {
+            return self.no_tls();
+        }
         let never_arrived = match error {
             ureq::Error::Io(error) => {
                 matches!(
@@ -134,24 +142,42 @@ impl Client {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => true,
             _ => false,
         };
-        if never_arrived { self.unreachable(error) } else { self.unfinished(error) }
+        if never_arrived { self.unreachable(error) } else { self.unfinished(error, method) }
     }
 
     /// Nothing was sent: it is safe to try again.
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         let Target { url, source, .. } = &self.target;
-        Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"))
-            .fix("start one with `signaller dev`, or name another with --url or SIGNALLER_URL")
+        let failure = Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"));
+        if self.target.is_loopback() {
+            let fix = format!("{}; or name another with --url or SIGNALLER_URL", place::advice());
+            return failure.fix(fix).retryable().next("dev", "start a server here");
+        }
+        failure
+            .fix("check that it runs and that this address is its own, or name another with --url or SIGNALLER_URL")
             .retryable()
-            .next("dev", "start a server here, with its data in .signaller/")
     }
 
-    /// Something was sent, and no answer came: it may have been done.
-    fn unfinished(&self, error: &ureq::Error) -> Failure {
+    /// What answers there speaks plainly: nothing of the request was understood.
+    fn no_tls(&self) -> Failure {
         let Target { url, source, .. } = &self.target;
-        let message = format!("the server at {url} ({source}) gave no whole answer: {error}; whether it acted is not known");
+        let plain = url.replacen("https://", "http://", 1);
+        Failure::new(Exit::Unavailable, "unreachable", format!("{url} ({source}): what listens there does not speak TLS"))
+            .fix(format!("call it as {plain}, or at the address of the proxy that speaks TLS for it"))
+    }
+
+    /// Something was sent, and no answer came: it may have been done, unless it only asked.
+    fn unfinished(&self, error: &ureq::Error, method: &str) -> Failure {
+        let Target { url, source, .. } = &self.target;
+        let message = format!("the server at {url} ({source}) gave no whole answer: {error}");
+        let (message, fix) = if method == "GET" {
+            (message, "ask again; nothing was changed by asking")
+        } else {
+            let fix = "look at the state before sending it again; an add with --idempotency-key may be sent again at once";
+            (format!("{message}; whether it acted is not known"), fix)
+        };
         Failure::new(Exit::Unavailable, "unavailable", message)
-            .fix("look at the state before sending it again; an add with --idempotency-key may be sent again at once")
+            .fix(fix)
             .retryable()
             .next("status", "see whether the server is well")
     }
@@ -172,6 +198,12 @@ impl Client {
         Failure::new(Exit::Unavailable, "not_signaller", format!("{url} ({source}) answered {status}, but {why}"))
             .fix("check that a Signaller of this version listens there")
     }
+}
+
+/// The answer to the first bytes of TLS was something else.
+fn is_no_tls(error: &ureq::Error) -> bool {
+    let text = error.to_string();
+    text.contains("InvalidContentType") || text.contains("corrupt message") || text.contains("InvalidMessage")
 }
 
 /// One segment of a path; names may hold `/`.

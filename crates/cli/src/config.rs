@@ -60,10 +60,13 @@ impl Target {
             (None, Some(url)) => (url, Source::Environment),
             (None, None) => (DEFAULT_URL.to_owned(), Source::Default),
         };
+        let url = if is_address(&url) { format!("http://{url}") } else { url };
         let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or("");
         if host.is_empty() || host.starts_with('/') || url.contains(char::is_whitespace) {
             let message = format!("`{url}`, {source}, is not a URL such as {DEFAULT_URL}");
-            return Err(Failure::usage(message));
+            return Err(
+                Failure::usage(message).fix("give it as http://HOST:PORT or https://HOST, or leave it out for the default")
+            );
         }
         let token = globals.token.clone().or_else(|| env("SIGNALLER_TOKEN"));
         Ok(Target { url: url.trim_end_matches('/').to_owned(), source, token })
@@ -76,10 +79,17 @@ impl Target {
     }
 }
 
+/// `127.0.0.1:7400` or `localhost:7400`, as people say it.
+fn is_address(text: &str) -> bool {
+    let port = text.split('/').next().and_then(|authority| authority.rsplit_once(':')).filter(|(host, _)| !host.is_empty());
+    port.is_some_and(|(host, port)| !host.contains("://") && !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Who commands come from.
 pub fn actor(globals: &Globals, env: impl Fn(&str) -> Option<String>) -> Result<Actor, Failure> {
     match &globals.by {
-        Some(by) => Actor::parse(by).map_err(|bad| Failure::usage(format!("--by: {bad}"))),
+        Some(by) => Actor::parse(by)
+            .map_err(|bad| Failure::usage(format!("--by: {bad}")).fix("give a short name such as ana or deploy-bot")),
         // An odd $USER is no reason to refuse a command.
         None => {
             let user = env("USER").and_then(|user| Actor::parse(&user).ok());
@@ -100,15 +110,19 @@ mod tests {
             (None, Some(""), DEFAULT_URL, Source::Default),
             (None, Some("http://a:1/"), "http://a:1", Source::Environment),
             (Some("https://b/x/"), Some("http://a:1"), "https://b/x", Source::Flag),
+            (Some("127.0.0.1:7400"), None, "http://127.0.0.1:7400", Source::Flag),
+            (None, Some("localhost:7400/x/"), "http://localhost:7400/x", Source::Environment),
+            (Some("[::1]:7400"), None, "http://[::1]:7400", Source::Flag),
         ] {
             let globals = Globals { url: flag.map(str::to_owned), ..Globals::default() };
             let lookup = |name: &str| env.filter(|_| name == "SIGNALLER_URL").map(str::to_owned);
             let target = Target::resolve(&globals, lookup).unwrap();
             assert_eq!((target.url.as_str(), target.source), (url, source));
         }
-        for url in ["", "localhost:7400", "ftp://a", "http://", "http:///x", "http://a b"] {
+        for url in ["", "banana", "banana:", ":7400", "a b:1", "ftp://a", "ftp://a:1", "http://", "http:///x", "http://a b"] {
             let globals = Globals { url: Some(url.into()), ..Globals::default() };
-            assert!(Target::resolve(&globals, |_| None).is_err(), "{url}");
+            let failure = Target::resolve(&globals, |_| None).expect_err(url);
+            assert!(failure.fix.is_some_and(|fix| fix.contains("http://HOST:PORT")), "{url}");
         }
     }
 

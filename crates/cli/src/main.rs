@@ -5,6 +5,8 @@ mod commands;
 mod config;
 mod json_text;
 mod output;
+mod place;
+mod plain;
 mod progress;
 mod server;
 mod signals;
@@ -32,8 +34,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 conflict, 5 confirmation needed, 6 limited, 7 unavailable.\n\n\
-                  Off a terminal every command answers with one JSON document: {ok, command, result, error?, fix?, next_actions}."
+    after_help = "Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 conflict, 5 confirmation needed, 6 limited or out of time \
+                  (it may work later), 7 unavailable.\n\n\
+                  Off a terminal every command answers with one JSON document: {ok, command, result, error?, fix?, next_actions}. \
+                  Others: `watch` gives a line for each record before it, `dev` and `serve` a line {\"ready\":…}; `bench` gives \
+                  {\"results\":[…]} alone, `completions` a script."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -50,6 +55,9 @@ fn main() -> ExitCode {
             match Cli::from_arg_matches(&matches) {
                 Ok(cli) => {
                     let screen = Screen::new(cli.globals.json, cli.globals.human);
+                    for name in place::unknown_variables(std::env::vars_os()) {
+                        screen.note(&format!("note: {name} is set, but means nothing to signaller"));
+                    }
                     screen.finish(&name, commands::run(cli.command, &cli.globals, screen))
                 }
                 Err(error) => return refuse(&args, &error),

@@ -1,6 +1,7 @@
 //! How a command answers: a page for people, or one JSON document for agents. Results go to stdout, everything else to
 //! stderr. Nothing here ever asks back.
 
+use crate::plain::{plain_json, plain_page, plain_text};
 use doors::wire::Problem;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -184,8 +185,7 @@ pub fn envelope(command: &str, outcome: &Outcome) -> String {
         },
     };
     let text = serde_json::to_string(&envelope).expect("an envelope is JSON");
-    // A payload may hold line breaks between its tokens; inside strings JSON has them escaped.
-    text.replace(['\n', '\r'], " ")
+    plain_json(&text).into_owned()
 }
 
 /// Where answers go and in which dress.
@@ -208,23 +208,33 @@ impl Screen {
     /// A line of a stream on stdout. False when nobody reads any more.
     pub fn line(&self, text: &str) -> bool {
         let mut out = std::io::stdout().lock();
+        let text = if self.people { plain_page(text, self.colour) } else { text.into() };
         writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
     }
 
     /// Something to know, beside the answer.
     pub fn note(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        self.note_dressed(&plain_text(text));
+    }
+
+    fn note_dressed(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{}", plain_page(text, self.colour));
     }
 
     pub fn paint(&self, paint: Paint, text: &str) -> String {
-        if self.colour { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.to_owned() }
+        let text = plain_text(text);
+        if self.colour { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.into_owned() }
     }
 
     /// Says the last word of a command and gives what the process ends with.
     pub fn finish(&self, command: &str, outcome: Outcome) -> Exit {
         let exit = outcome.as_ref().map_or_else(|failure| failure.exit, |_| Exit::Ok);
         match &outcome {
-            Ok(answer) if self.people || answer.verbatim => {
+            // Nothing of it is from outside, and not a byte of a script may change.
+            Ok(answer) if answer.verbatim => {
+                Screen { people: false, ..*self }.line(answer.text.trim_end());
+            }
+            Ok(answer) if self.people => {
                 if !answer.text.is_empty() {
                     self.line(answer.text.trim_end());
                 }
@@ -232,12 +242,15 @@ impl Screen {
             Err(failure) if self.people => {
                 let colour = self.colour && std::io::stderr().is_terminal();
                 let dress = Screen { colour, ..*self };
-                self.note(&format!("{} {}", dress.paint(Paint::Red, "error:"), failure.message));
+                let note = |paint: Paint, what: &str, text: &str| {
+                    dress.note_dressed(&format!("{} {}", dress.paint(paint, what), plain_text(text)));
+                };
+                note(Paint::Red, "error:", &failure.message);
                 if let Some(fix) = &failure.fix {
-                    self.note(&format!("{} {fix}", dress.paint(Paint::Bold, "  fix:")));
+                    note(Paint::Bold, "  fix:", fix);
                 }
                 for next in &failure.next {
-                    self.note(&format!("{} {}  ({})", dress.paint(Paint::Dim, "  try:"), next.command, next.description));
+                    note(Paint::Dim, "  try:", &format!("{}  ({})", next.command, next.description));
                 }
             }
             Ok(_) | Err(_) => {
@@ -298,9 +311,20 @@ mod tests {
 
     #[test]
     fn each_http_status_has_an_exit_code() {
-        for (status, exit) in
-            [(400, 2), (401, 2), (404, 3), (405, 2), (409, 4), (413, 2), (415, 2), (429, 6), (500, 7), (502, 7), (503, 7)]
-        {
+        for (status, exit) in [
+            (400, 2),
+            (401, 2),
+            (403, 2),
+            (404, 3),
+            (405, 2),
+            (409, 4),
+            (413, 2),
+            (415, 2),
+            (429, 6),
+            (500, 7),
+            (502, 7),
+            (503, 7),
+        ] {
             assert_eq!(Exit::of_http_status(status) as i32, exit, "{status}");
         }
         for (code, status) in doors::wire::CODES {

@@ -11,15 +11,33 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// A bar with a known end, or a spinner.
+/// A bar with a known end, or a spinner that counts.
 pub fn bar(screen: &Screen, total: Option<u64>, what: &str) -> ProgressBar {
+    let template = match total {
+        Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {eta}",
+        None => "{spinner} {human_pos} {msg}",
+    };
+    dressed(screen, total, what, template)
+}
+
+/// As a bar, of a file that is read.
+pub fn bytes_bar(screen: &Screen, total: Option<u64>, what: &str) -> ProgressBar {
+    let template = match total {
+        Some(_) => "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} {eta}",
+        None => "{spinner} {msg} {binary_bytes}",
+    };
+    dressed(screen, total, what, template)
+}
+
+/// Something goes on that cannot be counted.
+pub fn spinner(screen: &Screen, what: &str) -> ProgressBar {
+    dressed(screen, None, what, "{spinner} {msg}")
+}
+
+fn dressed(screen: &Screen, total: Option<u64>, what: &str, template: &str) -> ProgressBar {
     let watched = screen.people && std::io::stderr().is_terminal();
     let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(total, target).with_message(what.to_owned());
-    let template = match total {
-        Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {eta}",
-        None => "{spinner} {msg} {human_pos}",
-    };
     bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
     if watched && total.is_none() {
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -33,7 +51,7 @@ pub fn follow_bulk(screen: &Screen, client: &Client, bulk: BulkId, total: Option
     const ASKED_EVERY: Duration = Duration::from_secs(2);
     const PATIENCE: Duration = Duration::from_secs(30);
     let path = format!("/v1/bulks/{bulk}");
-    let show = bar(screen, total, &bulk.to_string());
+    let show = bar(screen, total, &if total.is_some() { bulk.to_string() } else { format!("tasks changed by {bulk}") });
     let (sender, news) = sync_channel(1_024);
     let query = StreamQuery { record: Some("bulk_advanced,bulk_finished,bulk_cancelled".into()), ..StreamQuery::default() };
     follow(client.clone(), query, None, move |news| sender.send(news).is_ok());

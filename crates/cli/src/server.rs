@@ -6,7 +6,7 @@ use doors::http::{Door, DoorOptions, check_listen, serve};
 use engine::{Engine, EngineOptions, Stopped};
 use serde::Serialize;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
@@ -28,6 +28,8 @@ pub struct Ready {
     pub address: String,
     pub store: String,
     pub pid: u32,
+    /// Nothing was there before.
+    pub fresh: bool,
 }
 
 #[derive(Serialize)]
@@ -37,8 +39,14 @@ struct Ended {
 
 /// Runs until it is told to stop. `greet` is called once, when the first request can come in.
 pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Outcome {
-    check_listen(settings.listen, settings.token.as_deref()).map_err(|error| Failure::usage(error.to_string()))?;
+    check_listen(settings.listen, settings.token.as_deref()).map_err(|error| {
+        Failure::usage(error.to_string()).fix("give a token with --token or SIGNALLER_TOKEN, or listen on 127.0.0.1")
+    })?;
     log_to_stderr();
+    check_folder(&settings.data_dir)?;
+    // The address first: a server that cannot be reached leaves no folder behind.
+    let listener = bind(settings.listen)?;
+    let fresh = std::fs::read_dir(&settings.data_dir).map_or(true, |mut entries| entries.next().is_none());
     let store = Sqlite::open(&settings.data_dir).map_err(|error| store_failure(&settings, &error))?;
     let options = EngineOptions { stop_limit: settings.stop_limit, ..EngineOptions::default() };
     let engine = Engine::open(Box::new(store), options).map_err(|error| store_failure(&settings, &error))?;
@@ -46,7 +54,9 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Unavailable, "runtime", format!("cannot start threads: {error}")))?;
-    let stopped = runtime.block_on(listen(&settings, engine, screen, greet))?;
+    let stopped = runtime.block_on(listen(&settings, listener, engine, screen, |address, store| {
+        greet(&Ready { address, store, pid: std::process::id(), fresh });
+    }))?;
     match stopped {
         Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; everything that ran had finished.")),
         Stopped::Limit => {
@@ -59,14 +69,38 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     }
 }
 
-async fn listen(settings: &Settings, engine: Engine, screen: Screen, greet: impl FnOnce(&Ready)) -> Result<Stopped, Failure> {
-    let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
-        let message = format!("cannot listen on {}: {error}", settings.listen);
+/// What stands where the folder should be must be a folder.
+fn check_folder(path: &Path) -> Result<(), Failure> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_dir() => Err(Failure::usage(format!("{} is a file, not a folder", path.display()))
+            .fix("name a folder with --data-dir; it is made if it is not there")),
+        _ => Ok(()),
+    }
+}
+
+fn bind(listen: SocketAddr) -> Result<std::net::TcpListener, Failure> {
+    let bound = std::net::TcpListener::bind(listen).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    bound.map_err(|error| {
+        let message = format!("cannot listen on {listen}: {error}");
         Failure::new(Exit::Unavailable, "address_taken", message)
             .fix("end the other server, or choose another address with --listen 127.0.0.1:PORT")
-    })?;
+    })
+}
+
+async fn listen(
+    settings: &Settings,
+    listener: std::net::TcpListener,
+    engine: Engine,
+    screen: Screen,
+    greet: impl FnOnce(String, String),
+) -> Result<Stopped, Failure> {
+    let listener = TcpListener::from_std(listener)
+        .map_err(|error| Failure::new(Exit::Unavailable, "address_taken", format!("cannot listen: {error}")))?;
     let address = listener.local_addr().unwrap_or(settings.listen);
-    greet(&Ready { address: format!("http://{address}"), store: engine.describe().to_owned(), pid: std::process::id() });
+    greet(format!("http://{address}"), engine.describe().to_owned());
     let options = DoorOptions { token: settings.token.clone(), address: Some(address) };
     let door = Door { engine: engine.clone(), options: Arc::new(options) };
     // The door stays open while running work reports its results, and closes when the engine has ended.
@@ -99,9 +133,9 @@ async fn until_stopped(engine: &Engine, screen: Screen, limit: Duration) -> Stop
 fn store_failure(settings: &Settings, error: &StoreError) -> Failure {
     let failure = |exit, code: &str| Failure::new(exit, code, format!("{}: {error}", settings.data_dir.display()));
     match error {
-        StoreError::Taken(_) => {
-            failure(Exit::Conflict, "data_taken").fix("end the server that uses it, or choose another folder with --data-dir")
-        }
+        // It names the folder itself.
+        StoreError::Taken(why) => Failure::new(Exit::Conflict, "data_taken", why)
+            .fix("end the server that uses it, or choose another folder with --data-dir"),
         StoreError::Corrupt(_) => failure(Exit::Unavailable, "data_corrupt")
             .fix("run `signaller verify` to see every row that differs from its history")
             .next(format!("verify --data-dir {}", settings.data_dir.display()), "name what differs"),

@@ -1,6 +1,7 @@
 //! Tables and pages for people.
 
 use crate::output::{Paint, Screen};
+use crate::plain::plain;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 use doors::wire::{BulkStatus, Priority, Status};
 
@@ -9,7 +10,7 @@ pub fn table(screen: &Screen, header: &[&str], rows: impl IntoIterator<Item = Ve
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     // Where there is no terminal there is no width to fit into; where there is one, it counts without colour too.
-    let width = table.width();
+    let width = table.width().map(width_of);
     if screen.colour {
         table.enforce_styling();
     } else {
@@ -26,6 +27,16 @@ pub fn table(screen: &Screen, header: &[&str], rows: impl IntoIterator<Item = Ve
         column.set_padding((0, 2));
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Some terminals say 0 when they do not know: then it is what terminals have always been.
+fn width_of(told: u16) -> u16 {
+    if told == 0 { 80 } else { told }
+}
+
+/// A cell with this text, whoever wrote it.
+pub fn cell(text: impl ToString) -> Cell {
+    Cell::new(plain(&text.to_string()))
 }
 
 pub fn status_cell(status: Status) -> Cell {
@@ -85,4 +96,21 @@ pub fn short(text: &str, chars_max: usize) -> String {
     }
     let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
     format!("{cut}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_without_a_width_has_one_all_the_same() {
+        assert_eq!([0, 1, 120].map(width_of), [80, 1, 120]);
+    }
+
+    #[test]
+    fn what_a_cell_holds_cannot_leave_it() {
+        let screen = Screen { people: true, colour: false };
+        let shown = table(&screen, &["NOTE", "B"], [vec![cell("a\x1b[2Jb\nc"), cell(1)]]);
+        assert_eq!(shown, "NOTE            B\na\\u{1b}[2Jb\\nc  1");
+    }
 }

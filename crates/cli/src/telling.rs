@@ -1,5 +1,6 @@
 //! A record, told in a line.
 
+use crate::plain::plain;
 use crate::table::priority_text;
 use crate::units::{now, show_age, show_exact_ms};
 use doors::wire::{BulkWorkView, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
@@ -14,7 +15,7 @@ pub fn kind(record: &RecordBody) -> String {
 pub fn line(view: &RecordView, kind: &str) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
-    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, sentence(&view.record))
+    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record)))
 }
 
 pub fn sentence(record: &RecordBody) -> String {
@@ -50,7 +51,7 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
         RecordBody::TaskCancelled { by, reason, .. } => format!("cancelled by {by}{}", said(reason)),
         RecordBody::TaskReset { by } => format!("reset to idle by {by}"),
-        RecordBody::TaskDeleted { by } => format!("deleted by {by}"),
+        RecordBody::TaskDeleted { by, .. } => format!("deleted by {by}"),
         RecordBody::QueueConfigured { by, .. } => format!("configured by {by}"),
         RecordBody::QueuePaused { until: Some(until), reason, by } => format!("paused by {by} until {until}{}", said(reason)),
         RecordBody::QueuePaused { until: None, reason, by } => format!("paused by {by}{}", said(reason)),

@@ -43,7 +43,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
 
 /// A rate of whole tasks per second: `50`, `50/s`, `600/m`.
 pub fn parse_per_second(text: &str) -> Result<u32, String> {
-    let wrong = || format!("`{text}` is not a whole number of tasks per second, such as 50/s");
+    let wrong = || format!("`{text}` is not a whole number of tasks a second, such as 50/s or 600/m; 1/s is the slowest");
     let rate = if text.contains('/') {
         parse_rate(text).map_err(|_| wrong())?
     } else {
@@ -107,6 +107,14 @@ pub fn show_age(at: Instant, now: Instant) -> String {
     }
 }
 
+/// As [`show_age`], to the second where it is to come: a sentence that rounds it another way must not seem to differ.
+pub fn show_when(at: Instant, now: Instant) -> String {
+    match at.ms_until(now) {
+        ms @ -172_800_000..=-1_000 => format!("in {}", show_exact_ms(ms.unsigned_abs() / 1_000 * 1_000)),
+        _ => show_age(at, now),
+    }
+}
+
 pub fn now() -> Instant {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Instant(Time::from_us(i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
@@ -116,6 +124,11 @@ pub fn now() -> Instant {
 pub fn count_of(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
+}
+
+/// `1 was`, `2 were`.
+pub fn were(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "was" } else { "were" })
 }
 
 #[cfg(test)]
@@ -162,6 +175,15 @@ mod tests {
             [("50", Some(50)), ("50/s", Some(50)), ("600/m", Some(10)), ("1/m", None), ("50/s:2", None), ("0", None), ("x", None)]
         {
             assert_eq!(parse_per_second(text).ok(), per_s, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_to_come_is_said_to_the_second() {
+        let now = Instant(Time::from_ms(1_000_000_000));
+        for (ms, shown) in [(299_900, "in 4m59s"), (1_500, "in 1s"), (500, "now"), (-5_000, "5.0 s ago"), (400_000_000, "in 5 d")]
+        {
+            assert_eq!(show_when(Instant(Time::from_ms(1_000_000_000 + ms)), now), shown);
         }
     }
 

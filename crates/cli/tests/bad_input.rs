@@ -389,7 +389,7 @@ fn pipelined_requests_are_answered_in_order_also_after_a_refusal() {
     bytes.chunks(7_777).for_each(|piece| _ = connection.send(piece));
     for n in 0..50 {
         let answer = connection.answer().unwrap_or_else(|| panic!("the connection ended at {n}"));
-        let expected = ["201", "400 invalid", "400 invalid", "405 method_not_allowed", "401 unauthorized"][n % 5];
+        let expected = ["201", "400 invalid", "400 invalid", "405 method_not_allowed", "403 forbidden"][n % 5];
         assert_eq!(told(&answer, "pipelined"), expected, "{n}");
     }
     house.ends_well(10);
@@ -535,7 +535,7 @@ fn a_server_beyond_loopback_needs_a_token() {
 #[test]
 fn a_web_page_cannot_reach_a_server_without_a_token() {
     let house = House::start(&[]);
-    let (no, clear) = ("401 unauthorized", "/v1/queues/q/clear");
+    let (no, clear) = ("403 forbidden", "/v1/queues/q/clear");
     let port = house.server.port;
     let (own, rebound) = (format!("http://localhost:{port}"), format!("evil.test:{port}"));
     let local = format!("localhost:{port}");

@@ -59,6 +59,18 @@ fn the_description_is_whole() {
 }
 
 #[test]
+fn the_description_says_how_to_come_in() {
+    let document = serde_json::to_value(doors::http::openapi()).unwrap();
+    let scheme = &document["components"]["securitySchemes"]["bearer"];
+    assert_eq!((&scheme["type"], &scheme["scheme"]), (&Value::from("http"), &Value::from("bearer")), "{scheme}");
+    // With a token, or without one on loopback.
+    assert_eq!(document["security"], serde_json::json!([{"bearer": []}, {}]));
+    for open in ["/health", "/ready"] {
+        assert_eq!(document["paths"][open]["get"]["security"], serde_json::json!([]), "{open}");
+    }
+}
+
+#[test]
 fn what_is_described_is_served_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&folder.path().join("data"), 0);

@@ -103,7 +103,7 @@ fn a_task_lives_and_dies_by_the_command_line() {
     server.check("task retry task-2", 0, "/result/tasks/0/status", r#""queued""#);
     server.check("task start task-2", 0, "/result/tasks/0/status", r#""queued""#);
     server.check("task history task-2", 0, "/result/records/0/record/record", r#""task_added""#);
-    server.check("task wait task-2 --timeout 20ms", 1, "/error/code", r#""timeout""#);
+    server.check("task wait task-2 --timeout 20ms", 6, "/error/code", r#""timeout""#);
     server.check("task delete task-2 --dry-run", 0, "/result/tasks/0/status", r#""queued""#);
     server.check("task delete task-2 --yes", 0, "/result/tasks/0/task", r#""task-2""#);
     server.check("task show task-2", 3, "/error/code", r#""task_not_found""#);
@@ -116,7 +116,7 @@ fn a_queue_is_ruled_by_the_command_line() {
     server.check("queue set ci --concurrency none --attempts 9", 0, "/result/config/retry/attempts", "9");
     server.check("queue show ci", 0, "/result/config/keys/tenant/rate/per_ms", "60000");
     server.check("queue set ci --attempts 9", 2, "/error/code", r#""usage""#);
-    server.check("queue set ci --attempts 0", 2, "/error/code", r#""invalid""#);
+    server.check("queue set ci --attempts 0", 2, "/error/code", r#""usage""#);
     server.check("task add other --queue ci --attempts 2 --idle", 0, "/result/task", r#""task-1""#);
     server.check("task history task-1", 0, "/result/records/0/record/spec/retry/attempts", "2");
     server.check("task delete task-1 --yes", 0, "/result/tasks/0/status", r#""idle""#);
@@ -197,7 +197,8 @@ fn every_failure_is_one_document_with_its_exit_code() {
     server.check("task add lint --after task-9", 4, "/error/code", r#""blocker_not_found""#);
     server.check("task add lint", 0, "/result/task", r#""task-1""#);
     server.check("task delete task-1", 5, "/error/code", r#""confirmation_needed""#);
-    server.check("work --type lint -- /no/such/command", 1, "/error/code", r#""command_not_started""#);
+    server.check("work --type lint -- /no/such/command", 2, "/error/code", r#""command_not_found""#);
+    server.check("work --type lint -- nosuchcmd", 2, "/error/message", r#""`nosuchcmd` is not on PATH""#);
     server.check("task show task-1", 0, "/result/attempt", "0");
 
     let (exit, answer) = document(&command("http://127.0.0.1:9", "status").output().unwrap());
@@ -231,4 +232,8 @@ fn people_get_sentences_without_colour_off_a_terminal() {
     assert!(String::from_utf8_lossy(&help.stdout).contains("Examples:") && help.status.success());
     let script = server.command("completions bash").output().unwrap();
     assert!(String::from_utf8_lossy(&script.stdout).contains("_signaller()"), "a script, also off a terminal");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = |dress: &str| server.command(&format!("{dress} completions {shell}")).output().unwrap().stdout;
+        assert_eq!(script("--human"), script(""), "not a byte of the script for {shell} depends on who reads it");
+    }
 }

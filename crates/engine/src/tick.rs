@@ -154,7 +154,10 @@ impl Core {
     }
 
     fn batch(&self, entries: Vec<Entry>, dirty: &[Owner]) -> Batch {
-        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new() };
+        // What is deleted leaves one record: that it was.
+        let gone = entries.iter().filter(|entry| matches!(entry.record, Record::TaskDeleted { .. }));
+        let prunes = gone.map(|entry| entry.prev).collect();
+        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new(), prunes };
         for owner in dirty {
             match self.state.row(owner) {
                 Ok(row) => batch.puts.push(row),

@@ -2,10 +2,10 @@
 
 use engine::{Answer, Core, Holding, Report, Request, Ticked, Ticket, Work};
 use kernel::command::{Command, NewTask, Outcome, PauseUntil, Reply};
-use kernel::ids::{Fence, TaskId};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName, WorkerName};
 use kernel::queue::QueueConfig;
-use kernel::record::{Payload, TaskSpec};
+use kernel::record::{Owner, Payload, TaskSpec};
 use kernel::time::Time;
 use std::sync::Arc;
 use store::memory::MemoryDisk;
@@ -18,8 +18,12 @@ struct Bench {
 
 impl Bench {
     fn open() -> Bench {
+        Bench::over(&MemoryDisk::default())
+    }
+
+    fn over(disk: &MemoryDisk) -> Bench {
         let now = Time::from_us(1_700_000_000_000_000);
-        Bench { core: Core::open(Box::new(MemoryDisk::default().open()), 0, now).unwrap(), now, tickets: 0 }
+        Bench { core: Core::open(Box::new(disk.open()), 0, now).unwrap(), now, tickets: 0 }
     }
 
     fn ask(&mut self, requests: Vec<Request>) -> Ticked {
@@ -170,4 +174,19 @@ fn a_tick_grants_no_more_than_a_batch_and_the_next_follows_at_once() {
         ticked = bench.ask(Vec::new());
     }
     assert_eq!(counts, [4_096, 4_096, 1_808]);
+}
+
+#[test]
+fn a_task_that_is_deleted_leaves_only_that_it_was() {
+    let disk = MemoryDisk::default();
+    let mut bench = Bench::over(&disk);
+    let (task, _) = added(&bench.tick(vec![add()]));
+    let (kept, _) = added(&bench.tick(vec![Command::Add { tasks: vec![new(None)] }]));
+    bench.tick(vec![Command::Cancel { task, by: actor(), reason: String::new() }]);
+    bench.tick(vec![Command::Delete { task, by: actor() }]);
+    let left = disk.read(|durable| durable.entries_after(RecordSeq::NONE).cloned().collect::<Vec<_>>());
+    let of = |id: TaskId| {
+        left.iter().filter(|entry| entry.owner == Owner::Task(id)).map(|entry| entry.record.kind()).collect::<Vec<_>>()
+    };
+    assert_eq!((of(task), of(kept)), (vec!["task_deleted"], vec!["task_added"]));
 }

@@ -184,7 +184,9 @@ pub enum Record {
     TaskReset {
         by: Actor,
     },
+    /// All that is left of it, so it says where it was.
     TaskDeleted {
+        queue: QueueName,
         by: Actor,
     },
 

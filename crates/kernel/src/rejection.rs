@@ -19,7 +19,7 @@ pub enum Rejection {
     LeaseLost { task: TaskId },
     #[error("{task} is blocked by {by}")]
     Blocked { task: TaskId, by: TaskId },
-    #[error("all {max} override slots of queue `{queue}` are taken")]
+    #[error("queue `{queue}` has no override slot left of its {max}")]
     OverridesTaken { queue: QueueName, max: u32 },
     #[error("queue `{queue}` holds {max} waiting tasks and takes no more")]
     BacklogFull { queue: QueueName, max: u32 },

@@ -212,7 +212,7 @@ impl World {
             idle,
             requests,
             stopping: self.presence.stopping,
-            entries: self.disk.read(|durable| durable.entries_after(self.model.last).cloned().collect()),
+            entries: self.disk.read(|durable| durable.written_after(self.model.last).into_iter().cloned().collect()),
             answers: ticked.answers,
             told: ticked.entries,
             next: ticked.next,

@@ -47,6 +47,8 @@ type Rows = BTreeMap<Vec<Value>, Vec<Value>>;
 pub struct Durable {
     tables: [Rows; TABLES.len()],
     entries: BTreeMap<RecordSeq, Entry>,
+    /// What was forgotten: nobody can read it, but a test that watches a store wants to know what was written.
+    pruned: BTreeMap<RecordSeq, Entry>,
     // As the indexes of a database: (queue, id) of failed tasks, and (queue, key, id) of tasks with a key.
     dead: BTreeSet<(Arc<str>, i64)>,
     keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
@@ -107,6 +109,14 @@ impl Durable {
         self.entries.range((Excluded(after), Unbounded)).map(|(_, entry)| entry)
     }
 
+    /// The same, with those that were forgotten since.
+    pub fn written_after(&self, after: RecordSeq) -> Vec<&Entry> {
+        let pruned = self.pruned.range((Excluded(after), Unbounded)).map(|(_, entry)| entry);
+        let mut all: Vec<&Entry> = self.entries_after(after).chain(pruned).collect();
+        all.sort_unstable_by_key(|entry| entry.seq);
+        all
+    }
+
     fn task(&self, id: i64) -> Option<Row> {
         self.row(&TASKS, &[Value::Int(id)]).map(|values| Row { table: &TASKS, values: values.to_vec() })
     }
@@ -141,6 +151,13 @@ impl Durable {
                 self.unindex(key);
             }
             self.tables[index_of(table)].remove(key);
+        }
+        for last in &batch.prunes {
+            let mut at = *last;
+            while let Some(entry) = self.entries.remove(&at) {
+                at = entry.prev;
+                self.pruned.insert(entry.seq, entry);
+            }
         }
     }
 

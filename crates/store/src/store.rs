@@ -10,17 +10,19 @@ use kernel::row::{BadRow, Row, Table, Value};
 use kernel::task::Status;
 use thiserror::Error;
 
-/// What one tick changed: its records, and each dirty row once, in its last image.
+/// What one tick changed: its records, each dirty row once, in its last image, and histories that end with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     pub entries: Vec<Entry>,
     pub puts: Vec<Row>,
     pub deletes: Vec<(&'static Table, Vec<Value>)>,
+    /// The last records of histories to be forgotten, back to their first, payloads and all.
+    pub prunes: Vec<RecordSeq>,
 }
 
 impl Batch {
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.puts.is_empty() && self.deletes.is_empty()
+        self.entries.is_empty() && self.puts.is_empty() && self.deletes.is_empty() && self.prunes.is_empty()
     }
 }
 

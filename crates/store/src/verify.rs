@@ -7,7 +7,7 @@
 use crate::fold::{self, Fold};
 use crate::store::{Reader, StoreError};
 use kernel::ids::RecordSeq;
-use kernel::record::{Entry, Owner};
+use kernel::record::{Entry, Owner, Record};
 use kernel::row::{BadRow, Row, TABLES, Value};
 use kernel::time::Time;
 use rustc_hash::{FxHashSet, FxHasher};
@@ -150,6 +150,10 @@ impl Pass {
             return;
         }
         let last = self.fold.last(&entry.owner);
+        // What was deleted took its history with it, and left that it was.
+        if last == RecordSeq::NONE && matches!(entry.record, Record::TaskDeleted { .. }) {
+            return;
+        }
         if entry.prev != last {
             let (stored, folded) = (entry.prev.0.to_string(), last.0.to_string());
             let seq = entry.seq.0;

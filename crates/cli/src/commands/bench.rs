@@ -1,12 +1,12 @@
 //! `signaller bench`: how fast it is here, in a fresh directory, with durable settings.
 
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
-use crate::progress::bar;
-use crate::table::table;
+use crate::progress::spinner;
+use crate::table::{cell, table};
 use bench::load::{self, LoadArgs};
 use bench::{Measure, Options};
 use clap::Args;
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Measure this machine: throughput, latency, memory
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Everything runs on loopback in fresh folders that are removed afterwards.\n\nExamples:\n  signaller bench\n  \
+    after_help = "Everything runs on loopback in fresh folders that are removed afterwards. In JSON it is {\"results\":[…]} alone.\n\nExamples:\n  signaller bench\n  \
                         signaller bench --only task.http --seconds 10\n  signaller bench --json"
 )]
 pub struct BenchArgs {
@@ -50,14 +50,14 @@ pub fn run(args: BenchArgs, screen: Screen) -> Outcome {
     }
     let binary = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
     let options = Options { only: args.only, seconds: args.seconds, binary, parent: args.dir };
-    let shown = bar(&screen, None, "");
+    let shown = spinner(&screen, "");
     shown.enable_steady_tick(Duration::from_millis(120));
     let mut before = |names: &[&str]| shown.set_message(names.join(", "));
     let results = bench::run(&options, &mut before, &mut |_| shown.inc(1)).map_err(wrong)?;
     shown.finish_and_clear();
     let rows = results.iter().map(|measure| {
-        let value = Cell::new(show(measure.value)).set_alignment(CellAlignment::Right);
-        vec![Cell::new(measure.name), value, Cell::new(measure.unit), Cell::new(measure.how)]
+        let value = cell(show(measure.value)).set_alignment(CellAlignment::Right);
+        vec![cell(measure.name), value, cell(measure.unit), cell(measure.how)]
     });
     // Off a terminal it is `{"results": […]}` and nothing around it, so that runs can be compared by any tool.
     let text = table(&screen, &["MEASURE", "VALUE", "UNIT", "HOW"], rows);

@@ -2,11 +2,11 @@
 
 use super::{Session, bulk_id};
 use crate::output::{Answer, Outcome};
+use crate::plain::plain_text;
 use crate::progress::follow_bulk;
-use crate::table::{bulk_status_cell, facts, table};
+use crate::table::{bulk_status_cell, cell, facts, table};
 use crate::units::{count_of, now, show_age};
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use doors::wire::{BulkList, BulkView, Signed};
 use kernel::ids::BulkId;
 use serde::de::IgnoredAny;
@@ -51,14 +51,14 @@ pub fn run(args: BulkArgs, session: &Session) -> Outcome {
             let rows = list.bulks.iter().map(|bulk| {
                 let queue = bulk.queue.as_ref().map_or("", |queue| queue.as_str());
                 vec![
-                    Cell::new(bulk.bulk),
-                    Cell::new(&bulk.work),
-                    Cell::new(queue),
+                    cell(bulk.bulk),
+                    cell(&bulk.work),
+                    cell(queue),
                     bulk_status_cell(bulk.status),
-                    Cell::new(bulk.items),
-                    Cell::new(bulk.skipped),
-                    Cell::new(show_age(bulk.started_at, now())),
-                    Cell::new(&bulk.by),
+                    cell(bulk.items),
+                    cell(bulk.skipped),
+                    cell(show_age(bulk.started_at, now())),
+                    cell(&bulk.by),
                 ]
             });
             let header = ["BULK", "WORK", "QUEUE", "STATUS", "TASKS", "SKIPPED", "STARTED", "BY"];
@@ -94,7 +94,7 @@ fn shown(session: &Session, bulk: BulkView) -> Outcome {
         lines.push(("goes on", show_age(resume_at, now())));
     }
     if !bulk.reason.is_empty() {
-        lines.push(("reason", bulk.reason.clone()));
+        lines.push(("reason", plain_text(&bulk.reason).into_owned()));
     }
     Ok(Answer::new(&bulk, facts(&session.screen, &lines)))
 }

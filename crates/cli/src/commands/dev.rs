@@ -1,6 +1,7 @@
 //! `signaller dev`: everything in one process, no services, no account.
 
 use crate::output::{Outcome, Screen, raw};
+use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Ready, Settings};
 use clap::Args;
 use std::net::SocketAddr;
@@ -9,18 +10,22 @@ use std::time::Duration;
 
 /// Start a server for yourself: data in .signaller/, no services needed
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller dev\n  signaller dev --listen 127.0.0.1:7401 --data-dir /tmp/try")]
+#[command(after_help = "It does not read signaller.toml; `signaller serve` does.\n\
+                        In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.\n\n\
+                        Examples:\n  signaller dev\n  signaller dev --listen 7401 --data-dir /tmp/try")]
 pub struct DevArgs {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, default_value = "127.0.0.1:7400", value_name = "ADDRESS")]
-    listen: SocketAddr,
-    /// Where everything is kept
-    #[arg(long, default_value = ".signaller", value_name = "FOLDER")]
-    data_dir: PathBuf,
+    /// Where to listen; port 0 takes a free one [env: SIGNALLER_LISTEN] [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    listen: Option<SocketAddr>,
+    /// Where everything is kept [env: SIGNALLER_DATA_DIR] [default: .signaller]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
 }
 
 pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
-    let settings = Settings { listen: args.listen, data_dir: args.data_dir, token, stop_limit: Duration::from_secs(10) };
+    let listen = place::listen(args.listen, None, place::env)?;
+    let data_dir = DataDir::resolve(args.data_dir, None, place::env).path;
+    let settings = Settings { listen, data_dir, token, stop_limit: Duration::from_secs(10) };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 
@@ -32,9 +37,19 @@ pub fn greet(ready: &Ready, screen: Screen) {
     let url =
         if ready.address == crate::config::DEFAULT_URL { String::new() } else { format!("SIGNALLER_URL={} ", ready.address) };
     screen.line(&format!("Signaller listens on {} and keeps everything in {}.", ready.address, ready.store));
+    let tries: &[(&str, &str)] = if ready.fresh {
+        &[
+            ("task add greet -i '{\"name\":\"Ada\"}'", "a task goes in"),
+            ("task explain task-1", "why is it not running?"),
+            ("work --type greet --once -- cat", "a worker in one line"),
+        ]
+    } else {
+        &[("status", "what is there"), ("task list", "its tasks"), ("watch", "what happens, as it happens")]
+    };
     screen.line("\nThree things to try, in another terminal:");
-    screen.line(&format!("  {url}signaller task add greet -i '{{\"name\":\"Ada\"}}'       a task goes in"));
-    screen.line(&format!("  {url}signaller task explain task-1                      why is it not running?"));
-    screen.line(&format!("  {url}signaller work --type greet --once -- cat             a worker in one line"));
+    let width = tries.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    for (command, what) in tries {
+        screen.line(&format!("  {url}signaller {command:width$}   {what}"));
+    }
     screen.line("\nCtrl-C stops it; nothing is lost.");
 }

@@ -19,6 +19,7 @@ use crate::output::{Outcome, Screen};
 use clap::Subcommand;
 use doors::wire::{KeyPair, Priority};
 use kernel::ids::{BulkId, TaskId};
+use kernel::limits::ATTEMPTS_MAX;
 use kernel::names::Actor;
 
 #[derive(Subcommand, Debug)]
@@ -79,6 +80,12 @@ pub fn task_id(text: &str) -> Result<TaskId, String> {
 
 pub fn bulk_id(text: &str) -> Result<BulkId, String> {
     BulkId::parse(text).ok_or_else(|| format!("`{text}` is not a bulk id such as bulk-3"))
+}
+
+/// The first attempt counts, so that there is at least one.
+pub fn attempts(text: &str) -> Result<u16, String> {
+    let found = text.parse().ok().filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
+    found.ok_or_else(|| format!("`{text}` is not a number of attempts: give 1 to {ATTEMPTS_MAX}; 1 is the first and no other"))
 }
 
 pub fn key_pair(text: &str) -> Result<KeyPair, String> {

@@ -2,10 +2,9 @@
 
 use super::Session;
 use crate::output::{Answer, Outcome, Paint};
-use crate::table::{facts, table};
+use crate::table::{cell, facts, table};
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
-use comfy_table::Cell;
 use doors::wire::{Counts, ServerStatus};
 
 /// Show the server, its store, its counts and its workers
@@ -25,7 +24,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
             ("store", status.store.clone()),
             ("up for", show_about_ms(status.uptime_ms)),
             ("tasks", counts_text(&status.counts)),
-            ("history", format!("{} in {}", count_of(status.records, "record"), count_of(status.commits, "commit"))),
+            ("history", format!("up to record r{}; {} since this start", status.records, count_of(status.commits, "commit"))),
         ],
     );
     text.push_str("\n\n");
@@ -35,7 +34,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
         let rows = status.workers.iter().map(|worker| {
             let types = worker.types.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
             let asked = format!("{} ago", show_about_ms(worker.asked_ms_ago));
-            vec![Cell::new(&worker.worker), Cell::new(types), Cell::new(worker.holding), Cell::new(asked)]
+            vec![cell(&worker.worker), cell(types), cell(worker.holding), cell(asked)]
         });
         text.push_str(&table(screen, &["WORKER", "TYPES", "HOLDS", "ASKED"], rows));
     }

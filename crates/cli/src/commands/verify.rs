@@ -1,11 +1,11 @@
 //! `signaller verify`: does every row say what its history says?
 
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
+use crate::place::{self, DataDir};
 use crate::progress::bar;
-use crate::table::table;
+use crate::table::{cell, table};
 use crate::units::count_of;
 use clap::Args;
-use comfy_table::Cell;
 use serde::Serialize;
 use std::path::PathBuf;
 use store::sqlite::Sqlite;
@@ -18,13 +18,18 @@ use store::verify::{Report, verify};
                         signaller verify --data-dir /var/lib/signaller --json"
 )]
 pub struct VerifyArgs {
-    /// The folder to look into
-    #[arg(long, default_value = ".signaller", value_name = "FOLDER")]
-    data_dir: PathBuf,
+    /// The folder to look into [env: SIGNALLER_DATA_DIR] [default: data_dir in signaller.toml, or .signaller]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// The file that `serve` reads; signaller.toml if there is one
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
 struct Verified {
+    /// The folder that was looked into.
+    data_dir: String,
     records: u64,
     rows: u64,
     differences_total: u64,
@@ -42,18 +47,40 @@ struct Different {
 }
 
 pub fn run(args: VerifyArgs, screen: Screen) -> Outcome {
+    let data = DataDir::resolve(args.data_dir, place::read(args.config.as_deref())?.data_dir, place::env);
+    check(&data)?;
     let wrong = |error: store::StoreError| {
-        Failure::new(Exit::Unavailable, "store_failed", error.to_string())
+        Failure::new(Exit::Unavailable, "store_failed", format!("{data}: {error}"))
             .fix("name the folder of a signaller with --data-dir; `signaller status` shows a server's")
     };
-    let mut reader = Sqlite::open_reader(&args.data_dir).map_err(wrong)?;
+    let mut reader = Sqlite::open_reader(&data.path).map_err(wrong)?;
     let shown = bar(&screen, None, "records folded");
     let report = verify(&mut reader, &mut |records| shown.set_position(records)).map_err(wrong)?;
     shown.finish_and_clear();
-    tell(&report, screen)
+    tell(&data, &report, screen)
 }
 
-fn tell(report: &Report, screen: Screen) -> Outcome {
+/// Nothing to look into is not the same as nothing wrong.
+fn check(data: &DataDir) -> Result<(), Failure> {
+    let fix = "name the folder of a signaller with --data-dir; `signaller status` shows a server's";
+    let missing = |what: &str| Failure::new(Exit::NotFound, "no_data", format!("{data}: {what}")).fix(fix);
+    let denied = |error: &std::io::Error| {
+        Failure::new(Exit::Unavailable, "store_failed", format!("{data} cannot be read: {error}"))
+            .fix("run it as the user that the server runs as")
+    };
+    match std::fs::read_dir(&data.path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(missing("there is no such folder")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(missing("this is a file, not a folder")),
+        Err(error) => Err(denied(&error)),
+        Ok(mut entries) => match entries.next() {
+            None => Err(missing("the folder is empty")),
+            Some(Err(error)) => Err(denied(&error)),
+            Some(Ok(_)) => Ok(()),
+        },
+    }
+}
+
+fn tell(data: &DataDir, report: &Report, screen: Screen) -> Outcome {
     let each = report.differences.iter().map(|difference| Different {
         owner: difference.owner.clone(),
         table: difference.table.to_owned(),
@@ -63,6 +90,7 @@ fn tell(report: &Report, screen: Screen) -> Outcome {
         sentence: difference.sentence.clone(),
     });
     let verified = Verified {
+        data_dir: data.whole().display().to_string(),
         records: report.records,
         rows: report.rows,
         differences_total: report.differences_total,
@@ -70,16 +98,14 @@ fn tell(report: &Report, screen: Screen) -> Outcome {
     };
     let looked = format!("{} and {}", count_of(report.records, "record"), count_of(report.rows, "row"));
     if report.is_clean() {
-        return Ok(Answer::new(&verified, format!("Clean: {looked}, and every row is what its history says.")));
+        return Ok(Answer::new(&verified, format!("Clean: {looked} in {data}, and every row is what its history says.")));
     }
     if screen.people {
         let rows = verified.differences.iter().map(|difference| {
-            [&difference.owner, &difference.table, &difference.column, &difference.stored, &difference.folded]
-                .map(Cell::new)
-                .to_vec()
+            [&difference.owner, &difference.table, &difference.column, &difference.stored, &difference.folded].map(cell).to_vec()
         });
         screen.line(&table(&screen, &["OWNER", "TABLE", "COLUMN", "STORED", "HISTORY SAYS"], rows));
     }
-    let message = format!("{} among {looked}", count_of(report.differences_total, "difference"));
+    let message = format!("{} among {looked} in {data}", count_of(report.differences_total, "difference"));
     Err(Failure::new(Exit::WorkFailed, "differences", message).result(&verified).fix("restore a backup, or report this as a bug"))
 }

@@ -2,12 +2,13 @@
 
 use super::{Session, task_id};
 use crate::output::{Answer, Outcome};
+use crate::plain::{plain, plain_json};
 use crate::signals::on_stop;
 use crate::stream::{Event, News, follow};
 use crate::telling;
 use crate::units::{count_of, parse_duration_ms};
 use clap::Args;
-use doors::wire::StreamQuery;
+use doors::wire::{Cursor, StreamQuery};
 use kernel::ids::TaskId;
 use kernel::names::QueueName;
 use serde_json::json;
@@ -30,8 +31,8 @@ pub struct WatchArgs {
     /// Only this kind of record, such as task_done; may be given several times
     #[arg(long = "record", value_name = "KIND", value_parser = kernel::record::Record::KINDS, value_delimiter = ',', hide_possible_values = true)]
     records: Vec<String>,
-    /// Begin after this record (the `seq` of one seen before) instead of now
-    #[arg(long, value_name = "SEQ")]
+    /// Begin after this record (the `seq` of one seen before, such as r1042) instead of now; 0 is the beginning
+    #[arg(long, value_name = "SEQ", value_parser = seq)]
     after: Option<String>,
     /// End after so many records
     #[arg(long, value_name = "N")]
@@ -39,6 +40,14 @@ pub struct WatchArgs {
     /// End after so long
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_ms)]
     for_ms: Option<u64>,
+}
+
+/// `r1042`, or only its number.
+fn seq(text: &str) -> Result<String, String> {
+    let found = Cursor::parse(text).or_else(|| Cursor::parse(&format!("r{text}")));
+    found
+        .map(|cursor| cursor.to_string())
+        .ok_or_else(|| format!("`{text}` is not the seq of a record such as r1042; 0 is the beginning"))
 }
 
 enum Heard {
@@ -95,8 +104,8 @@ fn shown(session: &Session, event: &Event) -> String {
     match (session.screen.people, event.is_reset(), event.record()) {
         (true, true, _) => "The place to go on from is gone: some records may be missing here.".into(),
         (true, false, Some(view)) => telling::line(&view, &event.name),
-        (true, false, None) => format!("{}  {}", event.name, event.data),
+        (true, false, None) => plain(&format!("{}  {}", event.name, event.data)).into_owned(),
         (false, true, _) => json!({"event": "reset"}).to_string(),
-        (false, false, _) => event.data.replace('\n', " "),
+        (false, false, _) => plain_json(&event.data).into_owned(),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::answer::No;
 use super::peer::Peer;
-use crate::wire::Problem;
+use crate::wire::{Problem, said_plainly};
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
@@ -127,7 +127,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
         match Query::<T>::try_from_uri(&parts.uri) {
             Ok(Query(params)) => Ok(Params(params)),
             Err(error) => {
-                Err(No(Problem::invalid(std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string()))))
+                let why = std::error::Error::source(&error).map_or(error.to_string(), |why| why.to_string());
+                let fix = "see /openapi.json for the parameters of this path and what each may be";
+                Err(No(Problem::new("invalid", said_plainly(&why), fix)))
             }
         }
     }

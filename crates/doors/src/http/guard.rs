@@ -12,8 +12,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 
+/// Paths that are answered without a token: whoever watches over the process need not know it.
+pub const OPEN: [&str; 2] = ["/health", "/ready"];
+
 pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
-    let open = matches!(request.uri().path(), "/health" | "/ready");
+    let open = OPEN.contains(&request.uri().path());
     let allowed = match &door.options.token {
         Some(_) if open => Ok(()),
         Some(token) => has_token(request.headers(), token),
@@ -54,7 +57,7 @@ fn is_local(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     let host = headers.get(HOST).and_then(|value| value.to_str().ok());
     if host.is_some_and(|host| !is_loopback(host)) {
         let fix = "call it as localhost or 127.0.0.1, or start the server with a token";
-        return Err(Problem::new("unauthorized", "without a token this server answers only to loopback names", fix));
+        return Err(Problem::new("forbidden", "without a token this server answers only to loopback names", fix));
     }
     // A browser too old to say where a request comes from still names the page's origin.
     let cross_site = match (text("sec-fetch-site"), text("origin")) {
@@ -64,7 +67,7 @@ fn is_local(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     };
     if cross_site && method != Method::GET && method != Method::HEAD {
         let fix = "call it from a program, or start the server with a token";
-        return Err(Problem::new("unauthorized", "another web site may not change anything here", fix));
+        return Err(Problem::new("forbidden", "another web site may not change anything here", fix));
     }
     Ok(())
 }

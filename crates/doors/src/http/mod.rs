@@ -21,6 +21,7 @@ use engine::Engine;
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -58,6 +59,9 @@ pub struct DoorOptions {
 )]
 struct Api;
 
+/// The name of the scheme in the description.
+const BEARER: &str = "bearer";
+
 fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
     let (router, mut api) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(tasks::add, tasks::list))
@@ -88,6 +92,16 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(status::ready))
         .routes(routes!(described))
         .split_for_parts();
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+        "The server's token, as `authorization: Bearer TOKEN`. A server without a token listens on loopback alone and asks for none.",
+    ));
+    api.components.get_or_insert_default().add_security_scheme(BEARER, SecurityScheme::Http(bearer.build()));
+    api.security = Some(vec![SecurityRequirement::new(BEARER, [""; 0]), SecurityRequirement::default()]);
+    for name in guard::OPEN {
+        if let Some(open) = api.paths.paths.get_mut(name).and_then(|path| path.get.as_mut()) {
+            open.security = Some(Vec::new());
+        }
+    }
     for path in api.paths.paths.values_mut() {
         let operations = [&mut path.get, &mut path.put, &mut path.post, &mut path.delete];
         for operation in operations.into_iter().flatten() {

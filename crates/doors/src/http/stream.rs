@@ -14,7 +14,7 @@ use kernel::ids::{RecordSeq, TaskId};
 use kernel::names::QueueName;
 use kernel::record::{Entry, Owner, Record};
 use kernel::task::Task;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 use store::{Reader, StoreError};
@@ -23,8 +23,6 @@ use store::{Reader, StoreError};
 const PAGE: usize = 1_000;
 /// Tasks whose queue a listener remembers.
 const QUEUES_REMEMBERED: usize = 100_000;
-/// Records of a deleted task walked back to find where it began.
-const HISTORY_WALKED: usize = 10_000;
 
 /// Follow the records. Each event's id is its cursor, its name the kind of record, its data the record.
 #[utoipa::path(get, path = "/v1/stream", tag = "server",
@@ -74,7 +72,11 @@ pub async fn stream(
 
 fn cursor(header: &HeaderValue) -> Result<Cursor, Problem> {
     let text = String::from_utf8_lossy(header.as_bytes());
-    Cursor::parse(&text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a cursor of this stream")))
+    let wrong = || {
+        let fix = "send the id of an event seen before, such as r1042; r0 is the beginning";
+        Problem::new("invalid", format!("`{text}` is not a cursor of this stream"), fix)
+    };
+    Cursor::parse(&text).ok_or_else(wrong)
 }
 
 struct Tail {
@@ -139,26 +141,29 @@ impl Tail {
         kind && task && (self.filter.queues.is_empty() || queue().is_some_and(|queue| self.filter.queues.contains(&queue)))
     }
 
-    /// A task's records do not repeat its queue: it is learnt from the first, or from its row, or, when the task has
-    /// been deleted since, from its history.
+    /// A task's records do not repeat its queue: it is learnt from the first, from its row, or from the last. Of one that
+    /// has been deleted since, only the last is left.
     async fn learn_queues(&mut self, entries: &[&Entry]) -> Option<()> {
         if self.queues.len() > QUEUES_REMEMBERED {
             self.queues.clear();
         }
-        let mut unknown = HashMap::new();
+        let mut unknown = HashSet::new();
         for entry in entries {
             let Owner::Task(id) = entry.owner else { continue };
             if let Record::TaskAdded { spec } = &entry.record {
                 self.queues.insert(id, Some(spec.queue.clone()));
+            } else if let Record::TaskDeleted { queue, .. } = &entry.record {
+                self.queues.insert(id, Some(queue.clone()));
+                unknown.remove(&id);
             } else if !self.queues.contains_key(&id) {
-                unknown.insert(id, entry.seq);
+                unknown.insert(id);
             }
         }
         if unknown.is_empty() {
             return Some(());
         }
         let found = self.door.read(move |reader| {
-            let each = unknown.into_iter().map(|(id, seq)| Ok((id, queue_of(reader, id, seq)?)));
+            let each = unknown.into_iter().map(|id| Ok((id, queue_of(reader, id)?)));
             each.collect::<Result<Vec<_>, StoreError>>()
         });
         self.queues.extend(found.await.ok()?);
@@ -166,10 +171,7 @@ impl Tail {
     }
 }
 
-fn queue_of(reader: &mut dyn Reader, task: TaskId, seq: RecordSeq) -> Result<Option<QueueName>, StoreError> {
-    if let Some(row) = reader.task(task)? {
-        return Ok(Some(Task::from_row(&row.values)?.card().route().queue().clone()));
-    }
-    let first = reader.history(seq, HISTORY_WALKED)?.pop();
-    Ok(first.and_then(|entry| if let Record::TaskAdded { spec } = entry.record { Some(spec.queue) } else { None }))
+fn queue_of(reader: &mut dyn Reader, task: TaskId) -> Result<Option<QueueName>, StoreError> {
+    let row = reader.task(task)?;
+    Ok(row.map(|row| Task::from_row(&row.values).map(|task| task.card().route().queue().clone())).transpose()?)
 }

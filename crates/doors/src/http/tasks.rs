@@ -58,7 +58,9 @@ pub async fn page(door: &Door, query: TaskQuery) -> Result<TaskList, No> {
     let before = match &query.cursor {
         None => None,
         Some(cursor) => {
-            Some(TaskId::parse(cursor).ok_or_else(|| Problem::invalid(format!("`{cursor}` is not a cursor of this list")))?)
+            let fix = "send the `next` of the page before, or leave it out for the first page";
+            let wrong = || Problem::new("invalid", format!("`{cursor}` is not a cursor of this list"), fix);
+            Some(TaskId::parse(cursor).ok_or_else(wrong)?)
         }
     };
     let filter = wire::TaskFilter { kind: query.kind, key: query.key, tag: query.tag, error_code: query.error_code };

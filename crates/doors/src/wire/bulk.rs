@@ -1,5 +1,6 @@
 //! Commands over many tasks of a queue, and the bulks they become.
 
+use super::object::objects;
 use super::{BulkStatus, Instant, KeyPair, Priority, Problem};
 use kernel::bulk::Bulk;
 use kernel::command::Reply;
@@ -12,9 +13,11 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{ObjectBuilder, RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+objects!(TaskFilter, QueueReprioritize, QueueRedrive);
+
 /// Which tasks of the queue: every given condition holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct TaskFilter {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -45,7 +48,7 @@ impl From<&kernel::bulk::TaskFilter> for TaskFilter {
 
 /// Exactly one of `tasks`, `boost` (with or without `key`) and `filter`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct QueueReprioritize {
     pub priority: Priority,
     /// These tasks, at once.
@@ -87,7 +90,7 @@ impl QueueReprioritize {
 
 /// Exactly one of `tasks` and `filter`; an empty filter is every dead letter of the queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct QueueRedrive {
     /// These tasks, at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@
 mod bulk;
 mod explain;
 mod instant;
+mod object;
 mod problem;
 mod queue;
 mod readable;
@@ -34,12 +35,14 @@ use utoipa::ToSchema;
 
 /// The body of a request that says nothing but who sends it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Signed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub by: Option<Actor>,
 }
+
+object::objects!(Signed);
 
 /// Who a command comes from when the caller does not say.
 pub fn signed_by(by: Option<Actor>) -> Actor {

@@ -28,9 +28,10 @@ pub struct Problem {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 25] = [
+pub const CODES: [(&str, u16); 26] = [
     ("invalid", 400),
     ("unauthorized", 401),
+    ("forbidden", 403),
     ("not_found", 404),
     ("task_not_found", 404),
     ("bulk_not_found", 404),
@@ -66,7 +67,14 @@ impl Problem {
     }
 
     pub fn invalid(message: impl Into<String>) -> Problem {
-        Problem::new("invalid", message, "correct the request and send it again")
+        let message = message.into();
+        let bounded = ["must lie between", "may be at most", "must be at least", "are allowed"];
+        let fix = if bounded.iter().any(|bound| message.contains(bound)) {
+            "give a value within the bounds named in the message"
+        } else {
+            "correct the request and send it again; /openapi.json has the fields and their meaning"
+        };
+        Problem::new("invalid", message, fix)
     }
 
     pub fn retry_after_ms(mut self, ms: u64) -> Problem {
@@ -93,9 +101,38 @@ impl From<BadName> for Problem {
 
 impl From<serde_json::Error> for Problem {
     fn from(error: serde_json::Error) -> Problem {
-        Problem::invalid(match error.classify() {
-            serde_json::error::Category::Data => format!("the JSON does not fit: {error}"),
-            _ => format!("this is not JSON: {error}"),
-        })
+        match error.classify() {
+            serde_json::error::Category::Data => {
+                let message = format!("the JSON does not fit: {}", said_plainly(&error.to_string()));
+                Problem::new("invalid", message, "send an object with the fields that /openapi.json lists for this path")
+            }
+            _ => {
+                let message = format!("this is not JSON: {error}");
+                Problem::new("invalid", message, "send one JSON object, such as {\"type\":\"greet\",\"input\":{}}")
+            }
+        }
     }
+}
+
+/// What a parser says of a value that does not fit, without the names its own types have.
+pub fn said_plainly(error: &str) -> String {
+    // The caller's own text stands before the last `expected`, and is left as it is.
+    let Some((found, expected)) = error.rsplit_once(", expected ") else { return error.to_owned() };
+    let (wanted, place) = expected.split_once(" at line ").map_or((expected, None), |(wanted, place)| (wanted, Some(place)));
+    let wanted = match wanted {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number in range, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number in range",
+        "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "any valid JSON value" => "JSON",
+        wanted => wanted,
+    };
+    let found = match found {
+        "invalid type: sequence" => "invalid type: list",
+        "invalid type: map" => "invalid type: object",
+        found => found,
+    };
+    let place = place.map_or_else(String::new, |place| format!(" at line {place}"));
+    format!("{found}, expected {wanted}{place}")
 }

@@ -1,6 +1,7 @@
 //! Queues: configuration, pause, and how a queue is shown. The configuration mirrors the kernel's, so that history may
 //! stay frozen while the API grows, and so that the kernel knows nothing of OpenAPI.
 
+use super::object::objects;
 use super::{BulkView, Instant, KeyPair, Priority, Problem};
 use kernel::command::PauseUntil;
 use kernel::names::*;
@@ -9,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
+objects!(Retry, Rate, KeyLimit, Fairness, QueueConfig, QueuePut, QueuePause, QueueClear);
+
 /// When a failed attempt is tried again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct Retry {
     /// Attempts in all, the first included.
     pub attempts: u16,
@@ -44,7 +47,7 @@ impl From<Retry> for kernel::retry::RetryPolicy {
 
 /// `count` starts per `per_ms`, at most `burst` at once.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Rate {
     pub count: u32,
     pub per_ms: u64,
@@ -70,7 +73,7 @@ impl From<Rate> for kernel::rate::Rate {
 
 /// Limits of each value of one key.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct KeyLimit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
@@ -80,7 +83,7 @@ pub struct KeyLimit {
 
 /// Who runs already waits a little: each running task of a key's value sets its others back by `step_ms ÷ weight`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Fairness {
     #[schema(value_type = String)]
     pub key: KeyName,
@@ -97,7 +100,7 @@ fn step() -> u64 {
 
 /// The whole configuration of a queue; what is left out has its default.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct QueueConfig {
     /// Tasks running at once, over all types and keys.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +189,7 @@ impl QueueConfig {
 
 /// Replaces the configuration whole.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct QueuePut {
     pub config: QueueConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,7 +199,7 @@ pub struct QueuePut {
 
 /// Stops handing out tasks until it is resumed, until an instant, or for a while.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct QueuePause {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Instant>,
@@ -223,7 +226,7 @@ impl QueuePause {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct QueueClear {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -178,7 +178,7 @@ pub enum RecordBody {
     TaskFailed { error: TaskError },
     TaskCancelled { cause: CancelCause, #[schema(value_type = String)] by: Actor, reason: String },
     TaskReset { #[schema(value_type = String)] by: Actor },
-    TaskDeleted { #[schema(value_type = String)] by: Actor },
+    TaskDeleted { #[schema(value_type = String)] queue: QueueName, #[schema(value_type = String)] by: Actor },
 
     QueueConfigured { config: Box<QueueConfig>, #[schema(value_type = String)] by: Actor },
     QueuePaused {
@@ -242,7 +242,7 @@ impl From<&Record> for RecordBody {
             Record::TaskFailed { failure, .. } => Wire::TaskFailed { error: TaskError::from(&failure) },
             Record::TaskCancelled { cause, by, reason, .. } => Wire::TaskCancelled { cause: cause.into(), by, reason },
             Record::TaskReset { by } => Wire::TaskReset { by },
-            Record::TaskDeleted { by } => Wire::TaskDeleted { by },
+            Record::TaskDeleted { queue, by } => Wire::TaskDeleted { queue, by },
             Record::QueueConfigured { config, by } => Wire::QueueConfigured { config: Box::new(QueueConfig::from(&*config)), by },
             Record::QueuePaused { until, reason, by } => Wire::QueuePaused { until: until.map(Instant), reason, by },
             Record::QueueResumed { by, expired } => Wire::QueueResumed { by, expired },

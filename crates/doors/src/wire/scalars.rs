@@ -1,5 +1,6 @@
 //! Single values: a status, a priority, a key with its value, a fence, a place in the stream.
 
+use super::object::objects;
 use kernel::ids::{Fence, RecordSeq};
 use kernel::names::{KeyName, KeyValue};
 use kernel::{bulk, priority, task};
@@ -10,6 +11,8 @@ use std::fmt;
 use utoipa::openapi::schema::{OneOfBuilder, Schema};
 use utoipa::openapi::{ObjectBuilder, RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
+
+objects!(KeyPair);
 
 macro_rules! mirrored {
     ($(#[$doc:meta])* $name:ident of $kernel:path { $($variant:ident),+ }) => {
@@ -108,7 +111,7 @@ impl ToSchema for Priority {}
 
 /// The value of one limit key, `{"name": "tenant", "value": "acme"}`; in a query, `tenant=acme`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct KeyPair {
     #[schema(value_type = String)]
     pub name: KeyName,

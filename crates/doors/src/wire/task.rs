@@ -1,5 +1,6 @@
 //! Tasks: what is asked of them and how they are shown.
 
+use super::object::objects;
 use super::readable::readable;
 use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text};
 use kernel::command::{Added, NewTask};
@@ -14,12 +15,14 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
+objects!(TaskAdd, TasksAdd, TaskError, TaskCancel, TaskStart);
+
 pub const LIST_LIMIT_DEFAULT: u32 = 50;
 pub const LIST_LIMIT_MAX: u32 = 1_000;
 
 /// A task to add. Everything but `type` may be left out.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 #[schema(example = json!({"type": "lint", "input": {"file": "a.rs"}, "priority": "high", "keys": {"tenant": "acme"}}))]
 pub struct TaskAdd {
     #[serde(rename = "type")]
@@ -148,7 +151,7 @@ pub(super) fn payload(name: &str, raw: Option<Box<RawValue>>) -> Result<Payload,
 
 /// Several tasks: all of them are added, or none.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct TasksAdd {
     pub tasks: Vec<TaskAdd>,
 }
@@ -332,7 +335,7 @@ pub struct CancelledView {
 
 /// Why an attempt did not succeed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct TaskError {
     pub code: String,
     #[serde(default)]
@@ -438,7 +441,7 @@ pub struct TaskList {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct TaskCancel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -448,7 +451,7 @@ pub struct TaskCancel {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct TaskStart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]

@@ -87,6 +87,47 @@ fn what_a_client_sends_wrong_is_refused_by_name() {
 }
 
 #[test]
+fn objects_are_named_field_by_field_at_every_depth() {
+    refused::<TaskAdd>(r#"["lint"]"#, "invalid type: sequence, expected an object");
+    refused::<TasksAdd>(r#"[[{"type":"a"}]]"#, "expected an object");
+    refused::<TasksAdd>(r#"{"tasks":[["lint"]]}"#, "expected an object");
+    refused::<Signed>(r#"["ana"]"#, "expected an object");
+    refused::<Signed>("null", "invalid type: null, expected an object");
+    refused::<TaskAdd>(r#"{"type":"a","retry":[3,1,2,3]}"#, "expected an object");
+    refused::<WorkPoll>(r#"["w",["a"],[],1,0,[],[]]"#, "expected an object");
+    refused::<WorkPoll>(r#"{"worker":"w","types":["a"],"holding":[["task-1","1",null]]}"#, "expected an object");
+    refused::<WorkPoll>(
+        r#"{"worker":"w","types":["a"],"results":[["task-1","1","done",null,null,null,null]]}"#,
+        "expected an object",
+    );
+    refused::<WorkResult>(r#"{"task":"task-1","fence":"1","status":"failed","error":["e","m"]}"#, "expected an object");
+    refused::<QueuePut>(r#"{"config":{"rate":[1,1000,1]}}"#, "expected an object");
+    refused::<QueuePut>(r#"{"config":{"keys":{"k":[1,null]}}}"#, "expected an object");
+    refused::<QueuePut>(r#"{"config":{"fairness":["k",1,{}]}}"#, "expected an object");
+    refused::<QueuePut>(r#"{"config":[]}"#, "expected an object");
+    refused::<QueueReprioritize>(r#"{"priority":1,"boost":true,"key":["a","b"]}"#, "expected an object");
+    refused::<QueueRedrive>(r#"{"filter":[]}"#, "expected an object");
+}
+
+#[test]
+fn what_does_not_fit_is_said_without_the_names_of_types() {
+    for (body, said) in [
+        (r#"{"worker":"w","types":["a"],"want":"3"}"#, "invalid type: string \"3\", expected a whole number in range, 0 or more"),
+        (r#"{"worker":"w","types":["a"],"want":-1}"#, "invalid value: integer `-1`, expected a whole number in range, 0 or more"),
+        (r#"{"worker":"w","types":{}}"#, "invalid type: object, expected a list"),
+        (r#"{"worker":", expected u64","types":1}"#, "worker `, expected u64` may hold only"),
+        (r#"{"worker":"w","types":["a"],"holding":[{"task":"task-1","fence":"1","progress":"x"}]}"#, "expected a number at"),
+        (r#"["w"]"#, "invalid type: list, expected an object at line 1"),
+    ] {
+        let problem = Problem::from(serde_json::from_str::<WorkPoll>(body).unwrap_err());
+        assert!(problem.message.contains(said), "{body}: {}", problem.message);
+        assert!(problem.fix.contains("/openapi.json"), "{}", problem.fix);
+    }
+    let problem = Problem::from(serde_json::from_str::<WorkPoll>("{").unwrap_err());
+    assert!(problem.message.starts_with("this is not JSON") && problem.fix.contains("such as {"), "{problem:?}");
+}
+
+#[test]
 fn a_task_is_checked_whole_before_it_becomes_a_command() {
     let many = |entry: &str, count: usize| vec![entry; count].join(",");
     let keys = (0..9).map(|n| format!("\"k{n}\":\"v\"")).collect::<Vec<_>>().join(",");

@@ -1,6 +1,7 @@
 //! `POST /v1/work`: results, heartbeats and more work in one round trip. Durations are relative, so that the workers'
 //! clocks do not matter. A result that cannot be taken is answered on its own; it never fails the whole poll.
 
+use super::object::objects;
 use super::{Problem, TaskError, fence_text, task::payload};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
@@ -11,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+objects!(WorkPoll, WorkResult, Holding);
+
 /// A poll may wait so long for work.
 pub const POLL_WAIT_MS_MAX: u64 = 60_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 #[schema(example = json!({"worker": "py-1", "types": ["lint"], "want": 1, "wait_ms": 20000}))]
 pub struct WorkPoll {
     /// One poll in flight per name.
@@ -63,7 +66,7 @@ impl WorkPoll {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct WorkResult {
     #[schema(value_type = String)]
     pub task: TaskId,
@@ -123,7 +126,7 @@ impl WorkResult {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Holding {
     #[schema(value_type = String)]
     pub task: TaskId,

@@ -15,6 +15,7 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
     if matches!(found, Task::Running(_)) {
         return Err(Rejection::WrongState { task, status, verb: "delete", allowed: "not running" });
     }
+    let queue = found.card().route().queue().clone();
     let inherited = super::blockers(step.state(), found);
     let inherited = if crate::defect("blockers_not_handed_on") { Vec::new() } else { inherited };
     let dependents: Vec<TaskId> = step.state().dependents(task).into_iter().flatten().copied().collect();
@@ -40,7 +41,7 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
     for (dependent, blocked_by) in changes {
         step.record_task(dependent, Record::TaskBlockersChanged { blocked_by, deleted: task });
     }
-    step.record_task(task, Record::TaskDeleted { by: by.clone() });
+    step.record_task(task, Record::TaskDeleted { queue, by: by.clone() });
     Ok(Reply::Task { task, status: if status == Status::Queued { Status::Cancelled } else { status } })
 }
 

@@ -143,7 +143,7 @@ fn a_record_off_the_table_cannot_be_folded() {
         (Record::TaskFailed { failure: failure(), digest: 1 }, "R"),
         (cancelled(), "QR"),
         (Record::TaskReset { by: by() }, "QDFC"),
-        (Record::TaskDeleted { by: by() }, "IQDFC"),
+        (Record::TaskDeleted { queue: crate::names::QueueName::parse("q").unwrap(), by: by() }, "IQDFC"),
         (Record::QueueResumed { by: by(), expired: false }, ""),
     ];
     let id = TaskId::new(1, 0);

@@ -28,6 +28,7 @@ pub const CASES: &[Case] = cases![
     writes::what_is_live_is_loaded_and_nothing_else,
     writes::the_last_image_wins,
     writes::deleted_rows_are_gone_and_may_come_back,
+    writes::a_history_that_is_pruned_is_gone_and_no_other,
     writes::a_batch_is_all_or_nothing,
     writes::an_empty_batch_changes_nothing,
     writes::a_store_opened_again_holds_what_was_committed,

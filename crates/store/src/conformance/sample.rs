@@ -150,7 +150,7 @@ fn finished_tasks(scribe: &mut Scribe) {
     scribe.record(Owner::Task(task(23)), cancelled(CancelCause::Asked, Some(9)));
     scribe.done(task(24), "null");
     scribe.record(Owner::Task(task(24)), Record::TaskReset { by: by() });
-    scribe.record(Owner::Task(task(25)), Record::TaskDeleted { by: by() });
+    scribe.record(Owner::Task(task(25)), Record::TaskDeleted { queue: queue("ci"), by: by() });
     scribe.failed(task(26), "exit_1");
     let redriven = Record::TaskQueued { ready_at: scribe.now(), run_now: true, by: by(), bulk: Some(bulk(43)) };
     scribe.record(Owner::Task(task(26)), redriven);

@@ -111,7 +111,7 @@ pub(super) fn deleted_rows_are_gone_and_may_come_back(open: &mut Open<'_>) {
     scribe.record(permits.clone(), Record::PermitTaken { arrival: Time::from_us(5) });
     store.commit(&scribe.batch()).unwrap();
 
-    scribe.record(Owner::Task(task(2)), Record::TaskDeleted { by: super::scribe::actor("ada") });
+    scribe.record(Owner::Task(task(2)), Record::TaskDeleted { queue: queue("ci"), by: super::scribe::actor("ada") });
     scribe.record(permits.clone(), Record::PermitsForgotten {});
     let batch = scribe.batch();
     assert_eq!(batch.deletes.len(), 2);
@@ -127,6 +127,41 @@ pub(super) fn deleted_rows_are_gone_and_may_come_back(open: &mut Open<'_>) {
     scribe.record(permits.clone(), Record::PermitTaken { arrival: Time::from_us(6) });
     store.commit(&scribe.batch()).unwrap();
     assert_eq!(scanned(&*store, &KEYS), [scribe.row(&permits).unwrap()]);
+}
+
+pub(super) fn a_history_that_is_pruned_is_gone_and_no_other(open: &mut Open<'_>) {
+    let mut store = open();
+    let mut scribe = Scribe::new();
+    for id in 1..=3 {
+        scribe.add(task(id), plain("ci"));
+    }
+    store.commit(&scribe.batch()).unwrap();
+    for id in 1..=3 {
+        scribe.done(task(id), "1");
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let seqs = |store: &dyn Store| -> Vec<u64> {
+        let records = store.reader().unwrap().records(RecordSeq::NONE, 100).unwrap();
+        records.iter().map(|entry| entry.seq.0).collect()
+    };
+    let before = seqs(&*store);
+    let last = scribe.last(&Owner::Task(task(2)));
+    // One that is written and forgotten in the same batch is gone too.
+    scribe.add(task(4), plain("ci"));
+    scribe.record(Owner::Task(task(4)), Record::TaskDeleted { queue: queue("ci"), by: super::scribe::actor("ada") });
+    scribe.record(Owner::Task(task(2)), Record::TaskDeleted { queue: queue("ci"), by: super::scribe::actor("ada") });
+    let mut batch = scribe.batch();
+    let deleted: Vec<u64> = batch.entries[1..].iter().map(|entry| entry.seq.0).collect();
+    batch.prunes = vec![last, batch.entries[1].prev, RecordSeq::NONE];
+    let forgotten = store.reader().unwrap().history(last, 10).unwrap();
+    store.commit(&batch).unwrap();
+    let mut expected: Vec<u64> = before.into_iter().filter(|seq| forgotten.iter().all(|entry| entry.seq.0 != *seq)).collect();
+    expected.extend(deleted);
+    assert_eq!(seqs(&*store), expected);
+    assert!(forgotten.len() >= 2);
+    assert_eq!(store.reader().unwrap().history(last, 10).unwrap(), []);
+    drop(store);
+    assert_eq!(seqs(&*open()), expected);
 }
 
 pub(super) fn a_batch_is_all_or_nothing(open: &mut Open<'_>) {
@@ -269,7 +304,7 @@ pub(super) fn the_ends_of_the_number_line_fit(open: &mut Open<'_>) {
     scribe.advance(i64::MAX as u64, Time::from_us(i64::MAX));
     scribe.add(task(1), plain("ci"));
     let entries = scribe.batch().entries;
-    open().commit(&Batch { entries: entries.clone(), puts: puts.clone(), deletes: Vec::new() }).unwrap();
+    open().commit(&Batch { entries: entries.clone(), puts: puts.clone(), ..Batch::default() }).unwrap();
 
     let mut store = open();
     assert_eq!(store.last_at_us().unwrap(), i64::MAX);

@@ -141,6 +141,13 @@ impl Sqlite {
             bind(&mut delete, key)?;
             delete.raw_execute()?;
         }
+        for last in &batch.prunes {
+            let mut delete = transaction.prepare_cached(statements::DELETE_RECORD)?;
+            let mut at = Some(last.0 as i64).filter(|at| *at > 0);
+            while let Some(seq) = at {
+                at = delete.query_row([seq], |row| row.get(0)).optional()?.filter(|prev| *prev > 0);
+            }
+        }
         Ok(transaction.commit()?)
     }
 }

@@ -39,6 +39,9 @@ pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
 pub(super) const INSERT_RECORD: &str =
     "INSERT INTO records (seq, prev, at, owner, body, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
+/// Gives the owner's record before it.
+pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1 RETURNING prev";
+
 /// What [`entry`] reads, in its order.
 pub(super) const SELECT_RECORD: &str = "SELECT seq, prev, at, owner, body, payload FROM records";
 pub(super) const SELECT_RECORD_BARE: &str = "SELECT seq, prev, at, owner, body, NULL FROM records";

@@ -131,7 +131,12 @@ fn every_flipped_column_is_named() {
 fn every_record_that_is_touched_is_missed() {
     let mut damaged = Damaged::new();
     let entries: Vec<Entry> = sample().1.into_iter().flat_map(|batch| batch.entries).collect();
-    for entry in entries {
+    // A history without all but its end is one that was pruned.
+    let pruned = |entry: &Entry| {
+        let end = entries.iter().find(|end| end.owner == entry.owner && matches!(end.record, Record::TaskDeleted { .. }));
+        end.is_some_and(|end| end.prev == entry.seq && entry.prev.0 == 0)
+    };
+    for entry in entries.iter().filter(|entry| !pruned(entry)) {
         let (seq, owner, prev) = (entry.seq.0, entry.owner.to_string(), entry.prev.0);
         damaged.db.execute_batch("CREATE TEMP TABLE sound AS SELECT * FROM records").unwrap();
         for (damage, column) in [

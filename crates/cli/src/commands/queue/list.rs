@@ -2,7 +2,7 @@
 
 use crate::commands::Session;
 use crate::output::{Answer, Outcome};
-use crate::table::table;
+use crate::table::{cell, table};
 use crate::units::{now, show_age, show_rate};
 use clap::Args;
 use comfy_table::{Cell, Color};
@@ -21,14 +21,14 @@ pub fn run(_: ListArgs, session: &Session) -> Outcome {
     }
     let rows = list.queues.iter().map(|queue| {
         let counts = &queue.counts;
-        let dead = Cell::new(counts.dead);
+        let dead = cell(counts.dead);
         vec![
-            Cell::new(&queue.queue),
-            Cell::new(counts.ready),
-            Cell::new(counts.scheduled + counts.blocked),
-            Cell::new(counts.running),
+            cell(&queue.queue),
+            cell(counts.ready),
+            cell(counts.scheduled + counts.blocked),
+            cell(counts.running),
             if counts.dead > 0 { dead.fg(Color::Red) } else { dead },
-            Cell::new(limits_text(&queue.config)),
+            cell(limits_text(&queue.config)),
             state_cell(queue),
         ]
     });
@@ -54,8 +54,8 @@ fn limits_text(config: &QueueConfig) -> String {
 fn state_cell(queue: &QueueView) -> Cell {
     let Some(pause) = &queue.pause else {
         let busy = queue.bulks.iter().map(|bulk| bulk.work.as_str()).collect::<Vec<_>>().join(", ");
-        return Cell::new(if busy.is_empty() { "open".to_owned() } else { format!("open, {busy} under way") });
+        return cell(if busy.is_empty() { "open".to_owned() } else { format!("open, {busy} under way") });
     };
     let until = pause.until.map_or_else(String::new, |until| format!(", resumes {}", show_age(until, now())));
-    Cell::new(format!("paused by {}{until}", pause.by)).fg(Color::Yellow)
+    cell(format!("paused by {}{until}", pause.by)).fg(Color::Yellow)
 }

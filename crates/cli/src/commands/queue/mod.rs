@@ -12,7 +12,7 @@ use super::Session;
 use crate::client::segment;
 use crate::output::{Answer, Failure, Outcome};
 use crate::progress::follow_bulk;
-use crate::units::count_of;
+use crate::units::{count_of, were};
 use clap::{Args, Subcommand};
 use doors::wire::{BulkAnswer, BulkView, QueueView};
 use kernel::ids::BulkId;
@@ -80,7 +80,7 @@ impl Follow {
                 Ok(Answer::new(&view, ended(&view, done)))
             }
             BulkAnswer::Changed { changed, skipped } => {
-                let left = if skipped == 0 { String::new() } else { format!("; {skipped} were left as they are") };
+                let left = if skipped == 0 { String::new() } else { format!("; {} left as they are", were(skipped)) };
                 Ok(Answer::new(&answer, format!("{} {done}{left}.", count_of(changed, "task"))))
             }
             BulkAnswer::Nothing {} => Ok(Answer::new(&answer, "Done.")),
@@ -95,7 +95,7 @@ fn begun(bulk: BulkId) -> Answer {
 }
 
 fn ended(view: &BulkView, done: &str) -> String {
-    let left = if view.skipped == 0 { String::new() } else { format!("; {} were left as they are", view.skipped) };
+    let left = if view.skipped == 0 { String::new() } else { format!("; {} left as they are", were(view.skipped)) };
     match view.items {
         0 if view.skipped == 0 => "There was nothing to do.".into(),
         items => format!("{} {done}{left}.", count_of(items, "task")),

@@ -2,8 +2,8 @@
 
 use super::path;
 use super::show::config_lines;
-use crate::commands::Session;
-use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::commands::{Session, attempts};
+use crate::output::{Answer, Failure, Outcome};
 use crate::table::facts;
 use crate::units::{parse_duration_ms, parse_rate};
 use clap::Args;
@@ -42,8 +42,8 @@ pub struct SetArgs {
     /// The share of one value of the fair key
     #[arg(long = "weight", value_name = "VALUE=N|none", value_parser = weight)]
     weights: Vec<(KeyValue, Limit<u32>)>,
-    /// Attempts in all
-    #[arg(long, value_name = "N")]
+    /// Attempts in all, from 1 to 1000
+    #[arg(long, value_name = "N", value_parser = attempts)]
     attempts: Option<u16>,
     /// Wait after the first failure; it doubles after each further one
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
@@ -119,14 +119,10 @@ fn weight(text: &str) -> Result<(KeyValue, Limit<u32>), String> {
 
 pub fn run(args: SetArgs, session: &Session) -> Outcome {
     let (queue, dry_run) = (args.queue.clone().ok_or_else(|| Failure::usage("a QUEUE is missing"))?, args.dry_run);
-    let before = match session.client.get::<QueueView>(&path(&queue, "")) {
-        Ok(view) => view.config,
-        // A queue nothing was said about yet has the default configuration.
-        Err(failure) if failure.exit == Exit::NotFound => QueueConfig::default(),
-        Err(failure) => return Err(failure),
-    };
-    let config = changed(before.clone(), args)?;
-    if config == before && !dry_run {
+    // A queue nothing was said about yet has the default configuration.
+    let before: QueueView = session.client.get(&path(&queue, ""))?;
+    let config = changed(before.config.clone(), args)?;
+    if config == before.config && !dry_run {
         return Err(
             Failure::usage(format!("this changes nothing in queue {queue}")).fix("name what to change, such as --concurrency 4")
         );
@@ -134,7 +130,8 @@ pub fn run(args: SetArgs, session: &Session) -> Outcome {
     config.clone().into_kernel().map_err(|problem| Failure::of_problem(400, problem))?;
     let page = facts(&session.screen, &config_lines(&config));
     if dry_run {
-        return Ok(Answer::new(&config, format!("Queue {queue} would have:\n{page}")));
+        let view = QueueView { config, ..before };
+        return Ok(Answer::new(&view, format!("Queue {queue} would have:\n{page}")));
     }
     let view: QueueView = session.client.put(&path(&queue, ""), &QueuePut { config, by: Some(session.by.clone()) })?;
     Ok(Answer::new(&view, format!("Queue {queue} now has:\n{page}"))
@@ -166,7 +163,9 @@ fn changed(mut config: QueueConfig, args: SetArgs) -> Result<QueueConfig, Failur
     }
     if args.fair_step.is_some() || !args.weights.is_empty() {
         let Some(fairness) = &mut config.fairness else {
-            return Err(Failure::usage("--fair-step and --weight need a --fair-key"));
+            return Err(
+                Failure::usage("--fair-step and --weight need a --fair-key").fix("name the key to be fair by: --fair-key tenant")
+            );
         };
         fairness.step_ms = args.fair_step.unwrap_or(fairness.step_ms);
         for (value, weight) in args.weights {
@@ -181,7 +180,8 @@ fn changed(mut config: QueueConfig, args: SetArgs) -> Result<QueueConfig, Failur
     config.retry.backoff_max_ms = args.backoff_max.unwrap_or(config.retry.backoff_max_ms);
     config.retry.jitter_percent = args.jitter.unwrap_or(config.retry.jitter_percent);
     if let Some(ms) = args.heartbeat {
-        config.heartbeat_ms = u32::try_from(ms).map_err(|_| Failure::usage("--heartbeat is too long"))?;
+        config.heartbeat_ms =
+            u32::try_from(ms).map_err(|_| Failure::usage("--heartbeat is too long").fix("give a duration such as 30s"))?;
     }
     config.budget_ms = args.budget.unwrap_or(config.budget_ms);
     if let Some(limit) = args.backlog {
@@ -254,6 +254,7 @@ mod tests {
             ("--weight acme=3", "need a --fair-key"),
             ("--heartbeat 5", "is not a duration"),
             ("--jitter 300", "300"),
+            ("--attempts 0", "`0` is not a number of attempts: give 1 to 1000"),
         ] {
             let error = set(&[line]).expect_err(line);
             assert!(error.contains(why), "{line}: {error}");

@@ -1,13 +1,14 @@
 //! `signaller queue show`.
 
 use super::view;
+use crate::client::with_query;
 use crate::commands::Session;
 use crate::commands::status::counts_text;
-use crate::output::{Answer, Outcome, Paint, Screen};
+use crate::output::{Answer, Failure, Outcome, Paint, Screen};
 use crate::table::{facts, priority_text};
 use crate::units::{now, show_age, show_exact_ms, show_rate};
 use clap::Args;
-use doors::wire::{QueueConfig, QueueView};
+use doors::wire::{Counts, QueueConfig, QueueView, TaskList, TaskQuery};
 use kernel::names::QueueName;
 
 /// Show one queue whole: counts, limits, pause, boosts, bulks
@@ -21,12 +22,30 @@ pub struct ShowArgs {
 pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     let view = view(session, &args.queue)?;
     let queue = &view.queue;
+    if is_unknown(&view) && has_no_task(session, queue)? {
+        let note =
+            format!("Nothing is known of queue {queue} yet: it holds nothing, and nothing was said about it. It would have:");
+        let answer = Answer::new(&view, format!("{note}\n{}", page(&session.screen, &view)));
+        return Ok(answer.next("queue list", "the queues there are"));
+    }
     let answer = Answer::new(&view, page(&session.screen, &view)).next(format!("task list --queue {queue}"), "its tasks");
     Ok(match (&view.pause, view.counts.dead) {
         (Some(_), _) => answer.next(format!("queue resume {queue}"), "let it go on"),
         (None, 1..) => answer.next(format!("queue dead {queue}"), "its dead letters"),
         (None, 0) => answer,
     })
+}
+
+/// Finished tasks count in no queue, and yet they were in one.
+fn has_no_task(session: &Session, queue: &QueueName) -> Result<bool, Failure> {
+    let query = TaskQuery { queue: Some(queue.clone()), limit: Some(1), ..TaskQuery::default() };
+    Ok(session.client.get::<TaskList>(&with_query("/v1/tasks", &query))?.tasks.is_empty())
+}
+
+/// As a queue looks that nobody used or configured.
+fn is_unknown(view: &QueueView) -> bool {
+    let said = view.pause.is_some() || !view.boosts.is_empty() || !view.bulks.is_empty();
+    !said && view.counts == Counts::default() && view.config == QueueConfig::default()
 }
 
 pub fn page(screen: &Screen, view: &QueueView) -> String {

@@ -2,7 +2,7 @@
 
 use super::{add_many, wait};
 use crate::client::segment;
-use crate::commands::{Session, key_pair, priority, task_id};
+use crate::commands::{Session, attempts, key_pair, priority, task_id};
 use crate::output::{Answer, Exit, Failure, Outcome};
 use crate::units::parse_duration_ms;
 use clap::Args;
@@ -50,8 +50,8 @@ pub struct AddArgs {
     /// Adding again with the same key answers the first task
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
-    /// Attempts in all, instead of the queue's
-    #[arg(long, value_name = "N")]
+    /// Attempts in all, from 1 to 1000, instead of the queue's
+    #[arg(long, value_name = "N", value_parser = attempts)]
     attempts: Option<u16>,
     /// How long one attempt may run, instead of the queue's
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
@@ -59,7 +59,7 @@ pub struct AddArgs {
     /// Add it without entering its queue
     #[arg(long)]
     idle: bool,
-    /// Wait until it has ended, and answer with its output
+    /// Wait until it has ended; the answer then has it whole in `tasks`, with its output
     #[arg(long, conflicts_with = "idle")]
     wait: bool,
     /// Add many: a file (or - for stdin) with one task a line, as JSON
@@ -83,20 +83,25 @@ pub fn run(args: AddArgs, session: &Session) -> Outcome {
     let added: TaskAdded = session.client.post("/v1/tasks", &add)?;
     if wait {
         session.screen.note(&format!("added {}", added.task));
-        return wait::answer(session, &[added.task], None);
+        return wait::answer(session, &[added.task], None, Some(added));
     }
     let task = added.task;
     let text = if added.duplicate {
-        format!("{task} was there already: its idempotency key was used before.")
+        format!("{task} was made by this key before; nothing of this request was used.")
     } else if add.idle {
         format!("Added {task}, idle. Queue it with: signaller task retry {task}")
     } else {
         let queue = add.queue.as_ref().map_or(add.kind.as_str(), |queue| queue.as_str());
         format!("Added {task} to queue {queue}.")
     };
-    Ok(Answer::new(&added, text)
-        .next(format!("task wait {task}"), "wait until it has ended")
-        .next(format!("task explain {task}"), "see what it waits for"))
+    let answer = Answer::new(&added, text);
+    Ok(match (added.duplicate, add.idle) {
+        (true, _) => answer.next(format!("task show {task}"), "see what it is and how it stands"),
+        (false, true) => answer.next(format!("task retry {task}"), "queue it"),
+        (false, false) => answer
+            .next(format!("task wait {task}"), "wait until it has ended")
+            .next(format!("task explain {task}"), "see what it waits for"),
+    })
 }
 
 fn queue_retry(args: &AddArgs, session: &Session) -> Result<Retry, Failure> {
@@ -115,7 +120,8 @@ fn task_of(args: AddArgs) -> Result<TaskAdd, Failure> {
     let mut keys = std::collections::BTreeMap::new();
     for KeyPair { name, value } in args.keys {
         if keys.insert(name.clone(), value).is_some() {
-            return Err(Failure::usage(format!("--key {name} is given twice")));
+            let fix = format!("a task has one value for each key: give --key {name}=VALUE once, or use another name");
+            return Err(Failure::usage(format!("--key {name} is given twice")).fix(fix));
         }
     }
     Ok(TaskAdd {
@@ -142,7 +148,9 @@ fn read_input(source: &str) -> Result<Box<RawValue>, Failure> {
         read.map_err(|error| Failure::usage(format!("stdin cannot be read: {error}")))?;
         text
     } else if let Some(path) = source.strip_prefix('@') {
-        std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("`{path}` cannot be read: {error}")))?
+        std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!("`{path}` cannot be read: {error}")).fix("name a file that is there, or - for stdin")
+        })?
     } else {
         source.to_owned()
     };

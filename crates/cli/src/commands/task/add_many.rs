@@ -3,9 +3,9 @@
 
 use crate::commands::Session;
 use crate::output::{Answer, Exit, Failure, Outcome};
-use crate::progress::bar;
-use crate::units::count_of;
-use doors::wire::{TaskAdd, TaskAdded, TasksAdd, TasksAdded};
+use crate::progress::bytes_bar;
+use crate::units::{count_of, were};
+use doors::wire::{TaskAdd, TaskAdded, TasksAdd, TasksAdded, said_plainly};
 use indicatif::ProgressBar;
 use kernel::ids::TaskId;
 use serde::Serialize;
@@ -35,11 +35,13 @@ pub fn run(source: &str, session: &Session) -> Outcome {
     let (reader, bytes): (Box<dyn BufRead>, Option<u64>) = if source == "-" {
         (Box::new(BufReader::new(std::io::stdin())), None)
     } else {
-        let file = File::open(source).map_err(|error| Failure::usage(format!("`{source}` cannot be read: {error}")))?;
+        let file = File::open(source).map_err(|error| {
+            Failure::usage(format!("`{source}` cannot be read: {error}")).fix("name a file that is there, or - for stdin")
+        })?;
         let bytes = file.metadata().ok().map(|metadata| metadata.len());
         (Box::new(BufReader::new(file)), bytes)
     };
-    let show = bar(&session.screen, bytes, "adding");
+    let show = bytes_bar(&session.screen, bytes, "adding");
     let mut tally = Tally::default();
     let added = add_all(reader, session, &show, &mut tally);
     show.finish_and_clear();
@@ -48,7 +50,11 @@ pub fn run(source: &str, session: &Session) -> Outcome {
     }
     match added {
         Ok(()) => {
-            let twice = if tally.duplicates == 0 { String::new() } else { format!("; {} were there already", tally.duplicates) };
+            let twice = if tally.duplicates == 0 {
+                String::new()
+            } else {
+                format!("; {} there already, made by the same keys", were(tally.duplicates))
+            };
             let text = match tally.added + tally.duplicates {
                 0 => "The file holds no task.".to_owned(),
                 _ => format!("Added {}{twice}.", count_of(tally.added, "task")),
@@ -100,7 +106,8 @@ fn add_all(mut reader: impl BufRead, session: &Session, show: &ProgressBar, tall
 
 fn parse(line: &[u8], number: u64) -> Result<TaskAdd, Failure> {
     serde_json::from_slice(line).map_err(|error| {
-        Failure::usage(format!("line {number}: {error}")).fix("one task a line: {\"type\":\"lint\",\"input\":{}}")
+        Failure::usage(format!("line {number}: {}", said_plainly(&error.to_string())))
+            .fix("one task a line: {\"type\":\"lint\",\"input\":{}}")
     })
 }
 

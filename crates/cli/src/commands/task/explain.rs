@@ -2,7 +2,8 @@
 
 use crate::commands::{Session, task_id};
 use crate::output::{Answer, Outcome, Paint};
-use crate::units::{now, show_age};
+use crate::plain::plain_text;
+use crate::units::{now, show_age, show_when};
 use clap::Args;
 use doors::wire::Explanation;
 use kernel::ids::TaskId;
@@ -18,24 +19,33 @@ pub struct ExplainArgs {
 pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     let explanation: Explanation = session.client.get(&format!("/v1/tasks/{}/explain", args.task))?;
     let (screen, now) = (&session.screen, now());
-    let mut text = explanation.sentence.clone();
+    let mut text = plain_text(&explanation.sentence).into_owned();
     // One cause is the sentence itself; several are worth a list.
     if explanation.blocked_on.len() > 1 {
         for cause in &explanation.blocked_on {
-            let eta = cause.eta.map_or_else(String::new, |at| format!(", {}", show_age(at, now)));
-            text.push_str(&format!("\n  {} {}{eta}", screen.paint(Paint::Yellow, &cause.code), cause.sentence));
+            let eta = cause.eta.map_or_else(String::new, |at| format!(", {}", show_when(at, now)));
+            text.push_str(&format!("\n  {} {}{eta}", screen.paint(Paint::Yellow, &cause.code), plain_text(&cause.sentence)));
         }
     }
     if let Some(since) = explanation.since {
         text.push_str(&format!("\n{} {}", screen.paint(Paint::Dim, "since:"), show_age(since, now)));
     }
     match (explanation.eta, &explanation.eta_reason) {
-        (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_age(eta, now))),
-        (None, Some(reason)) => text.push_str(&format!("\n{} not known: {reason}", screen.paint(Paint::Dim, "moves:"))),
+        (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_when(eta, now))),
+        (None, Some(reason)) => {
+            let reason = plain_text(unsaid(reason, &explanation));
+            text.push_str(&format!("\n{} not known: {reason}", screen.paint(Paint::Dim, "moves:")));
+        }
         (None, None) => {}
     }
     for action in &explanation.next_actions {
         text.push_str(&format!("\n{} {action}", screen.paint(Paint::Dim, "try:")));
     }
     Ok(Answer::new(&explanation, text).next(format!("task show {}", args.task), "see it whole"))
+}
+
+/// The reason less the sentence of a cause, which stands above already.
+fn unsaid<'a>(reason: &'a str, explanation: &Explanation) -> &'a str {
+    let rest = explanation.blocked_on.iter().find_map(|cause| reason.strip_suffix(cause.sentence.as_str()));
+    rest.map(|rest| rest.trim_end_matches([' ', ':'])).filter(|rest| !rest.is_empty()).unwrap_or(reason)
 }

@@ -2,11 +2,10 @@
 
 use crate::commands::{Session, task_id};
 use crate::output::{Answer, Outcome};
-use crate::table::table;
+use crate::table::{cell, table};
 use crate::telling::{kind, sentence};
 use crate::units::{now, show_age};
 use clap::Args;
-use comfy_table::Cell;
 use doors::wire::History;
 use kernel::ids::TaskId;
 
@@ -25,12 +24,7 @@ pub fn run(args: HistoryArgs, session: &Session) -> Outcome {
     }
     let now = now();
     let rows = history.records.iter().map(|record| {
-        vec![
-            Cell::new(record.at),
-            Cell::new(show_age(record.at, now)),
-            Cell::new(kind(&record.record)),
-            Cell::new(sentence(&record.record)),
-        ]
+        vec![cell(record.at), cell(show_age(record.at, now)), cell(kind(&record.record)), cell(sentence(&record.record))]
     });
     let text = table(&session.screen, &["AT", "AGE", "RECORD", "WHAT HAPPENED"], rows);
     Ok(Answer::new(&history, text).next(format!("task show {}", args.task), "how it stands now"))

@@ -2,11 +2,10 @@
 
 use crate::commands::{Session, key_pair};
 use crate::output::{Answer, Outcome};
-use crate::table::{priority_text, short, status_cell, table};
+use crate::table::{cell, priority_text, short, status_cell, table};
 use crate::units::{now, show_about_ms, show_age};
 use crate::{client::with_query, output::Screen};
 use clap::Args;
-use comfy_table::Cell;
 use doors::wire::{Instant, KeyPair, Status, TaskList, TaskQuery, TaskView};
 use kernel::names::{QueueName, Tag, TypeName};
 
@@ -84,14 +83,14 @@ pub fn rows_of(screen: &Screen, tasks: &[TaskView], none: &str) -> String {
     let now = now();
     let rows = tasks.iter().map(|task| {
         vec![
-            Cell::new(task.task),
-            Cell::new(&task.queue),
-            Cell::new(&task.kind),
+            cell(task.task),
+            cell(&task.queue),
+            cell(&task.kind),
             status_cell(task.status),
-            Cell::new(priority_text(task.priority)),
-            Cell::new(task.attempt),
-            Cell::new(show_age(task.created_at, now)),
-            Cell::new(remark(task, now)),
+            cell(priority_text(task.priority)),
+            cell(task.attempt),
+            cell(show_age(task.created_at, now)),
+            cell(remark(task, now)),
         ]
     });
     table(screen, &["TASK", "QUEUE", "TYPE", "STATUS", "PRIORITY", "ATTEMPT", "ADDED", "NOTE"], rows)

@@ -3,6 +3,7 @@
 use crate::commands::{Session, task_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Screen};
+use crate::plain::plain_text;
 use crate::table::{facts, priority_text, status_text};
 use crate::units::{now, show_age, show_exact_ms};
 use clap::Args;
@@ -83,10 +84,10 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
         lines.push(("finished", when(at)));
     }
     if let Some(why) = &task.cancelled {
-        lines.push(("cancelled", format!("{} by {}: {}", why.cause, why.by, why.reason)));
+        lines.push(("cancelled", format!("{} by {}: {}", why.cause, why.by, plain_text(&why.reason))));
     }
     if let Some(error) = &task.error {
-        lines.push(("error", format!("{}: {}", error.code, error.message)));
+        lines.push(("error", plain_text(&format!("{}: {}", error.code, error.message)).into_owned()));
     }
     for (name, payload) in [("input", &task.input), ("output", &task.output)] {
         if let Some(payload) = payload {

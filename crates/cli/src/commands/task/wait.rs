@@ -4,12 +4,12 @@
 use crate::commands::{Session, task_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Exit, Failure, Outcome};
-use crate::progress::bar;
+use crate::progress::{bar, spinner};
 use crate::stream::{News, follow};
 use crate::table::status_text;
 use crate::units::{count_of, parse_duration_ms, show_about_ms, show_exact_ms};
 use clap::Args;
-use doors::wire::{Status, StreamQuery, TaskView};
+use doors::wire::{Status, StreamQuery, TaskAdded, TaskView};
 use indicatif::ProgressBar;
 use kernel::ids::TaskId;
 use serde::Serialize;
@@ -27,27 +27,33 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub struct WaitArgs {
     #[arg(value_name = "TASK", required = true, value_parser = task_id)]
     tasks: Vec<TaskId>,
-    /// Give up after so long
+    /// Give up after so long, and exit with 6: the tasks go on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
     timeout: Option<u64>,
 }
 
 pub fn run(args: WaitArgs, session: &Session) -> Outcome {
-    answer(session, &args.tasks, args.timeout)
+    answer(session, &args.tasks, args.timeout, None)
 }
 
 #[derive(Serialize)]
 struct Waited {
+    /// What `task add` answers, where it was that.
+    #[serde(flatten)]
+    added: Option<TaskAdded>,
     /// In the order they ended.
     tasks: Vec<TaskView>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pending: BTreeSet<TaskId>,
 }
 
-pub fn answer(session: &Session, tasks: &[TaskId], timeout_ms: Option<u64>) -> Outcome {
+pub fn answer(session: &Session, tasks: &[TaskId], timeout_ms: Option<u64>, added: Option<TaskAdded>) -> Outcome {
     let pending: BTreeSet<TaskId> = tasks.iter().copied().collect();
-    let show = bar(&session.screen, (pending.len() > 1).then_some(pending.len() as u64), "waiting");
-    let mut wait = Wait { session, show, waited: Waited { tasks: Vec::new(), pending }, look_again: false };
+    let show = match pending.len() {
+        0 | 1 => spinner(&session.screen, "waiting"),
+        count => bar(&session.screen, Some(count as u64), "waiting"),
+    };
+    let mut wait = Wait { session, show, waited: Waited { added, tasks: Vec::new(), pending }, look_again: false };
     let ended = wait.all(timeout_ms);
     wait.show.finish_and_clear();
     match ended {
@@ -163,7 +169,7 @@ impl Wait<'_> {
     fn timed_out(&self, timeout_ms: u64) -> Failure {
         let count = count_of(self.waited.pending.len() as u64, "task");
         let message = format!("{count} had not ended after {}", show_exact_ms(timeout_ms));
-        let failure = Failure::new(Exit::WorkFailed, "timeout", message).retryable();
+        let failure = Failure::new(Exit::Limited, "timeout", message).retryable();
         match self.waited.pending.first() {
             Some(task) => {
                 failure.fix("wait longer, or see what it waits for").next(format!("task explain {task}"), "see what it waits for")

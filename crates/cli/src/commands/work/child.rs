@@ -1,6 +1,7 @@
 //! One attempt as a process of its own group: the task on stdin, the output from stdout, the tail of stderr for the
 //! history. Everything read is bounded.
 
+use crate::plain::plain;
 use kernel::ids::TaskId;
 use kernel::limits::PAYLOAD_BYTES_MAX;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -169,7 +170,7 @@ fn read_errors(task: TaskId, mut pipe: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut line = Vec::new();
     let tell = |line: &mut Vec<u8>| {
         let text = String::from_utf8_lossy(line);
-        let _ = writeln!(std::io::stderr().lock(), "{task} | {}", text.trim_end_matches(['\n', '\r']));
+        let _ = writeln!(std::io::stderr().lock(), "{task} | {}", plain(text.trim_end_matches(['\n', '\r'])));
         line.clear();
     };
     loop {

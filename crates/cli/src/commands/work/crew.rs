@@ -61,18 +61,34 @@ pub enum Told {
     Nothing,
 }
 
+/// Why an attempt is ended before its time.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    LeaseLost,
+    /// It was cancelled, or its time budget is spent: a heartbeat does not say which.
+    Asked,
+}
+
 /// What has to be done about an answer.
 #[derive(Debug)]
 pub enum Todo {
     Start(Box<WorkTask>),
     End {
         task: TaskId,
-        why: &'static str,
+        why: Why,
+    },
+    /// The server took a result.
+    Taken {
+        task: TaskId,
     },
     /// The server did not take a result.
     Refused {
         task: TaskId,
         message: String,
+        /// The lease is no longer this worker's.
+        lost: bool,
+        /// Nothing more will be said of this attempt.
+        last: bool,
     },
 }
 
@@ -132,16 +148,22 @@ impl Crew {
         let mut todo = Vec::new();
         let told = |result: &WorkResult| poll.results.iter().any(|sent| sent.task == result.task && sent.fence == result.fence);
         self.owed.retain(|result| !told(result));
-        for (sent, refused) in poll.results.iter().zip(&answer.results).filter(|(_, result)| !result.ok) {
+        for (sent, refused) in poll.results.iter().zip(&answer.results) {
+            if refused.ok {
+                todo.push(Todo::Taken { task: sent.task });
+                continue;
+            }
             let code = refused.code.clone().unwrap_or_else(|| "refused".into());
             let message = refused.message.clone().unwrap_or_else(|| code.clone());
             // A refused result leaves the lease here, unless it is lost: the attempt has failed then. If even that is
             // refused there is no more to say, and the lease is taken back.
-            if code != "lease_lost" && sent.status == WorkStatus::Done {
+            let lost = code == "lease_lost";
+            let last = lost || sent.status != WorkStatus::Done;
+            if !last {
                 let error = TaskError { code: "result_refused".into(), message: message.clone() };
                 self.owed.push(failed(sent.task, sent.fence, error, false));
             }
-            todo.push(Todo::Refused { task: refused.task, message });
+            todo.push(Todo::Refused { task: refused.task, message, lost, last });
         }
         for heard in answer.holding {
             let Some(held) = self.held.get_mut(&heard.task) else { continue };
@@ -150,10 +172,10 @@ impl Crew {
             }
             if held.fate == Fate::Its && !heard.ok {
                 held.fate = Fate::Lost;
-                todo.push(Todo::End { task: heard.task, why: "its lease is lost" });
+                todo.push(Todo::End { task: heard.task, why: Why::LeaseLost });
             } else if held.fate == Fate::Its && heard.cancel {
                 held.fate = Fate::Stopped;
-                todo.push(Todo::End { task: heard.task, why: "the server asks to stop it" });
+                todo.push(Todo::End { task: heard.task, why: Why::Asked });
             }
         }
         for task in answer.tasks {
@@ -177,8 +199,9 @@ impl Crew {
         let Some(held) = self.held.remove(&task) else { return Told::Nothing };
         let (told, result) = match (held.fate, verdict) {
             (Fate::Lost, _) => return Told::Nothing,
-            // It was quicker than the wish to end it.
-            (_, Verdict::Done(output)) => (Told::Done, done(task, fence, output)),
+            // It was quicker than the server's wish to end it, which stands all the same.
+            (Fate::Stopped, Verdict::Done(output)) => (Told::Stopped, done(task, fence, output)),
+            (Fate::Its | Fate::Released, Verdict::Done(output)) => (Told::Done, done(task, fence, output)),
             (Fate::Its, Verdict::Failed { error, retryable }) => (Told::Failed, failed(task, fence, error, retryable)),
             (Fate::Stopped, Verdict::Failed { .. }) => {
                 let error = TaskError { code: "stopped".into(), message: "the worker ended it on request".into() };

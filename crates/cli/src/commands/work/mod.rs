@@ -3,6 +3,8 @@
 
 mod child;
 mod crew;
+mod program;
+mod tally;
 mod verdict;
 
 use super::Session;
@@ -12,8 +14,8 @@ use crate::signals::on_stop;
 use crate::units::{count_of, show_about_ms};
 use child::Group;
 use clap::Args;
-use crew::{Crew, Todo, Told};
-use doors::wire::{WorkAnswer, WorkPoll, WorkTask};
+use crew::{Crew, Todo, Told, Why};
+use doors::wire::{EndingView, TaskView, WorkAnswer, WorkPoll, WorkTask};
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use serde::Serialize;
@@ -23,12 +25,18 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use tally::{Attempt, Last, Tally};
 use verdict::Verdict;
 
 /// After so long SIGTERM becomes SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 /// Beyond the wait it asked for, a poll is given up after so long.
 const POLL_ANSWER_MS_MAX: u64 = 10_000;
+/// A look at a task beside the polls must not hold them up.
+const LOOK_MS_MAX: u64 = 1_000;
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// What took less is not looked at again: nobody cancels so quickly, and quick tasks are many.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -39,6 +47,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message.
+/// The code of a failure is exit_N, signal_N or output_too_large; timed_out and worker_lost come from the server.
 /// Ctrl-C finishes what runs and ends; a second one stops what runs and hands it back, no attempt burnt.
 #[derive(Args, Debug)]
 #[command(
@@ -61,7 +70,7 @@ pub struct WorkArgs {
     /// This worker's name, used by no other [default: HOST-PID-RANDOM]
     #[arg(long, value_name = "NAME", value_parser = WorkerName::parse)]
     name: Option<WorkerName>,
-    /// End after one task, and fail if it failed
+    /// End after one task, and exit with 1 unless it is done: failed, out of time, cancelled, refused or handed back
     #[arg(long)]
     once: bool,
     /// The command and its arguments
@@ -75,23 +84,10 @@ enum Event {
     Stop,
 }
 
-#[derive(Default, Serialize)]
-struct Tally {
-    worker: String,
-    done: u64,
-    failed: u64,
-    /// Ended because the server asked for it.
-    stopped: u64,
-    released: u64,
-    /// Their lease was lost before they ended.
-    lost: u64,
-    /// Results the server did not take.
-    refused: u64,
-}
-
 struct Running {
     group: Group,
     kind: TypeName,
+    fence: Fence,
     since: Instant,
     kill_at: Option<Instant>,
 }
@@ -102,7 +98,11 @@ struct Worker<'a> {
     once: bool,
     crew: Crew,
     running: BTreeMap<TaskId, Running>,
+    /// Ended, and told of; the server has not said yet that it took it.
+    ended: BTreeMap<TaskId, Attempt>,
     tally: Tally,
+    /// The last attempt that came to its end.
+    last: Option<(TaskId, Last)>,
     events: Sender<Event>,
     polls: Sender<WorkPoll>,
     /// When the poll under way was sent.
@@ -113,6 +113,10 @@ struct Worker<'a> {
     retry_at: Instant,
     retry_in: Duration,
     heard: Option<Instant>,
+    /// Not before this instant is the server asked about a single task.
+    look_at: Instant,
+    /// When a poll last went wrong: silence may have cost leases.
+    unheard: Option<Instant>,
     stops: u32,
     /// Ends the worker at once: nothing can be told to the server any more.
     fatal: Option<Failure>,
@@ -121,6 +125,7 @@ struct Worker<'a> {
 }
 
 pub fn run(args: WorkArgs, session: &Session) -> Outcome {
+    program::check(&args.command)?;
     let name = args.name.unwrap_or_else(default_name);
     let (events, inbox) = channel();
     let polls = start_poller(session.client.clone(), events.clone());
@@ -135,6 +140,8 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         tally: Tally { worker: name.to_string(), ..Tally::default() },
         crew: Crew::new(name, args.types, args.queues, slots),
         running: BTreeMap::new(),
+        ended: BTreeMap::new(),
+        last: None,
         events,
         polls,
         polling: None,
@@ -142,6 +149,8 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         retry_at: now,
         retry_in: RETRY_FIRST,
         heard: None,
+        look_at: now,
+        unheard: None,
         stops: 0,
         fatal: None,
         failed_start: None,
@@ -235,6 +244,7 @@ impl Worker<'_> {
                 self.fatal = Some(failure);
             }
             Err(failure) => {
+                self.unheard = Some(Instant::now());
                 self.session.screen.note(&format!("{}; trying again", failure.message));
                 let wait = failure.retry_after_ms.map_or(self.retry_in, Duration::from_millis).min(RETRY_MAX);
                 self.retry_at = Instant::now() + wait;
@@ -247,14 +257,92 @@ impl Worker<'_> {
         match todo {
             Todo::Start(task) => self.start(*task),
             Todo::End { task, why } => {
-                self.session.screen.note(&format!("{task} is stopped: {why}"));
                 self.terminate(task);
+                let why = match why {
+                    Why::LeaseLost => {
+                        format!("its lease is lost{}", self.rival(self.running.get(&task).map(|running| running.since)))
+                    }
+                    Why::Asked => self.asked(task).to_owned(),
+                };
+                self.session.screen.note(&format!("{task} is stopped: {why}"));
             }
-            Todo::Refused { task, message } => {
-                self.tally.refused += 1;
-                self.session.screen.note(&format!("the result of {task} was not taken: {message}"));
+            Todo::Taken { task } => {
+                if let Some(mut attempt) = self.ended.remove(&task) {
+                    // The server takes a result also of a task that it had ended meanwhile, and does not say so.
+                    if attempt.told == Told::Done && attempt.took >= LOOK_AFTER && tally::was_ended(&self.look(task)) {
+                        attempt.told = Told::Stopped;
+                    }
+                    self.settle(task, attempt);
+                }
+            }
+            Todo::Refused { task, message, lost, last } => {
+                let since = self.ended.get(&task).map(|attempt| attempt.since);
+                let hint = if lost { self.rival(since) } else { String::new() };
+                self.session.screen.note(&format!("the result of {task} was not taken: {message}{hint}"));
+                match (last, self.ended.get_mut(&task)) {
+                    (true, _) => {
+                        self.ended.remove(&task);
+                        self.tally.refused += 1;
+                        self.last = Some((task, Last::Refused { message }));
+                    }
+                    // The next poll tells that it failed because of this.
+                    (false, Some(attempt)) => (attempt.told, attempt.code) = (Told::Failed, Some("result_refused".into())),
+                    (false, None) => {}
+                }
             }
         }
+    }
+
+    /// A lease that is lost though the server was heard all the time since `since` is most likely somebody else's by name.
+    fn rival(&self, since: Option<Instant>) -> String {
+        if since.is_none_or(|since| self.unheard.is_some_and(|unheard| unheard > since)) {
+            return String::new();
+        }
+        format!("; another worker may be using the name `{}`: give each worker its own", self.crew.worker)
+    }
+
+    /// What the server says of a task. A server that is slow to say it is not asked again for a while.
+    fn look(&mut self, task: TaskId) -> Option<TaskView> {
+        if self.look_at > Instant::now() {
+            return None;
+        }
+        let found = self.session.client.get_within(&format!("/v1/tasks/{task}"), LOOK_MS_MAX);
+        if found.as_ref().is_err_and(|failure| failure.exit == Exit::Unavailable) {
+            self.look_at = Instant::now() + LOOK_AGAIN_AFTER;
+        }
+        found.ok()
+    }
+
+    /// Why the server asks to stop it: a heartbeat does not say, the task does.
+    fn asked(&mut self, task: TaskId) -> &'static str {
+        let lease = self.look(task).and_then(|view| view.lease);
+        let ours = lease.filter(|lease| self.running.get(&task).is_some_and(|running| running.fence == lease.fence));
+        match ours.and_then(|lease| lease.ending) {
+            Some(EndingView::TimedOut) => "its time budget is spent",
+            Some(EndingView::Cancel) => "it was cancelled",
+            None => "the server asks for it; it was cancelled, or its time budget is spent",
+        }
+    }
+
+    /// What came of an attempt is known.
+    fn settle(&mut self, task: TaskId, attempt: Attempt) {
+        self.tally.count(attempt.told);
+        let word = match attempt.told {
+            Told::Done => "done",
+            Told::Failed => "failed",
+            Told::Stopped => "stopped",
+            Told::Released => "handed back",
+            Told::Nothing => "lost",
+        };
+        let why = attempt.code.as_ref().map_or_else(String::new, |code| format!(": {code}"));
+        let took = show_about_ms(attempt.took.as_millis() as u64);
+        let line = format!("{task} {} {word} after {took}{why}", attempt.kind);
+        if self.session.screen.people {
+            self.session.screen.line(&line);
+        } else {
+            self.session.screen.note(&line);
+        }
+        self.last = Some((task, Last::Told { told: attempt.told, code: attempt.code }));
     }
 
     fn start(&mut self, task: WorkTask) {
@@ -277,7 +365,7 @@ impl Worker<'_> {
         env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
         match child::start(id, &self.command, env, stdin_of(&task), ended) {
             Ok(group) => {
-                self.running.insert(id, Running { group, kind, since: Instant::now(), kill_at: None });
+                self.running.insert(id, Running { group, kind, fence, since: Instant::now(), kill_at: None });
                 self.crew.closing |= self.once;
             }
             Err(error) => {
@@ -295,24 +383,17 @@ impl Worker<'_> {
 
     fn ended(&mut self, task: TaskId, fence: Fence, verdict: Verdict) {
         let Some(running) = self.running.remove(&task) else { return };
-        let why = match &verdict {
-            Verdict::Done(_) => String::new(),
-            Verdict::Failed { error, .. } => format!(": {}", error.code),
+        let code = match &verdict {
+            Verdict::Done(_) => None,
+            Verdict::Failed { error, .. } => Some(error.code.clone()),
         };
-        let (count, word) = match self.crew.ended(task, fence, verdict) {
-            Told::Done => (&mut self.tally.done, "done"),
-            Told::Failed => (&mut self.tally.failed, "failed"),
-            Told::Stopped => (&mut self.tally.stopped, "stopped"),
-            Told::Released => (&mut self.tally.released, "handed back"),
-            Told::Nothing => (&mut self.tally.lost, "lost"),
-        };
-        *count += 1;
-        let took = show_about_ms(running.since.elapsed().as_millis() as u64);
-        let line = format!("{task} {} {word} after {took}{why}", running.kind);
-        if self.session.screen.people {
-            self.session.screen.line(&line);
+        let told = self.crew.ended(task, fence, verdict);
+        let Running { kind, since, .. } = running;
+        let attempt = Attempt { kind, since, took: since.elapsed(), told, code };
+        if told == Told::Nothing {
+            self.settle(task, attempt);
         } else {
-            self.session.screen.note(&line);
+            self.ended.insert(task, attempt);
         }
     }
 
@@ -362,21 +443,27 @@ impl Worker<'_> {
         self.session.screen.note(&note);
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(mut self) -> Outcome {
         // A poll still under way may be given a task that nobody will take: the last word is that nothing is held.
         if self.polling.is_some() && self.fatal.is_none() {
             let goodbye = WorkPoll { want: 0, wait_ms: 0, ..self.crew.poll() };
             let _ = self.session.client.post_within::<WorkAnswer>("/v1/work", &goodbye, 2_000);
         }
-        let Worker { fatal, failed_start, tally, once, .. } = self;
+        let once = self.last.as_ref().filter(|_| self.once).map(|(task, _)| *task);
+        let found = once.and_then(|task| self.look(task));
+        let Worker { fatal, failed_start, mut tally, once, last, .. } = self;
         if let Some(failure) = fatal.or(failed_start) {
             return Err(failure.result(&tally));
         }
-        if once && tally.failed > 0 {
-            return Err(Failure::new(Exit::WorkFailed, "work_failed", "the task failed").result(&tally));
+        let failed = last.filter(|_| once).and_then(|(task, last)| Some((task, last.failure(task, found.as_ref())?)));
+        if let Some((task, message)) = failed {
+            if tally.done > 0 {
+                (tally.done, tally.stopped) = (0, 1);
+            }
+            let failure = Failure::new(Exit::WorkFailed, "work_failed", message).result(&tally);
+            return Err(failure.next(format!("task history {task}"), "everything that happened to it"));
         }
-        let text = format!("{}: {} done, {} failed, {} handed back.", tally.worker, tally.done, tally.failed, tally.released);
-        Ok(Answer::new(&tally, text))
+        Ok(Answer::new(&tally, tally.sentence()))
     }
 }
 
