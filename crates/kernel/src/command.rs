@@ -2,11 +2,13 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::BulkWork;
-use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
+use crate::decide::NewRun;
+use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
 use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
+use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use crate::time::Time;
 use std::sync::Arc;
@@ -134,6 +136,33 @@ pub enum Command {
         by: Actor,
         reason: String,
     },
+    StartRun {
+        new: Box<NewRun>,
+        by: Actor,
+    },
+    CancelRun {
+        run: RunId,
+        by: Actor,
+        reason: String,
+    },
+    PauseRun {
+        run: RunId,
+        by: Actor,
+        reason: String,
+    },
+    ResumeRun {
+        run: RunId,
+        by: Actor,
+    },
+    /// To an approval.
+    Answer {
+        at: NodeAt,
+        approved: bool,
+        comment: String,
+        by: Actor,
+    },
+    /// What runs held back goes on.
+    ProceedRuns,
     CancelBulk {
         bulk: BulkId,
         by: Actor,
@@ -184,6 +213,10 @@ pub enum Reply {
         duplicate: bool,
     },
     Leased(Vec<Grant>),
+    Run {
+        run: RunId,
+        status: RunStatus,
+    },
     Bulk(BulkId),
     /// How many items were changed and how many were left as they were.
     Items {

@@ -2,39 +2,52 @@
 //! where values are and never what they are; `flow` evaluates, within a budget, on values the engine has at hand. What an
 //! expression gave is recorded, so history is never evaluated again.
 
-use crate::frame::{Cause, Source};
-use crate::ids::RunId;
-use crate::ir::{ExprIx, Ir, NodeIx};
+use crate::frame::Source;
+use crate::ids::{RecordSeq, RunId};
+use crate::ir::{ExprIx, Ir};
+use crate::names::{NodeId, WorkflowName};
 use crate::record::{Failure, Payload};
-use crate::run::Value;
+use crate::run::ValueAt;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What an expression may see.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     pub run: RunId,
-    pub input: Value,
+    pub input: ValueAt,
     pub output: Shape,
     /// In an `each`: the item and its index.
-    pub item: Option<(Value, u32)>,
+    pub item: Option<(ValueAt, u32)>,
     /// In a `loop`: the turn, from 0, and the output of the one before.
-    pub last: Option<(u32, Value)>,
+    pub last: Option<(u32, ValueAt)>,
     /// Of the nodes it reads.
-    pub nodes: Vec<(NodeIx, NodeFacts)>,
+    pub nodes: Vec<(NodeId, NodeFacts)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFacts {
-    pub status: &'static str,
+    pub status: String,
     pub output: Shape,
     pub error: Option<Failure>,
 }
 
 /// A value, or an object put together of some.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shape {
-    At(Value),
-    Object(Vec<(NodeIx, Shape)>),
+    At(ValueAt),
+    Object(Vec<(NodeId, Shape)>),
+}
+
+/// The input of a run's task: what to make it of. It is worked out when a worker gets the task, off the writer; what it
+/// names never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    pub workflow: WorkflowName,
+    pub version: u32,
+    pub node: NodeId,
+    pub scope: Scope,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,19 +76,24 @@ pub enum View {
 }
 
 pub trait Flow {
+    /// A value that was recorded just now, and may be asked for in the same batch.
+    fn keep(&mut self, seq: RecordSeq, payload: &Payload);
+
     fn eval(&mut self, ir: &Ir, expr: ExprIx, scope: &Scope) -> Evaluated;
 
     /// `Shape` as one value: what a node without an expression of its own gives or is given.
     fn gather(&mut self, ir: &Ir, shape: &Shape) -> Evaluated;
 
     /// The list of these, in order.
-    fn list(&mut self, items: &[Value]) -> Evaluated;
+    fn list(&mut self, items: &[ValueAt]) -> Evaluated;
 }
 
 /// For a shard without workflows: nothing can be asked.
 pub struct NoFlow;
 
 impl Flow for NoFlow {
+    fn keep(&mut self, _: RecordSeq, _: &Payload) {}
+
     fn eval(&mut self, _: &Ir, _: ExprIx, _: &Scope) -> Evaluated {
         unreachable!("there is no workflow, so there is no expression")
     }
@@ -84,25 +102,20 @@ impl Flow for NoFlow {
         unreachable!("there is no workflow, so there is no value")
     }
 
-    fn list(&mut self, _: &[Value]) -> Evaluated {
+    fn list(&mut self, _: &[ValueAt]) -> Evaluated {
         unreachable!("there is no workflow, so there is no value")
     }
 }
 
 impl Shape {
-    pub(crate) fn of(source: Source, entry: Value) -> Shape {
+    pub(crate) fn of(ir: &Ir, source: Source, entry: ValueAt) -> Shape {
         match source {
             Source::Value(value) => Shape::At(value),
             Source::Entry => Shape::At(entry),
-            Source::Several(parts) => Shape::Object(parts.into_iter().map(|(node, part)| (node, Shape::of(part, entry))).collect()),
+            Source::Several(parts) => {
+                let part = |(node, part)| (ir.node(node).id.clone(), Shape::of(ir, part, entry));
+                Shape::Object(parts.into_iter().map(part).collect())
+            }
         }
-    }
-}
-
-/// The sentence of a node that was skipped.
-pub(crate) fn skipped_why(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Untaken => "the way to it was not taken",
-        Cause::Failed => "something it waits for failed",
     }
 }

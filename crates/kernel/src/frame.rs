@@ -9,10 +9,10 @@
 //! | open | dropped | `FrameDropped` |
 
 use crate::ids::RecordSeq;
-use crate::ir::{BodyIx, EdgeIx, Ir, Join, NodeIx, NodeKind, On, OnError};
+use crate::ir::{BodyIx, EdgeIx, Ir, Join, NodeIx, On, OnError};
 use crate::names::NodeId;
 use crate::node::{Ended, NodeState, Output, Slot, Went};
-use crate::run::Value;
+use crate::run::ValueAt;
 use std::fmt;
 
 /// The way from the run to a frame: which loop or each, which turn or item. Empty for the root. Frames below a node lie
@@ -93,7 +93,7 @@ pub struct Frame {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum FrameState {
     Open,
-    Done(Value),
+    Done(ValueAt),
     Failed,
     Dropped,
 }
@@ -203,10 +203,10 @@ impl Frame {
             }
         }
         match entry.join {
-            Join::All if missing > 0 => Verdict::Wait,
-            Join::All if live > 0 && !failed => Verdict::Enter,
             Join::NOf(n) if live >= n as usize => Verdict::Enter,
-            Join::NOf(n) if live + missing >= n as usize => Verdict::Wait,
+            // Also when too few can come: why it was skipped must not hang on who came first.
+            _ if missing > 0 => Verdict::Wait,
+            Join::All if live > 0 && !failed => Verdict::Enter,
             // Too few came: that is a failure even if none of them failed.
             _ => Verdict::Skip(if failed || live > 0 { Cause::Failed } else { Cause::Untaken }),
         }
@@ -225,7 +225,7 @@ impl Frame {
         match self.node(ir, node) {
             NodeState::Done { output: Output::At(value), .. } => Source::Value(*value),
             NodeState::Done { output: Output::Passed, .. } => self.before(ir, node),
-            _ => Source::Value(Value::Null),
+            _ => Source::Value(ValueAt::Null),
         }
     }
 
@@ -235,24 +235,23 @@ impl Frame {
             [] => Source::Entry,
             [one] => self.source(ir, *one),
             many => Source::Several(
-                many.iter()
-                    .filter(|from| self.leads(ir, **from, node))
-                    .map(|from| (*from, self.source(ir, *from)))
-                    .collect(),
+                many.iter().filter(|from| self.leads(ir, **from, node)).map(|from| (*from, self.source(ir, *from))).collect(),
             ),
         }
     }
 
     fn leads(&self, ir: &Ir, from: NodeIx, to: NodeIx) -> bool {
-        let edges = ir.node(to).ins.iter().filter(|edge| ir.edge(**edge).from == from);
-        edges.into_iter().any(|edge| self.token(ir, *edge) == Some(Token::Live))
+        let entered = self.slot(ir, to).entered;
+        let in_time = entered == RecordSeq::NONE || self.slot(ir, from).last < entered;
+        let mut edges = ir.node(to).ins.iter().filter(|edge| ir.edge(**edge).from == from);
+        in_time && edges.any(|edge| self.token(ir, *edge) == Some(Token::Live))
     }
 }
 
 /// Where a value comes from, seen from inside a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
-    Value(Value),
+    Value(ValueAt),
     /// What the frame was entered with: the run's input, the item, the last turn's output.
     Entry,
     /// `{id: output}`
@@ -271,9 +270,4 @@ impl Went {
             _ => false,
         }
     }
-}
-
-/// Whether a node is one of those that the engine ends by itself.
-pub(crate) fn is_control(kind: &NodeKind) -> bool {
-    !matches!(kind, NodeKind::Work { .. })
 }

@@ -139,6 +139,20 @@ pub enum OnError {
     Ignore,
 }
 
+impl OnError {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OnError::Fail => "fail",
+            OnError::To => "to",
+            OnError::Ignore => "ignore",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<OnError> {
+        [OnError::Fail, OnError::To, OnError::Ignore].into_iter().find(|then| then.as_str() == text)
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub enum NodeKind {
     /// A task for a worker.
@@ -154,8 +168,10 @@ pub enum NodeKind {
     Branch {
         rules: Vec<ExprIx>,
     },
-    /// The output of its predecessor names one of the nodes it leads to (`On::Named`).
-    Route,
+    /// What this gives names one of the nodes it leads to (`On::Named`).
+    Route {
+        by: ExprIx,
+    },
     Loop {
         body: BodyIx,
         iterations_max: u32,

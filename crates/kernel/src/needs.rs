@@ -70,6 +70,12 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 into.push(Need::Dead { queue: queue.clone(), after: bulk.after(), upto: *upto, limit });
             }
         }
+        Command::StartRun { .. }
+        | Command::CancelRun { .. }
+        | Command::PauseRun { .. }
+        | Command::ResumeRun { .. }
+        | Command::Answer { .. }
+        | Command::ProceedRuns => {}
         Command::Lease { .. }
         | Command::Lapse { .. }
         | Command::Release { .. }

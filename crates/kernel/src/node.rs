@@ -15,7 +15,7 @@ use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
 use crate::names::NodeId;
 use crate::record::{Entry, Failure, Record};
-use crate::run::Value;
+use crate::run::ValueAt;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Slot {
     pub(crate) last: RecordSeq,
+    /// The record by which it stopped waiting. Tokens that came later are taken in, and nothing it gives holds them.
+    pub(crate) entered: RecordSeq,
     pub(crate) state: NodeState,
 }
 
@@ -51,22 +53,35 @@ pub enum NodeState {
 #[serde(rename_all = "snake_case")]
 pub enum Started {
     /// A worker's task.
-    Working { task: TaskId },
+    Working {
+        task: TaskId,
+    },
     /// A run of its own.
-    Calling { run: RunId },
+    Calling {
+        run: RunId,
+    },
     /// Somebody has to answer.
-    Asking { until: Option<Time> },
-    Sleeping { until: Time },
+    Asking {
+        until: Option<Time>,
+    },
+    Sleeping {
+        until: Time,
+    },
     /// A loop; the first turn's `last`.
-    Turning { init: Value },
+    Turning {
+        init: ValueAt,
+    },
     /// An each, over so many items.
-    Spreading { items: Value, count: u32 },
+    Spreading {
+        items: ValueAt,
+        count: u32,
+    },
 }
 
 /// What a node that is done gave.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Output {
-    At(Value),
+    At(ValueAt),
     /// What it was given.
     Passed,
 }
@@ -99,7 +114,7 @@ pub enum Ended<'a> {
 pub enum Told {
     Own,
     Passed,
-    At(Value),
+    At(ValueAt),
 }
 
 impl NodeState {
@@ -110,6 +125,17 @@ impl NodeState {
             NodeState::Failed { then, .. } => Some(Ended::Failed(*then)),
             NodeState::Skipped(cause) => Some(Ended::Skipped(*cause)),
             NodeState::Cancelled => Some(Ended::Cancelled),
+        }
+    }
+
+    /// As its row says it, more closely than people are told.
+    pub(crate) const fn row_status(&self) -> &'static str {
+        match self {
+            NodeState::Started { at: Started::Working { .. }, .. } => "working",
+            NodeState::Started { at: Started::Calling { .. }, .. } => "calling",
+            NodeState::Started { at: Started::Turning { .. }, .. } => "turning",
+            NodeState::Started { at: Started::Spreading { .. }, .. } => "spreading",
+            other => other.as_str(),
         }
     }
 
@@ -130,6 +156,7 @@ impl NodeState {
 impl Slot {
     pub(crate) fn fold(self, entry: &Entry) -> Slot {
         use NodeState::*;
+        let waited = self.state == Waiting;
         let state = match (self.state, &entry.record) {
             (Waiting, Record::NodeStarted { at }) => Started { since: entry.at, at: at.own(entry.seq) },
             (Waiting | Started { .. }, Record::NodeDone { output, went }) => {
@@ -143,14 +170,19 @@ impl Slot {
             (Failed { .. } | Cancelled, Record::NodeReopened { .. }) => Waiting,
             (state, record) => panic!("{}: {} does not fit a node that is {}", entry.owner, record.kind(), state.as_str()),
         };
-        Slot { last: entry.seq, state }
+        let entered = match (&state, waited) {
+            (Waiting, _) => RecordSeq::NONE,
+            (_, true) => entry.seq,
+            (_, false) => self.entered,
+        };
+        Slot { last: entry.seq, entered, state }
     }
 }
 
 impl Told {
     fn stored(self, seq: RecordSeq) -> Output {
         match self {
-            Told::Own => Output::At(Value::Record(seq)),
+            Told::Own => Output::At(ValueAt::Record(seq)),
             Told::Passed => Output::Passed,
             Told::At(value) => Output::At(value.at(seq)),
         }

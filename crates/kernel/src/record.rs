@@ -10,7 +10,7 @@ use crate::node::{Started, Told, Went};
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
 use crate::retry::RetryPolicy;
-use crate::run::{NodeAt, RunSpec, Value};
+use crate::run::{NodeAt, RunSpec, ValueAt};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -104,6 +104,9 @@ pub struct TaskSpec {
     /// Added without entering its queue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idle: bool,
+    /// The node of a run that it is the work of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Box<NodeAt>>,
 }
 
 fn is_normal(priority: &Priority) -> bool {
@@ -256,7 +259,7 @@ pub enum Record {
         by: Actor,
     },
     RunDone {
-        output: Value,
+        output: ValueAt,
         closed: bool,
     },
     RunFailed {
@@ -280,7 +283,7 @@ pub enum Record {
     // Frame, of a loop or an each. The payload of `FrameDone` is its output.
     FrameOpened {},
     FrameDone {
-        output: Value,
+        output: ValueAt,
     },
     FrameFailed {
         failure: Failure,
@@ -507,10 +510,25 @@ mod tests {
 
     #[test]
     fn owners_read_back_as_they_are_shown() {
-        for text in ["shard", "task-9m2", "task-9m2.5", "queue:ci", "rate:ci", "key:ci|tenant=a=b|c", "bulk-3", "workflow:refund", "run-7", "run-7/a[0].b[12]", "run-7//pay", "run-7/a[0]/b"] {
+        for text in [
+            "shard",
+            "task-9m2",
+            "task-9m2.5",
+            "queue:ci",
+            "rate:ci",
+            "key:ci|tenant=a=b|c",
+            "bulk-3",
+            "workflow:refund",
+            "run-7",
+            "run-7/a[0].b[12]",
+            "run-7//pay",
+            "run-7/a[0]/b",
+        ] {
             assert_eq!(Owner::parse(text).map(|owner| owner.to_string()).as_deref(), Some(text));
         }
-        for text in ["", "queue:", "key:ci", "key:ci|tenant", "task-", "rate:a b", "run-7/", "run-7/a[01]", "run-7/a", "run-7//a b"] {
+        for text in
+            ["", "queue:", "key:ci", "key:ci|tenant", "task-", "rate:a b", "run-7/", "run-7/a[01]", "run-7/a", "run-7//a b"]
+        {
             assert_eq!(Owner::parse(text), None, "{text}");
         }
     }

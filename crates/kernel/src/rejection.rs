@@ -1,7 +1,8 @@
 //! Rejections: a deterministic "no" to the caller, with a stable code, a sentence, and what to do next.
 
-use crate::ids::{BulkId, TaskId};
-use crate::names::QueueName;
+use crate::ids::{BulkId, RunId, TaskId};
+use crate::names::{QueueName, WorkflowName};
+use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use thiserror::Error;
 
@@ -33,12 +34,22 @@ pub enum Rejection {
     QueuesTaken { max: usize },
     #[error("those that wait for {task} are still being told that it is done")]
     StillTelling { task: TaskId },
+    #[error("there is no {run}")]
+    RunNotFound { run: RunId },
+    #[error("{run} is {}: {verb} works only on a run that is running", .status.as_str())]
+    RunEnded { run: RunId, status: RunStatus, verb: &'static str },
+    #[error("there is no workflow `{workflow}`{}", .version.map_or(String::new(), |version| format!(" with version {version}")))]
+    WorkflowNotFound { workflow: WorkflowName, version: Option<u32> },
+    #[error("there is no node {}", .at.show())]
+    NodeNotFound { at: NodeAt },
+    #[error("{} is {status}: there is nothing to answer", .at.show())]
+    NotAsking { at: NodeAt, status: &'static str },
     #[error("{why}")]
     Invalid { why: String },
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 14] = [
+    pub const CODES: [&'static str; 19] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -52,6 +63,11 @@ impl Rejection {
         "boosts_taken",
         "queues_taken",
         "still_telling",
+        "run_not_found",
+        "run_ended",
+        "workflow_not_found",
+        "node_not_found",
+        "not_asking",
         "invalid",
     ];
 
@@ -70,7 +86,12 @@ impl Rejection {
             Rejection::BoostsTaken { .. } => 10,
             Rejection::QueuesTaken { .. } => 11,
             Rejection::StillTelling { .. } => 12,
-            Rejection::Invalid { .. } => 13,
+            Rejection::RunNotFound { .. } => 13,
+            Rejection::RunEnded { .. } => 14,
+            Rejection::WorkflowNotFound { .. } => 15,
+            Rejection::NodeNotFound { .. } => 16,
+            Rejection::NotAsking { .. } => 17,
+            Rejection::Invalid { .. } => 18,
         };
         Rejection::CODES[index]
     }
@@ -99,6 +120,11 @@ impl Rejection {
             Rejection::BoostsTaken { .. } => "remove a boost by setting it to 0".into(),
             Rejection::QueuesTaken { .. } => "use a queue that is there".into(),
             Rejection::StillTelling { .. } => "try again in a moment".into(),
+            Rejection::RunNotFound { .. } => "list runs to find its id".into(),
+            Rejection::RunEnded { .. } => "show the run to see how it ended".into(),
+            Rejection::WorkflowNotFound { .. } => "list workflows, or put this one".into(),
+            Rejection::NodeNotFound { .. } => "show the run to see its nodes".into(),
+            Rejection::NotAsking { .. } => "list approvals to see what waits for an answer".into(),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }
     }

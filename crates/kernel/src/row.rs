@@ -1,6 +1,10 @@
 //! Rows: the state as plain columns, the same for every store. A row is written from an entity and read back with
 //! every check; what does not pass names its column. Payloads are not here: they ride with the records.
 
+mod runs;
+
+pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS};
+
 use crate::bulk::{Bulk, BulkStatus};
 use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
 use crate::lease::{Ending, Lease};
@@ -104,6 +108,7 @@ pub static TASKS: Table = Table {
         ("budget_ms", Kind::Int),
         ("error_code", Kind::Text),
         ("error_message", Kind::Text),
+        ("node", Kind::Text),
     ],
 };
 
@@ -359,7 +364,7 @@ impl Task {
         }
         values.push(json_list(card.route.keys()));
         match &card.more {
-            None => values.extend(std::iter::repeat_n(Value::Null, 8)),
+            None => values.extend(std::iter::repeat_n(Value::Null, 9)),
             Some(more) => values.extend([
                 json_list(&more.tags),
                 json_list(&more.blocked_by),
@@ -369,6 +374,7 @@ impl Task {
                 more.budget_ms.map(|ms| ms as i64).into(),
                 more.failure.as_ref().map(|failure| failure.code.as_str()).into(),
                 more.failure.as_ref().map(|failure| failure.message.as_str()).into(),
+                more.node.as_ref().map_or(Value::Null, json),
             ]),
         }
         Row { table: &TASKS, values }
@@ -420,6 +426,7 @@ impl Task {
             (Some(code), Some(message)) => Some(Failure { code: code.into(), message: message.into() }),
             _ => return Err(c.bad("needs its code, and the code needs it")),
         };
+        let node = c.json_or_null()?;
 
         let null = |column: &'static str, is_null: bool| {
             if is_null { Ok(()) } else { Err(c.bad_at(column, format!("set on a task that is {status}"))) }
@@ -482,7 +489,7 @@ impl Task {
                 Phase::Cancelled { at: since_or()?, why: Box::new((cause, by, reason.into())) }
             }
         };
-        let more = More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure };
+        let more = More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node };
         let card = Card {
             id,
             last,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// Where a value is; values themselves are not in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Value {
+pub enum ValueAt {
     Null,
     /// The payload of the record that says so.
     Own,
@@ -30,20 +30,20 @@ pub enum Value {
     Item(RecordSeq, u32),
 }
 
-impl Value {
+impl ValueAt {
     /// As it is kept: what a record holds itself is found by that record's number.
-    pub(crate) fn at(self, seq: RecordSeq) -> Value {
-        if self == Value::Own { Value::Record(seq) } else { self }
+    pub(crate) fn at(self, seq: RecordSeq) -> ValueAt {
+        if self == ValueAt::Own { ValueAt::Record(seq) } else { self }
     }
 }
 
-impl Value {
+impl ValueAt {
     /// One item of a list.
-    pub(crate) fn item(self, index: u32) -> Value {
+    pub(crate) fn item(self, index: u32) -> ValueAt {
         match self {
-            Value::Record(seq) => Value::Item(seq, index),
+            ValueAt::Record(seq) => ValueAt::Item(seq, index),
             // A list within a list is written out before it is spread over.
-            _ => Value::Null,
+            _ => ValueAt::Null,
         }
     }
 }
@@ -55,6 +55,14 @@ pub struct NodeAt {
     #[serde(default, skip_serializing_if = "FramePath::is_root")]
     pub frame: FramePath,
     pub node: NodeId,
+}
+
+impl NodeAt {
+    /// `run-7/pay`, `run-7/rounds[1]/pay`
+    pub fn show(&self) -> String {
+        let dash = if self.frame.is_root() { "" } else { "/" };
+        format!("{}/{}{dash}{}", self.run, self.frame, self.node)
+    }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -117,7 +125,7 @@ pub struct Run {
     pub(crate) spec: Box<RunSpec>,
     pub(crate) generation: u32,
     pub(crate) input: RecordSeq,
-    pub(crate) output: Value,
+    pub(crate) output: ValueAt,
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) pause: Option<Box<RunPause>>,
     pub(crate) started_at: Time,
@@ -137,7 +145,7 @@ impl Run {
                 spec: spec.clone(),
                 generation: 0,
                 input: entry.seq,
-                output: Value::Null,
+                output: ValueAt::Null,
                 failure: None,
                 pause: None,
                 started_at: entry.at,

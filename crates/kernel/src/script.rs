@@ -282,6 +282,10 @@ impl Script {
             }),
             budget_ms: words.option("budget").map(ms),
             idle: words.flag("idle"),
+            node: words.option("node").map(|at| match crate::record::Owner::parse(at) {
+                Some(crate::record::Owner::Node(at)) => Box::new(at),
+                other => panic!("{other:?} is no node"),
+            }),
         };
         NewTask { spec, delay_ms: words.option("delay").map_or(0, ms), input: Payload::null() }
     }

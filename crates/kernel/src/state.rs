@@ -151,6 +151,7 @@ impl State {
                 (&KEYS, gone.to_row().key().to_vec())
             }),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())])),
+            Owner::Workflow(_) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
         }
     }
 

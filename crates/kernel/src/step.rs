@@ -1,18 +1,73 @@
 //! One batch of decisions. A step hands out the state to read; `record` appends a fact and applies it at once, so a
 //! cascade sees its own facts. Follow-ups run first in, first out, to quiescence in the same batch.
 
-use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::eval::Flow;
+use crate::frame::FramePath;
+use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::limits::{ID_BLOCK, RECORD_BLOCK};
-use crate::record::{Entry, KeyRef, Owner, Payload, Record};
+use crate::names::Actor;
+use crate::record::{Entry, Failure, KeyRef, Owner, Payload, Record, TaskSpec};
+use crate::run::{NodeAt, RunSpec, ValueAt};
+use crate::runs::{Held, Spot};
 use crate::state::State;
 use crate::time::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// A consequence on the same shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FollowUp {
     /// This task is done: those that wait for it move on.
-    Unblock { blocker: TaskId },
+    Unblock {
+        blocker: TaskId,
+    },
+    /// Tokens may have come to this node.
+    Arrive(Spot),
+    /// All nodes of this frame may have ended.
+    Close(RunId, FramePath),
+    /// To a queue: this task, once.
+    Enqueue {
+        task: TaskId,
+        spec: Box<TaskSpec>,
+        input: Payload,
+    },
+    /// To a queue: nobody wants the outcome of this task any more.
+    Withdraw {
+        task: TaskId,
+        by: Actor,
+        reason: String,
+    },
+    /// To a run: the task of one of its nodes has ended.
+    TaskEnded {
+        at: NodeAt,
+        task: TaskId,
+        result: TaskResult,
+    },
+    /// To a shard of runs: this run, once.
+    StartRun {
+        run: RunId,
+        spec: Box<RunSpec>,
+        input: Payload,
+        by: Actor,
+    },
+    CancelRun {
+        run: RunId,
+        by: Actor,
+        reason: String,
+    },
+    /// To a run: one that a node of it called has ended.
+    RunEnded {
+        at: NodeAt,
+        run: RunId,
+        result: TaskResult,
+    },
+}
+
+/// How something that a node waits for has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskResult {
+    Done(ValueAt),
+    Failed(Failure),
+    Cancelled { by: Actor, reason: String },
 }
 
 pub struct Step<'a> {
@@ -22,6 +77,9 @@ pub struct Step<'a> {
     dirty_tasks: Vec<TaskId>,
     dirty_others: Vec<Owner>,
     pub(crate) follow_ups: VecDeque<FollowUp>,
+    flow: Option<&'a mut dyn Flow>,
+    opened: usize,
+    dropped: usize,
 }
 
 /// What a step did: its records in order, and each owner it touched, once.
@@ -33,7 +91,26 @@ pub struct Stepped {
 
 impl<'a> Step<'a> {
     pub fn new(state: &'a mut State, now: Time) -> Step<'a> {
-        Step { state, now, entries: Vec::new(), dirty_tasks: Vec::new(), dirty_others: Vec::new(), follow_ups: VecDeque::new() }
+        Step {
+            state,
+            now,
+            entries: Vec::new(),
+            dirty_tasks: Vec::new(),
+            dirty_others: Vec::new(),
+            follow_ups: VecDeque::new(),
+            flow: None,
+            opened: 0,
+            dropped: 0,
+        }
+    }
+
+    /// With workflows to ask.
+    pub fn with_flow(state: &'a mut State, now: Time, flow: &'a mut dyn Flow) -> Step<'a> {
+        Step { flow: Some(flow), ..Step::new(state, now) }
+    }
+
+    pub(crate) fn flow(&mut self) -> &mut dyn Flow {
+        &mut **self.flow.as_mut().expect("a step over runs has workflows to ask")
     }
 
     pub fn state(&self) -> &State {
@@ -98,7 +175,21 @@ impl<'a> Step<'a> {
     pub(crate) fn record_task_with(&mut self, task: TaskId, record: Record, payload: Option<Payload>) -> RecordSeq {
         let prev = self.state.task(task).map_or(RecordSeq::NONE, |task| task.card().last());
         self.dirty_tasks.push(task);
-        self.record(Owner::Task(task), prev, record, payload)
+        let ends = match &record {
+            Record::TaskDone { .. } => Some(None),
+            Record::TaskFailed { failure, .. } => Some(Some(TaskResult::Failed(failure.clone()))),
+            Record::TaskCancelled { by, reason, .. } => {
+                Some(Some(TaskResult::Cancelled { by: by.clone(), reason: reason.clone() }))
+            }
+            _ => None,
+        };
+        let node = ends.as_ref().and_then(|_| self.state.task(task)?.card().node().cloned());
+        let seq = self.record(Owner::Task(task), prev, record, payload);
+        if let (Some(result), Some(at)) = (ends, node) {
+            let result = result.unwrap_or(TaskResult::Done(ValueAt::Record(seq)));
+            self.follow(FollowUp::TaskEnded { at, task, result });
+        }
+        seq
     }
 
     pub(crate) fn record_queue(&mut self, queue: &crate::names::QueueName, record: Record) -> RecordSeq {
@@ -114,6 +205,63 @@ impl<'a> Step<'a> {
     pub(crate) fn record_bulk(&mut self, bulk: BulkId, record: Record) -> RecordSeq {
         let prev = self.state.bulk(bulk).map_or(RecordSeq::NONE, |bulk| bulk.last());
         self.record_other(Owner::Bulk(bulk), prev, record)
+    }
+
+    pub(crate) fn new_run(&mut self) -> RunId {
+        let id = self.next_id();
+        RunId::new(id, self.state.shard.id)
+    }
+
+    pub(crate) fn record_run(&mut self, run: RunId, record: Record, payload: Option<Payload>) -> RecordSeq {
+        let prev = self.state.runs.get(run).map_or(RecordSeq::NONE, |live| live.run.last);
+        let owner = Owner::Run(run);
+        self.dirty_others.push(owner.clone());
+        self.record(owner, prev, record, payload)
+    }
+
+    pub(crate) fn record_frame(&mut self, run: RunId, path: &FramePath, record: Record, payload: Option<Payload>) -> RecordSeq {
+        let prev = self.state.runs.get(run).and_then(|live| live.frame(path)).map_or(RecordSeq::NONE, |frame| frame.last);
+        let owner = Owner::Frame(run, path.clone());
+        self.dirty_others.push(owner.clone());
+        self.record(owner, prev, record, payload)
+    }
+
+    pub(crate) fn record_node(&mut self, spot: &Spot, record: Record, payload: Option<Payload>) -> RecordSeq {
+        let live = self.state.runs.get(spot.run).expect("a node's run is live");
+        let prev = live.last_of(&spot.frame, spot.node);
+        let node = live.ir.node(spot.node).id.clone();
+        let owner = Owner::Node(NodeAt { run: spot.run, frame: spot.frame.clone(), node });
+        self.dirty_others.push(owner.clone());
+        self.record(owner, prev, record, payload)
+    }
+
+    /// It cannot go on before a value is fetched.
+    pub(crate) fn hold(&mut self, held: Held) {
+        self.state.runs.held.insert(held);
+    }
+
+    pub(crate) fn take_held(&mut self) -> BTreeSet<Held> {
+        std::mem::take(&mut self.state.runs.held)
+    }
+
+    /// Nobody waits for what goes on in this frame.
+    pub(crate) fn orphan(&mut self, run: RunId, path: &FramePath) {
+        self.state.runs.orphans.insert((run, path.clone()));
+    }
+
+    /// Nothing goes on in it any more.
+    pub(crate) fn adopt(&mut self, run: RunId, path: &FramePath) {
+        self.state.runs.orphans.remove(&(run, path.clone()));
+    }
+
+    /// Frames that were opened in this batch.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened
+    }
+
+    /// Nodes and frames that were ended for nobody in this batch.
+    pub(crate) fn dropped(&self) -> usize {
+        self.dropped
     }
 
     fn record_other(&mut self, owner: Owner, prev: RecordSeq, record: Record) -> RecordSeq {
@@ -138,6 +286,14 @@ impl<'a> Step<'a> {
             self.dirty_others.push(Owner::Shard);
         }
         self.state.shard.records_next += 1;
+        match &record {
+            Record::FrameOpened {} => self.opened += 1,
+            Record::FrameDropped {} | Record::NodeCancelled {} => self.dropped += 1,
+            _ => {}
+        }
+        if let (Some(flow), Some(payload)) = (&mut self.flow, &payload) {
+            flow.keep(seq, payload);
+        }
         let entry = Entry { seq, prev, at: self.now, owner, record, payload };
         self.state.apply(&entry);
         self.entries.push(entry);

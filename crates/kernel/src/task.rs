@@ -22,6 +22,7 @@ use crate::priority::Priority;
 use crate::record::{CancelCause, Entry, Failure, RELEASED_DIGEST, Record, ReleaseCause, TaskSpec};
 use crate::retry::RetryPolicy;
 use crate::route::Route;
+use crate::run::NodeAt;
 use crate::time::Time;
 use std::fmt;
 use std::sync::Arc;
@@ -102,6 +103,8 @@ pub(crate) struct More {
     pub(crate) budget_ms: Option<u64>,
     /// Of the last attempt that did not succeed.
     pub(crate) failure: Option<Failure>,
+    /// The node of a run that it is the work of.
+    pub(crate) node: Option<Box<NodeAt>>,
 }
 
 impl Card {
@@ -114,6 +117,7 @@ impl Card {
             retry: spec.retry,
             budget_ms: spec.budget_ms,
             failure: None,
+            node: spec.node.clone(),
         };
         Card {
             id,
@@ -518,6 +522,11 @@ impl Card {
 
     pub fn budget_ms(&self) -> Option<u64> {
         self.more.as_ref().and_then(|more| more.budget_ms)
+    }
+
+    /// The node of a run that it is the work of.
+    pub fn node(&self) -> Option<&NodeAt> {
+        self.more.as_ref().and_then(|more| more.node.as_deref())
     }
 
     pub fn failure(&self) -> Option<&Failure> {

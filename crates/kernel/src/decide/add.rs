@@ -1,7 +1,8 @@
 //! Add tasks: all of them or none. A task whose idempotency key was used within the window is the one it made then.
 
 use crate::command::{Added, NewTask, Reply};
-use crate::record::Record;
+use crate::ids::TaskId;
+use crate::record::{Payload, Record, TaskSpec};
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::Step;
@@ -58,6 +59,13 @@ fn add(step: &mut Step<'_>, new: &NewTask) -> Added {
     let task = step.new_task();
     step.record_task_with(task, Record::TaskAdded { spec: Box::new(spec) }, Some(new.input.clone()));
     Added { task, duplicate: false }
+}
+
+/// A run's task, by the id the run gave it: heard twice, it is added once. A full queue takes it: the run was let in.
+pub(super) fn enqueue(step: &mut Step<'_>, task: TaskId, spec: TaskSpec, input: Payload) {
+    if step.state().task(task).is_none() {
+        step.record_task_with(task, Record::TaskAdded { spec: Box::new(spec) }, Some(input));
+    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,12 @@ mod lease;
 mod queue;
 mod reprioritize;
 mod requeue;
+mod run;
 mod start;
 mod unblock;
+mod walk;
+
+pub use run::NewRun;
 
 use crate::command::{Command, Reply};
 use crate::ids::TaskId;
@@ -44,11 +48,28 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::CancelBulk { bulk, by } => bulk::cancel(step, *bulk, by),
         Command::Due => Ok(due::decide(step)),
         Command::Proceed => Ok(bulk::proceed(step)),
+        Command::StartRun { new, by } => run::start(step, new, by),
+        Command::CancelRun { run, by, reason } => run::cancel(step, *run, by, reason),
+        Command::PauseRun { run, by, reason } => run::pause(step, *run, by, reason),
+        Command::ResumeRun { run, by } => run::resume(step, *run, by),
+        Command::Answer { at, approved, comment, by } => run::answer(step, at, *approved, comment, by),
+        Command::ProceedRuns => {
+            run::proceed(step);
+            Ok(Reply::Done)
+        }
     };
     assert!(reply.is_ok() || step.records() == before, "a rejected command leaves no record");
     while let Some(follow_up) = step.follow_ups.pop_front() {
         match follow_up {
             FollowUp::Unblock { blocker } => unblock::decide(step, blocker),
+            FollowUp::Arrive(spot) => walk::arrive(step, spot),
+            FollowUp::Close(run, path) => walk::close(step, run, &path),
+            FollowUp::Enqueue { task, spec, input } => add::enqueue(step, task, *spec, input),
+            FollowUp::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
+            FollowUp::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
+            FollowUp::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
+            FollowUp::CancelRun { run, by, reason } => _ = run::cancel(step, run, &by, &reason),
+            FollowUp::RunEnded { at, run, result } => walk::run_ended(step, &at, run, result),
         }
     }
     reply
@@ -59,6 +80,11 @@ fn blockers(state: &State, task: &Task) -> Vec<TaskId> {
     let blocks = |blocker: &TaskId| state.task(*blocker).is_some_and(|task| task.status() != Status::Done);
     let unheard = matches!(task, Task::Cancelled(_));
     task.card().blocked_by().iter().filter(|blocker| !unheard || blocks(blocker)).copied().collect()
+}
+
+/// Who is named where nobody asked.
+fn itself() -> crate::names::Actor {
+    crate::names::Actor::parse("signaller").expect("a name")
 }
 
 fn find(state: &State, task: TaskId) -> Result<&Task, Rejection> {

@@ -4,14 +4,13 @@ use super::bulk;
 use crate::bulk::BulkWork;
 use crate::ids::TaskId;
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::names::Actor;
 use crate::record::Record;
 use crate::step::Step;
 
 pub(super) fn decide(step: &mut Step<'_>, blocker: TaskId) {
     let waiting = step.state().dependents(blocker).map_or(0, |dependents| dependents.len());
     if waiting > CHUNK_ITEMS_MAX {
-        let by = Actor::parse("signaller").expect("a name");
+        let by = super::itself();
         bulk::open(step, BulkWork::Unblock { blocker }, &by, &format!("{blocker} is done"));
         return;
     }

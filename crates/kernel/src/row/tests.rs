@@ -20,6 +20,7 @@ const EVERYTHING: &str = "
     advance 3s; lease w; finish a failed=http_503/try_later after=2s; advance 2s; lease w; cancel a because=enough
     add e tag=v budget=1s; lease w; advance 1s
     add f tag=v; lease w; finish f done; add g tag=v; lease w; finish g failed final; add l tag=v; lease w; finish l failed=other final; add h; cancel h; add i; start i; add j tag=v; drain q
+    add m tag=v node=run-7/a[0]/pay
     advance 0s; add k; start k worker=w; redrive_all q per_s=1 code=oops; proceed; clear r because=wrong
 ";
 

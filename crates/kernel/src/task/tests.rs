@@ -123,6 +123,7 @@ fn a_record_off_the_table_cannot_be_folded() {
             retry,
             budget_ms,
             idle,
+            node: None,
         })
     };
     // I idle, Q queued, R running, D done, F failed, C cancelled.

@@ -1,0 +1,182 @@
+//! How a run goes on: tokens come to nodes, nodes are entered or skipped, end, and send tokens on, until everything waits
+//! for somebody else. Each of these is a follow-up, first in, first out, in the batch of what caused it.
+
+mod enter;
+mod frames;
+
+use crate::eval::{Evaluated, Json, Shape};
+use crate::frame::{Cause, FramePath, Verdict};
+use crate::ids::{RunId, TaskId};
+use crate::ir::{ExprIx, NodeIx, OnError};
+use crate::names::Actor;
+use crate::node::{NodeState, Started, Told, Went};
+use crate::record::{Failure, Payload, Record};
+use crate::run::{NodeAt, RunStatus};
+use crate::runs::{Held, Live, Spot};
+use crate::step::{FollowUp, Step, TaskResult};
+
+pub(super) use frames::{close, drop_orphans, over, wake};
+
+/// What came of asking an expression.
+enum Asked {
+    Json(Json),
+    /// A value is missing: the node is held until it is there.
+    Held,
+    Failed(Failure),
+}
+
+fn live<'a>(step: &'a Step<'_>, run: RunId) -> Option<&'a Live> {
+    step.state().runs.get(run).filter(|live| live.run.status == RunStatus::Running)
+}
+
+fn state<'a>(step: &'a Step<'_>, spot: &Spot) -> Option<&'a NodeState> {
+    live(step, spot.run).and_then(|live| live.slot(&spot.frame, spot.node)).map(|slot| &slot.state)
+}
+
+/// The first tokens of a frame.
+pub(super) fn begin(step: &mut Step<'_>, run: RunId, frame: &FramePath) {
+    let Some(live) = live(step, run) else { return };
+    let body = live.frame(frame).expect("the frame was just opened").body;
+    for node in live.ir.body(body).entries.clone() {
+        step.follow(FollowUp::Arrive(Spot { run, frame: frame.clone(), node }));
+    }
+}
+
+/// A token has come to a node, or what held it is over.
+pub(super) fn arrive(step: &mut Step<'_>, spot: Spot) {
+    if state(step, &spot) != Some(&NodeState::Waiting) {
+        return frames::go_on(step, &spot);
+    }
+    let live = live(step, spot.run).expect("it has a state");
+    let frame = live.frame(&spot.frame).expect("it has a state");
+    if !frame.is_open() {
+        return;
+    }
+    match frame.verdict(&live.ir, spot.node) {
+        Verdict::Wait => {}
+        Verdict::Skip(cause) => skip(step, &spot, cause),
+        // What has come to a paused run stays where it is; resuming looks at it again.
+        Verdict::Enter if live.run.is_paused() => {}
+        Verdict::Enter => enter::enter(step, &spot),
+    }
+}
+
+fn skip(step: &mut Step<'_>, spot: &Spot, cause: Cause) {
+    step.record_node(spot, Record::NodeSkipped { cause }, None);
+    ended(step, spot);
+}
+
+fn done(step: &mut Step<'_>, spot: &Spot, output: Told, went: Went, payload: Option<Payload>) {
+    step.record_node(spot, Record::NodeDone { output, went }, payload);
+    ended(step, spot);
+}
+
+/// Its attempts are spent, or it never could.
+fn fail(step: &mut Step<'_>, spot: &Spot, failure: Failure) {
+    let Some(live) = live(step, spot.run) else { return };
+    let then = live.ir.node(spot.node).on_error;
+    step.record_node(spot, Record::NodeFailed { failure: failure.clone(), then }, None);
+    match then {
+        OnError::To | OnError::Ignore => ended(step, spot),
+        OnError::Fail => frames::fail(step, spot.run, &spot.frame, failure, Some(spot.node)),
+    }
+}
+
+/// A node has ended: its tokens go on, and perhaps it was the last of its frame.
+fn ended(step: &mut Step<'_>, spot: &Spot) {
+    let Some(live) = live(step, spot.run) else { return };
+    let ir = live.ir.clone();
+    let mut targets: Vec<NodeIx> = ir.node(spot.node).outs.iter().map(|edge| ir.edge(*edge).to).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for node in targets {
+        step.follow(FollowUp::Arrive(Spot { node, ..spot.clone() }));
+    }
+    if live_frame_is_over(step, spot) {
+        step.follow(FollowUp::Close(spot.run, spot.frame.clone()));
+    }
+}
+
+fn live_frame_is_over(step: &Step<'_>, spot: &Spot) -> bool {
+    live(step, spot.run).and_then(|live| live.frame(&spot.frame)).is_some_and(|frame| frame.is_open() && frame.open == 0)
+}
+
+/// Asks an expression of a node. `output` is what that name means to it.
+fn ask(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Asked {
+    let live = live(step, spot.run).expect("only what runs asks");
+    let ir = live.ir.clone();
+    let scope = live.scope(&spot.frame, &ir.expr(expr).reads, output);
+    answer(step, spot, |step| step.flow().eval(&ir, expr, &scope))
+}
+
+fn answer(step: &mut Step<'_>, spot: &Spot, ask: impl FnOnce(&mut Step<'_>) -> Evaluated) -> Asked {
+    match ask(step) {
+        Evaluated::Value(json) => Asked::Json(json),
+        Evaluated::Failed(failure) => Asked::Failed(failure),
+        Evaluated::Missing => {
+            step.hold(Held::Node(spot.clone()));
+            Asked::Held
+        }
+    }
+}
+
+/// The node that a message is for, if it still waits for it.
+fn spot_of(step: &Step<'_>, at: &NodeAt) -> Option<Spot> {
+    let live = live(step, at.run)?;
+    let node = live.ir.find(&at.node)?;
+    Some(Spot { run: at.run, frame: at.frame.clone(), node })
+}
+
+/// A task has ended. Heard twice, or after the node went on without it, it changes nothing.
+pub(super) fn task_ended(step: &mut Step<'_>, at: &NodeAt, task: TaskId, result: TaskResult) {
+    let Some(spot) = spot_of(step, at) else { return };
+    let waits = matches!(state(step, &spot), Some(NodeState::Started { at: Started::Working { task: its }, .. }) if *its == task);
+    if waits {
+        settle(step, &spot, result);
+    }
+}
+
+pub(super) fn run_ended(step: &mut Step<'_>, at: &NodeAt, run: RunId, result: TaskResult) {
+    let Some(spot) = spot_of(step, at) else { return };
+    let waits = matches!(state(step, &spot), Some(NodeState::Started { at: Started::Calling { run: its }, .. }) if *its == run);
+    if waits {
+        settle(step, &spot, result);
+    }
+}
+
+fn settle(step: &mut Step<'_>, spot: &Spot, result: TaskResult) {
+    match result {
+        TaskResult::Done(value) => done(step, spot, Told::At(value), Went::Done, None),
+        TaskResult::Failed(failure) => fail(step, spot, failure),
+        TaskResult::Cancelled { by, reason } => {
+            let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            fail(step, spot, Failure { code: "cancelled".into(), message: format!("cancelled by {by}{why}") });
+        }
+    }
+}
+
+/// Somebody has answered.
+pub(super) fn answered(step: &mut Step<'_>, spot: &Spot, approved: bool, by: &Actor, comment: &str, answer: Payload) {
+    if approved {
+        return done(step, spot, Told::Own, Went::Done, Some(answer));
+    }
+    if frames::leads(step, spot, crate::ir::On::Reject) {
+        return done(step, spot, Told::Own, Went::Reject, Some(answer));
+    }
+    let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+    fail(step, spot, Failure { code: "rejected".into(), message: format!("{by} refused{why}") });
+}
+
+/// Takes back what a node that was started is at.
+fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &str) {
+    match at {
+        Started::Working { task } => {
+            step.follow(FollowUp::Withdraw { task: *task, by: by.clone(), reason: reason.to_owned() });
+        }
+        Started::Calling { run } => step.follow(FollowUp::CancelRun { run: *run, by: by.clone(), reason: reason.to_owned() }),
+        Started::Asking { .. } | Started::Sleeping { .. } | Started::Turning { .. } | Started::Spreading { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

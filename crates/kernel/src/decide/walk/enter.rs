@@ -1,0 +1,250 @@
+//! Entering a node: what each kind begins with.
+
+use super::{Asked, answer, ask, done, fail, live, skip};
+use crate::eval::{Json, Recipe, Shape, View};
+use crate::frame::Cause;
+use crate::ir::{ExprIx, Node, NodeKind, Reads, Sleep};
+use crate::names::{KeyName, KeyValue};
+use crate::node::{Started, Told, Went};
+use crate::record::{Failure, Payload, Record, TaskSpec};
+use crate::run::{NodeAt, RunSpec, ValueAt};
+use crate::runs::Spot;
+use crate::step::{FollowUp, Step};
+use crate::time::Time;
+
+pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
+    let run = live(step, spot.run).expect("only what runs is entered");
+    let ir = run.ir.clone();
+    let node = ir.node(spot.node);
+    let output = run.output_before(&spot.frame, spot.node);
+    if let Some(when) = node.when {
+        match truth(step, spot, when, output.clone()) {
+            Some(true) => {}
+            Some(false) => return skip(step, spot, Cause::Untaken),
+            None => return,
+        }
+    }
+    match &node.kind {
+        NodeKind::Work { .. } => work(step, spot, node, output),
+        NodeKind::Branch { rules } => branch(step, spot, rules, &output),
+        NodeKind::Route { by } => route(step, spot, *by, output),
+        NodeKind::Join => done(step, spot, Told::Passed, Went::Done, None),
+        NodeKind::Transform { value } => {
+            if let Some(json) = value_of(step, spot, *value, output) {
+                done(step, spot, Told::Own, Went::Done, Some(json.payload));
+            }
+        }
+        NodeKind::Sleep(sleep) => {
+            let until = match sleep {
+                Sleep::For { ms } => Some(step.now().plus_ms(*ms)),
+                Sleep::ForExpr(expr) => {
+                    let ms = value_of(step, spot, *expr, output);
+                    ms.and_then(|json| instant(step, spot, &json, |ms, now| u64::try_from(ms).ok().map(|ms| now.plus_ms(ms))))
+                }
+                Sleep::UntilExpr(expr) => {
+                    // `flow` gives an instant as its milliseconds.
+                    let at = value_of(step, spot, *expr, output);
+                    at.and_then(|json| instant(step, spot, &json, |ms, _| Some(Time::from_ms(ms)).filter(|_| ms >= 0)))
+                }
+            };
+            if let Some(until) = until {
+                step.record_node(spot, Record::NodeStarted { at: Started::Sleeping { until } }, None);
+            }
+        }
+        NodeKind::Approval { message, .. } => {
+            let until = node.timeout_ms.map(|ms| step.now().plus_ms(ms));
+            let asked = match message {
+                None => Some(None),
+                Some(message) => value_of(step, spot, *message, output).map(|json| Some(json.payload)),
+            };
+            if let Some(message) = asked {
+                step.record_node(spot, Record::NodeStarted { at: Started::Asking { until } }, message);
+            }
+        }
+        NodeKind::Workflow { workflow, version, with } => {
+            let input = match with {
+                Some(with) => value_of(step, spot, *with, output),
+                None => gathered(step, spot, &output),
+            };
+            let Some(input) = input else { return };
+            let Some(found) = step.state().runs.workflow(workflow, *version).map(|ir| (ir.version, ir.limits.deadline_ms)) else {
+                let message = format!("there is no workflow `{workflow}`");
+                return fail(step, spot, Failure { code: "workflow_not_found".into(), message });
+            };
+            let parent = live(step, spot.run).expect("it is being entered");
+            let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: node.id.clone() };
+            let limit_ms = node.timeout_ms.into_iter().chain(found.1).min();
+            let spec = RunSpec {
+                workflow: workflow.clone(),
+                version: found.0,
+                priority: parent.run.spec.priority,
+                tags: parent.run.spec.tags.clone(),
+                idempotency_key: None,
+                parent: Some(at),
+                deadline: limit_ms.map(|ms| step.now().plus_ms(ms)),
+            };
+            let run = step.new_run();
+            step.record_node(spot, Record::NodeStarted { at: Started::Calling { run } }, None);
+            step.follow(FollowUp::StartRun { run, spec: Box::new(spec), input: input.payload, by: super::super::itself() });
+        }
+        NodeKind::Loop { init, .. } => {
+            let (init, payload) = match init {
+                None => (ValueAt::Null, None),
+                Some(init) => match value_of(step, spot, *init, output) {
+                    Some(json) => (ValueAt::Own, Some(json.payload)),
+                    None => return,
+                },
+            };
+            step.record_node(spot, Record::NodeStarted { at: Started::Turning { init } }, payload);
+            super::frames::open(step, spot, 0);
+        }
+        NodeKind::Each { items, .. } => {
+            let Some(list) = value_of(step, spot, *items, output) else { return };
+            let View::List(count) = list.view else {
+                let message = format!("items of `{}` is not a list: {}", node.id, shown(&list.payload));
+                return fail(step, spot, Failure { code: "not_a_list".into(), message });
+            };
+            if count == 0 {
+                return done(step, spot, Told::Own, Went::Done, Some(Payload("[]".into())));
+            }
+            let at = Started::Spreading { items: ValueAt::Own, count };
+            step.record_node(spot, Record::NodeStarted { at }, Some(list.payload));
+            super::frames::spread(step, spot);
+        }
+    }
+}
+
+fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
+    let NodeKind::Work { kind, queue, priority, keys, with } = &node.kind else { unreachable!("only work is done by workers") };
+    let mut values = Vec::with_capacity(keys.len());
+    for (name, expr) in keys {
+        match key(step, spot, name, *expr, output.clone()) {
+            Some(value) => values.push((name.clone(), value)),
+            None => return,
+        }
+    }
+    values.sort();
+    let run = live(step, spot.run).expect("it is being entered");
+    let reads = match with {
+        Some(with) => run.ir.expr(*with).reads.clone(),
+        None => Reads { output: true, ..Reads::default() },
+    };
+    let scope = run.scope(&spot.frame, &reads, output);
+    let recipe = Recipe { workflow: run.ir.workflow.clone(), version: run.ir.version, node: node.id.clone(), scope };
+    let input = Payload(serde_json::to_string(&recipe).expect("a recipe has a JSON form").into());
+    let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: node.id.clone() };
+    let spec = TaskSpec {
+        queue: queue.clone(),
+        kind: kind.clone(),
+        priority: priority.or(run.run.spec.priority).unwrap_or_default(),
+        keys: values,
+        tags: Vec::new(),
+        blocked_by: Vec::new(),
+        scheduled_for: None,
+        idempotency_key: None,
+        retry: node.retry,
+        budget_ms: node.timeout_ms,
+        idle: false,
+        node: Some(Box::new(at)),
+    };
+    let task = step.new_task();
+    step.record_node(spot, Record::NodeStarted { at: Started::Working { task } }, None);
+    step.follow(FollowUp::Enqueue { task, spec: Box::new(spec), input });
+}
+
+fn branch(step: &mut Step<'_>, spot: &Spot, rules: &[ExprIx], output: &Shape) {
+    for (at, rule) in rules.iter().enumerate() {
+        match truth(step, spot, *rule, output.clone()) {
+            Some(true) => return done(step, spot, Told::Passed, Went::Rule(at as u16), None),
+            Some(false) => {}
+            None => return,
+        }
+    }
+    done(step, spot, Told::Passed, Went::Default, None);
+}
+
+/// The output before it names the node to go to.
+fn route(step: &mut Step<'_>, spot: &Spot, by: ExprIx, output: Shape) {
+    let Some(json) = value_of(step, spot, by, output) else { return };
+    let ir = live(step, spot.run).expect("it is being entered").ir.clone();
+    let targets = || ir.node(spot.node).outs.iter().map(|edge| &ir.node(ir.edge(*edge).to).id);
+    let named = if let View::Text(text) = &json.view { targets().find(|id| id.as_str() == &**text).cloned() } else { None };
+    match named {
+        Some(id) => done(step, spot, Told::Passed, Went::Named(id), None),
+        None => {
+            let declared: Vec<&str> = targets().map(|id| id.as_str()).collect();
+            let message = format!("{} names none of the nodes that may follow: {}", shown(&json.payload), declared.join(", "));
+            fail(step, spot, Failure { code: "no_such_way".into(), message });
+        }
+    }
+}
+
+/// `None`: it is held, or has failed.
+fn value_of(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Option<Json> {
+    let asked = ask(step, spot, expr, output);
+    taken(step, spot, asked)
+}
+
+pub(super) fn gathered(step: &mut Step<'_>, spot: &Spot, shape: &Shape) -> Option<Json> {
+    let ir = live(step, spot.run).expect("only what runs asks").ir.clone();
+    let asked = answer(step, spot, |step| step.flow().gather(&ir, shape));
+    taken(step, spot, asked)
+}
+
+fn taken(step: &mut Step<'_>, spot: &Spot, asked: Asked) -> Option<Json> {
+    match asked {
+        Asked::Json(json) => Some(json),
+        Asked::Held => None,
+        Asked::Failed(failure) => {
+            fail(step, spot, failure);
+            None
+        }
+    }
+}
+
+fn truth(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Option<bool> {
+    let json = value_of(step, spot, expr, output)?;
+    if let View::Bool(truth) = json.view {
+        return Some(truth);
+    }
+    let ir = live(step, spot.run).expect("it asked").ir.clone();
+    let message = format!("`{}` gave {}, neither true nor false", ir.expr(expr).source, shown(&json.payload));
+    fail(step, spot, Failure { code: "not_a_truth".into(), message });
+    None
+}
+
+fn key(step: &mut Step<'_>, spot: &Spot, name: &KeyName, expr: ExprIx, output: Shape) -> Option<KeyValue> {
+    let json = value_of(step, spot, expr, output)?;
+    let text = match &json.view {
+        View::Text(text) => text.to_string(),
+        View::Int(int) => int.to_string(),
+        _ => String::new(),
+    };
+    match KeyValue::parse(&text) {
+        Ok(value) => Some(value),
+        Err(_) => {
+            let message = format!("{} cannot be the value of key `{name}`", shown(&json.payload));
+            fail(step, spot, Failure { code: "bad_key".into(), message });
+            None
+        }
+    }
+}
+
+fn instant(step: &mut Step<'_>, spot: &Spot, json: &Json, make: impl Fn(i64, Time) -> Option<Time>) -> Option<Time> {
+    let at = if let View::Int(ms) = json.view { make(ms, step.now()) } else { None };
+    let at = at.filter(|at| at.us() <= crate::limits::TIME_US_MAX);
+    if at.is_none() {
+        let message = format!("{} is no time to sleep", shown(&json.payload));
+        fail(step, spot, Failure { code: "bad_time".into(), message });
+    }
+    at
+}
+
+/// As much of a value as fits in a sentence.
+fn shown(payload: &Payload) -> String {
+    let text = payload.text();
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Frames open, close, fail and are dropped; loops turn and eaches spread.
+
+use super::{Asked, begin, done, fail as fail_node, live, state, withdraw};
+use crate::eval::{Evaluated, Json, Shape, View};
+use crate::frame::{Close, FramePath, FrameState, Source};
+use crate::ids::RunId;
+use crate::ir::{EachFailure, NodeIx, NodeKind, On};
+use crate::limits::CHUNK_ITEMS_MAX;
+use crate::node::{NodeState, Started, Told, Went};
+use crate::record::{Failure, Payload, Record};
+use crate::run::{NodeAt, RunStatus, ValueAt};
+use crate::runs::{Held, Spot};
+use crate::step::{FollowUp, Step, TaskResult};
+
+pub(super) fn open(step: &mut Step<'_>, spot: &Spot, index: u32) {
+    let node = live(step, spot.run).expect("only what runs opens frames").ir.node(spot.node).id.clone();
+    let path = spot.frame.below(node, index);
+    step.record_frame(spot.run, &path, Record::FrameOpened {}, None);
+    begin(step, spot.run, &path);
+}
+
+/// What a loop or an each that was started goes on with, now that a frame of it has closed or a value has come.
+pub(super) fn go_on(step: &mut Step<'_>, spot: &Spot) {
+    match state(step, spot) {
+        Some(NodeState::Started { at: Started::Turning { .. }, .. }) => turn(step, spot),
+        Some(NodeState::Started { at: Started::Spreading { .. }, .. }) => spread(step, spot),
+        _ => {}
+    }
+}
+
+/// Every node of a frame has ended.
+pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath) {
+    let Some(live) = live(step, run) else { return };
+    let ir = live.ir.clone();
+    let Some(frame) = live.frame(path).filter(|frame| frame.is_open() && frame.open == 0) else { return };
+    let body = ir.body(frame.body);
+    if frame.close(&ir) == Close::Stranded {
+        let message = "nothing it leads to was done, and something failed on the way".into();
+        return fail(step, run, path, Failure { code: "stranded".into(), message }, None);
+    }
+    let sinks = match body.sinks.as_slice() {
+        [one] => frame.source(&ir, *one),
+        many => {
+            let done = many.iter().filter(|sink| matches!(frame.node(&ir, **sink), NodeState::Done { .. }));
+            Source::Several(done.map(|sink| (*sink, frame.source(&ir, *sink))).collect())
+        }
+    };
+    let sinks = Shape::of(&ir, sinks, live.entry(path));
+    let held = Held::Frame(run, path.clone());
+    let output = match body.output {
+        Some(expr) => {
+            let scope = live.scope(path, &ir.expr(expr).reads, sinks);
+            let given = step.flow().eval(&ir, expr, &scope);
+            taken(step, held, given)
+        }
+        None => match sinks {
+            Shape::At(value) => Ok(Some((value, None))),
+            shape => {
+                let given = step.flow().gather(&ir, &shape);
+                taken(step, held, given)
+            }
+        },
+    };
+    match output {
+        Ok(None) => {}
+        Err(failure) => fail(step, run, path, failure, None),
+        Ok(Some((output, payload))) if path.is_root() => finish(step, run, output, payload),
+        Ok(Some((output, payload))) => {
+            step.record_frame(run, path, Record::FrameDone { output }, payload);
+            above(step, run, path, go_on);
+        }
+    }
+}
+
+fn taken(step: &mut Step<'_>, held: Held, given: Evaluated) -> Result<Option<(ValueAt, Option<Payload>)>, Failure> {
+    match given {
+        Evaluated::Value(json) => Ok(Some((ValueAt::Own, Some(json.payload)))),
+        Evaluated::Failed(failure) => Err(failure),
+        Evaluated::Missing => {
+            step.hold(held);
+            Ok(None)
+        }
+    }
+}
+
+/// The loop or each that a frame belongs to.
+fn above(step: &mut Step<'_>, run: RunId, path: &FramePath, then: impl FnOnce(&mut Step<'_>, &Spot)) {
+    let Some((frame, node, _)) = path.up() else { return };
+    let node = live(step, run).and_then(|live| live.ir.find(node));
+    if let Some(node) = node {
+        then(step, &Spot { run, frame, node });
+    }
+}
+
+/// After a turn: once more, or on.
+fn turn(step: &mut Step<'_>, spot: &Spot) {
+    let live = live(step, spot.run).expect("it has a state");
+    let ir = live.ir.clone();
+    let NodeKind::Loop { until, iterations_max, .. } = ir.node(spot.node).kind else { unreachable!("only loops turn") };
+    let id = &ir.node(spot.node).id;
+    let Some((path, frame)) = live.below(&spot.frame, id).last() else { return };
+    let FrameState::Done(output) = frame.state else { return };
+    let (_, _, index) = path.up().expect("it is below the loop");
+    let scope = live.scope(path, &ir.expr(until).reads, Shape::At(output));
+    let enough = match super::answer(step, spot, |step| step.flow().eval(&ir, until, &scope)) {
+        Asked::Held => return,
+        Asked::Failed(failure) => return fail_node(step, spot, failure),
+        Asked::Json(Json { view: View::Bool(enough), .. }) => enough,
+        Asked::Json(json) => {
+            let message = format!("`{}` gave {}, neither true nor false", ir.expr(until).source, json.payload.text());
+            return fail_node(step, spot, Failure { code: "not_a_truth".into(), message });
+        }
+    };
+    if enough {
+        return done(step, spot, Told::At(output), Went::Done, None);
+    }
+    if index + 1 < iterations_max {
+        return open(step, spot, index + 1);
+    }
+    if leads(step, spot, On::Max) {
+        return done(step, spot, Told::At(output), Went::Max, None);
+    }
+    let message = format!("`{id}` did not come to its end within {iterations_max} turns");
+    fail_node(step, spot, Failure { code: "iterations_spent".into(), message });
+}
+
+pub(super) fn leads(step: &Step<'_>, spot: &Spot, on: On) -> bool {
+    let ir = &live(step, spot.run).expect("it has a state").ir;
+    ir.node(spot.node).outs.iter().any(|edge| ir.edge(*edge).on == on)
+}
+
+/// As many items as may be under way at once, and the end when all are over.
+pub(super) fn spread(step: &mut Step<'_>, spot: &Spot) {
+    let run = live(step, spot.run).expect("it has a state");
+    let ir = run.ir.clone();
+    let NodeKind::Each { concurrency, on_failure, .. } = ir.node(spot.node).kind else { unreachable!("only eaches spread") };
+    let Some(NodeState::Started { at: Started::Spreading { count, .. }, .. }) = state(step, spot) else { return };
+    let count = *count;
+    let mut counts = run.spread(spot);
+    let failed_max = match on_failure {
+        EachFailure::Fast | EachFailure::WaitAll => 0,
+        EachFailure::Tolerate(most) => most,
+    };
+    let hopeless = counts.failed > failed_max;
+    if hopeless && (on_failure != EachFailure::WaitAll || (counts.opened == count && counts.open == 0)) {
+        let message = format!("{} of {count} items failed", counts.failed);
+        return fail_node(step, spot, Failure { code: "items_failed".into(), message });
+    }
+    while counts.opened < count && counts.open < concurrency {
+        if step.opened() >= CHUNK_ITEMS_MAX {
+            return step.hold(Held::Node(spot.clone()));
+        }
+        open(step, spot, counts.opened);
+        counts = live(step, spot.run).expect("it goes on").spread(spot);
+    }
+    if counts.opened == count && counts.open == 0 {
+        gather(step, spot);
+    }
+}
+
+fn gather(step: &mut Step<'_>, spot: &Spot) {
+    let run = live(step, spot.run).expect("it has a state");
+    let outputs: Vec<ValueAt> = run
+        .below(&spot.frame, &run.ir.node(spot.node).id)
+        .map(|(_, frame)| if let FrameState::Done(output) = frame.state { output } else { ValueAt::Null })
+        .collect();
+    match super::answer(step, spot, |step| step.flow().list(&outputs)) {
+        Asked::Held => {}
+        Asked::Failed(failure) => fail_node(step, spot, failure),
+        Asked::Json(json) => done(step, spot, Told::Own, Went::Done, Some(json.payload)),
+    }
+}
+
+/// A frame has failed: nothing in it goes on, and what it belongs to hears of it.
+pub(super) fn fail(step: &mut Step<'_>, run: RunId, path: &FramePath, failure: Failure, node: Option<NodeIx>) {
+    if path.is_root() {
+        let live = live(step, run).expect("it fails now");
+        let node = node.map(|node| NodeAt { run, frame: path.clone(), node: live.ir.node(node).id.clone() });
+        step.record_run(run, Record::RunFailed { failure: failure.clone(), node, closed: false }, None);
+        return over(step, run, TaskResult::Failed(failure));
+    }
+    step.record_frame(run, path, Record::FrameFailed { failure: failure.clone() }, None);
+    step.orphan(run, path);
+    above(step, run, path, |step, spot| match state(step, spot) {
+        Some(NodeState::Started { at: Started::Turning { .. }, .. }) => fail_node(step, spot, failure),
+        Some(NodeState::Started { at: Started::Spreading { .. }, .. }) => {
+            let ir = live(step, spot.run).expect("it has a state").ir.clone();
+            match ir.node(spot.node).kind {
+                NodeKind::Each { on_failure: EachFailure::Fast, .. } => fail_node(step, spot, failure),
+                _ => spread(step, spot),
+            }
+        }
+        _ => {}
+    });
+}
+
+fn finish(step: &mut Step<'_>, run: RunId, output: ValueAt, payload: Option<Payload>) {
+    let closed = !step.state().runs.has_orphans(run);
+    let seq = step.record_run(run, Record::RunDone { output, closed }, payload);
+    over(step, run, TaskResult::Done(output.at(seq)));
+}
+
+/// A run has ended: whoever called it hears of it, and what is left of it is dropped.
+pub(in crate::decide) fn over(step: &mut Step<'_>, run: RunId, result: TaskResult) {
+    let live = step.state().runs.get(run).expect("it has just ended");
+    if let Some(at) = live.run.spec.parent.clone() {
+        step.follow(FollowUp::RunEnded { at, run, result });
+    }
+    if step.state().runs.get(run).is_some_and(|live| live.run.live) {
+        step.orphan(run, &FramePath::root());
+        drop_orphans(step);
+    }
+}
+
+/// Ends what is under way in frames that nobody waits for any more, at most a chunk in a batch.
+pub(in crate::decide) fn drop_orphans(step: &mut Step<'_>) {
+    let by = super::super::itself();
+    while let Some((run, path)) = step.state().runs.orphans.first().cloned() {
+        if step.dropped() >= CHUNK_ITEMS_MAX {
+            return;
+        }
+        let live = step.state().runs.get(run).expect("an orphan's run is in memory");
+        let ir = live.ir.clone();
+        let frame = live.frame(&path).expect("an orphan is there");
+        let started: Vec<(NodeIx, Started)> = ir
+            .body(frame.body)
+            .nodes
+            .iter()
+            .filter_map(|node| match frame.node(&ir, *node) {
+                NodeState::Started { at, .. } => Some((*node, at.clone())),
+                _ => None,
+            })
+            .collect();
+        let is_open = frame.is_open();
+        for (node, at) in started {
+            let spot = Spot { run, frame: path.clone(), node };
+            step.record_node(&spot, Record::NodeCancelled {}, None);
+            withdraw(step, &at, &by, "what it was for has ended");
+        }
+        if is_open && !path.is_root() {
+            step.record_frame(run, &path, Record::FrameDropped {}, None);
+        }
+        step.adopt(run, &path);
+        let ended = step.state().runs.get(run).is_some_and(|live| live.run.live && live.run.status != RunStatus::Running);
+        if ended && !step.state().runs.has_orphans(run) {
+            step.record_run(run, Record::RunClosed {}, None);
+        }
+    }
+}
+
+/// A sleep is over, or nobody answered in time.
+pub(in crate::decide) fn wake(step: &mut Step<'_>, spot: &Spot) {
+    match state(step, spot) {
+        Some(NodeState::Started { at: Started::Sleeping { .. }, .. }) => done(step, spot, Told::Passed, Went::Done, None),
+        Some(NodeState::Started { at: Started::Asking { .. }, .. }) if leads(step, spot, On::Timeout) => {
+            done(step, spot, Told::Passed, Went::Timeout, None);
+        }
+        Some(NodeState::Started { at: Started::Asking { .. }, .. }) => {
+            let message = "nobody answered in time".into();
+            fail_node(step, spot, Failure { code: "timed_out".into(), message });
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,344 @@
+//! Rows of runs, their frames and nodes. What a node that was started is at, and what it gave, share columns: a node is
+//! only ever one of them.
+
+use super::{BadRow, Columns, Kind, Row, Table, Value, flag, json, json_list};
+use crate::frame::{Cause, FramePath, FrameState};
+use crate::ids::{RecordSeq, RunId, TaskId};
+use crate::ir::OnError;
+use crate::names::{IdempotencyKey, NodeId, WorkflowName};
+use crate::node::{NodeState, Output, Slot, Started};
+use crate::priority::Priority;
+use crate::record::Failure;
+use crate::run::{NodeAt, Run, RunSpec, RunStatus, ValueAt};
+
+pub static RUNS: Table = Table {
+    name: "runs",
+    key: 1,
+    columns: &[
+        ("id", Kind::Int),
+        ("last", Kind::Int),
+        ("status", Kind::Text),
+        ("live", Kind::Int),
+        ("workflow", Kind::Text),
+        ("version", Kind::Int),
+        ("generation", Kind::Int),
+        ("priority", Kind::Int),
+        ("tags", Kind::Text),
+        ("idempotency_key", Kind::Text),
+        ("parent", Kind::Text),
+        ("deadline", Kind::Int),
+        ("input", Kind::Int),
+        ("output", Kind::Text),
+        ("error_code", Kind::Text),
+        ("error_message", Kind::Text),
+        ("pause", Kind::Text),
+        ("started_at", Kind::Int),
+        ("ended_at", Kind::Int),
+    ],
+};
+
+/// Without the run's own frame, which has no row.
+pub static FRAMES: Table = Table {
+    name: "frames",
+    key: 2,
+    columns: &[("run", Kind::Int), ("path", Kind::Text), ("last", Kind::Int), ("status", Kind::Text), ("output", Kind::Text)],
+};
+
+pub static NODES: Table = Table {
+    name: "nodes",
+    key: 3,
+    columns: &[
+        ("run", Kind::Int),
+        ("frame", Kind::Text),
+        ("node", Kind::Text),
+        ("last", Kind::Int),
+        ("entered", Kind::Int),
+        ("status", Kind::Text),
+        ("since", Kind::Int),
+        ("task", Kind::Int),
+        ("call", Kind::Int),
+        ("until", Kind::Int),
+        ("count", Kind::Int),
+        ("value", Kind::Text),
+        ("went", Kind::Text),
+        ("cause", Kind::Text),
+        ("error_code", Kind::Text),
+        ("error_message", Kind::Text),
+    ],
+};
+
+impl ValueAt {
+    /// `null`, `r17`, or `r17[4]` for an item.
+    fn to_column(self) -> Value {
+        match self {
+            ValueAt::Null => Value::Null,
+            ValueAt::Own => unreachable!("what is kept says which record holds it"),
+            ValueAt::Record(seq) => format!("r{}", seq.0).as_str().into(),
+            ValueAt::Item(seq, index) => format!("r{}[{index}]", seq.0).as_str().into(),
+        }
+    }
+
+    fn parse(text: &str) -> Option<ValueAt> {
+        let number = |text: &str| text.parse::<u64>().ok().filter(|n| *n > 0 && n.to_string() == text).map(RecordSeq);
+        let rest = text.strip_prefix('r')?;
+        match rest.strip_suffix(']') {
+            None => number(rest).map(ValueAt::Record),
+            Some(rest) => {
+                let (seq, index) = rest.split_once('[')?;
+                let index = index.parse::<u32>().ok().filter(|n| n.to_string() == index)?;
+                number(seq).map(|seq| ValueAt::Item(seq, index))
+            }
+        }
+    }
+}
+
+impl Columns<'_> {
+    fn run(&mut self) -> Result<RunId, BadRow> {
+        let id = self.int()?;
+        RunId::from_number(id).ok_or_else(|| self.bad("not a run's id"))
+    }
+
+    fn value_at(&mut self) -> Result<ValueAt, BadRow> {
+        let text = self.text_or_null()?;
+        text.map_or(Some(ValueAt::Null), ValueAt::parse).ok_or_else(|| self.bad("not where a value is"))
+    }
+
+    fn frame(&mut self) -> Result<FramePath, BadRow> {
+        let text = self.text()?;
+        FramePath::parse(text).ok_or_else(|| self.bad(format!("`{text}` is not the path of a frame")))
+    }
+
+    fn failure(&mut self) -> Result<Option<Failure>, BadRow> {
+        let code = self.text_or_null()?.map(str::to_owned);
+        let message = self.text_or_null()?.map(str::to_owned);
+        match (code, message) {
+            (Some(code), Some(message)) => Ok(Some(Failure { code, message })),
+            (None, None) => Ok(None),
+            _ => Err(self.bad("an error has a code and a message")),
+        }
+    }
+}
+
+fn failure(failure: Option<&Failure>) -> [Value; 2] {
+    let part = |part: fn(&Failure) -> &str| failure.map_or(Value::Null, |failure| part(failure).into());
+    [part(|failure| &failure.code), part(|failure| &failure.message)]
+}
+
+impl Run {
+    pub fn to_row(&self) -> Row {
+        let spec = &*self.spec;
+        let [error_code, error_message] = failure(self.failure.as_deref());
+        let values = vec![
+            Value::Int(self.id.number()),
+            self.last.into(),
+            self.status.as_str().into(),
+            flag(self.live),
+            spec.workflow.shared().into(),
+            Value::Int(spec.version.into()),
+            Value::Int(self.generation.into()),
+            spec.priority.map_or(Value::Null, |priority| Value::Int(priority.head_start_s().into())),
+            json_list(&spec.tags),
+            spec.idempotency_key.as_ref().map_or(Value::Null, |key| key.shared().into()),
+            spec.parent.as_ref().map_or(Value::Null, json),
+            spec.deadline.into(),
+            self.input.into(),
+            self.output.to_column(),
+            error_code,
+            error_message,
+            self.pause.as_ref().map_or(Value::Null, json),
+            self.started_at.into(),
+            self.ended_at.into(),
+        ];
+        Row { table: &RUNS, values }
+    }
+
+    pub fn from_row(values: &[Value]) -> Result<Run, BadRow> {
+        let mut c = Columns::new(&RUNS, values)?;
+        let id = c.run()?;
+        let last = c.seq()?;
+        let status = c.text()?;
+        let status = RunStatus::parse(status).ok_or_else(|| c.bad(format!("`{status}` is not a status")))?;
+        let live = c.flag()?;
+        let workflow = c.name(WorkflowName::parse)?;
+        let version = c.within()?;
+        let generation = c.within()?;
+        let priority = c.int_or_null()?.map(Priority::seconds);
+        let priority = priority.map(|priority| priority.ok_or_else(|| c.bad("not a priority"))).transpose()?;
+        let tags = c.json_or_null()?.unwrap_or_default();
+        let idempotency_key = c.name_or_null(IdempotencyKey::parse)?;
+        let parent: Option<NodeAt> = c.json_or_null()?;
+        let deadline = c.time_or_null()?;
+        let input = c.seq()?;
+        let output = c.value_at()?;
+        let failure = c.failure()?.map(Box::new);
+        let pause = c.json_or_null()?.map(Box::new);
+        let started_at = c.time()?;
+        let ended_at = c.time_or_null()?;
+        let running = status == RunStatus::Running;
+        if running != ended_at.is_none() || (running && !live) {
+            return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
+        }
+        if (status == RunStatus::Failed) != failure.is_some() {
+            return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
+        }
+        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline });
+        Ok(Run { id, last, status, live, spec, generation, input, output, failure, pause, started_at, ended_at })
+    }
+}
+
+/// A frame's row without its nodes, which have their own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FrameRow {
+    pub run: RunId,
+    pub path: FramePath,
+    pub last: RecordSeq,
+    pub state: FrameState,
+}
+
+impl FrameRow {
+    pub fn to_row(&self) -> Row {
+        let (status, output) = match self.state {
+            FrameState::Open => ("open", Value::Null),
+            FrameState::Done(output) => ("done", output.to_column()),
+            FrameState::Failed => ("failed", Value::Null),
+            FrameState::Dropped => ("dropped", Value::Null),
+        };
+        let path = self.path.to_string();
+        let values = vec![Value::Int(self.run.number()), path.as_str().into(), self.last.into(), status.into(), output];
+        Row { table: &FRAMES, values }
+    }
+
+    pub fn from_row(values: &[Value]) -> Result<FrameRow, BadRow> {
+        let mut c = Columns::new(&FRAMES, values)?;
+        let run = c.run()?;
+        let path = c.frame()?;
+        if path.is_root() {
+            return Err(c.bad("the run's own frame has no row"));
+        }
+        let last = c.seq()?;
+        let status = c.text()?;
+        let unknown = c.bad(format!("`{status}` is not a status"));
+        let output = c.value_at()?;
+        let state = match status {
+            "open" => FrameState::Open,
+            "done" => FrameState::Done(output),
+            "failed" => FrameState::Failed,
+            "dropped" => FrameState::Dropped,
+            _ => return Err(unknown),
+        };
+        Ok(FrameRow { run, path, last, state })
+    }
+}
+
+/// A node's row: where it is, and how it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeRow {
+    pub at: NodeAt,
+    pub slot: Slot,
+}
+
+const PASSED: &str = "passed";
+
+impl NodeRow {
+    pub fn to_row(&self) -> Row {
+        let NodeRow { at, slot } = self;
+        let mut since = Value::Null;
+        let (mut task, mut call, mut until, mut count, mut value) =
+            (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null);
+        let (mut went, mut cause, mut error) = (Value::Null, Value::Null, None);
+        match &slot.state {
+            NodeState::Waiting | NodeState::Cancelled => {}
+            NodeState::Started { since: at, at: started } => {
+                since = (*at).into();
+                match started {
+                    Started::Working { task: id } => task = Value::Int(id.number()),
+                    Started::Calling { run } => call = Value::Int(run.number()),
+                    Started::Asking { until: at } => until = (*at).into(),
+                    Started::Sleeping { until: at } => until = (*at).into(),
+                    Started::Turning { init } => value = init.to_column(),
+                    Started::Spreading { items, count: items_count } => {
+                        value = items.to_column();
+                        count = Value::Int((*items_count).into());
+                    }
+                }
+            }
+            NodeState::Done { output, went: way } => {
+                value = if let Output::At(at) = output { at.to_column() } else { PASSED.into() };
+                went = json(way);
+            }
+            NodeState::Failed { failure, then } => {
+                error = Some(&**failure);
+                cause = then.as_str().into();
+            }
+            NodeState::Skipped(why) => cause = why.as_str().into(),
+        }
+        let [error_code, error_message] = failure(error);
+        let frame = at.frame.to_string();
+        let values = vec![
+            Value::Int(at.run.number()),
+            frame.as_str().into(),
+            at.node.shared().into(),
+            slot.last.into(),
+            slot.entered.into(),
+            slot.state.row_status().into(),
+            since,
+            task,
+            call,
+            until,
+            count,
+            value,
+            went,
+            cause,
+            error_code,
+            error_message,
+        ];
+        Row { table: &NODES, values }
+    }
+
+    pub fn from_row(values: &[Value]) -> Result<NodeRow, BadRow> {
+        let mut c = Columns::new(&NODES, values)?;
+        let run = c.run()?;
+        let frame = c.frame()?;
+        let node = c.name(NodeId::parse)?;
+        let last = c.seq()?;
+        let entered = c.seq()?;
+        let status = c.text()?;
+        let unknown = c.bad(format!("`{status}` is not a status"));
+        let since = c.time_or_null()?;
+        let task = c.int_or_null()?.and_then(TaskId::from_number);
+        let call = c.int_or_null()?.and_then(RunId::from_number);
+        let until = c.time_or_null()?;
+        let count = c.int_or_null()?.and_then(|count| u32::try_from(count).ok());
+        let passed = matches!(&c.values[c.at], Value::Text(text) if &**text == PASSED);
+        let value = if passed { c.text().map(|_| ValueAt::Null)? } else { c.value_at()? };
+        let went = c.json_or_null()?;
+        let cause = c.text_or_null()?;
+        let failure = c.failure()?;
+        let misfit = || c.bad_at("status", format!("what a node that is {status} has is missing"));
+        let started = |at: Option<Started>| match (since, at) {
+            (Some(since), Some(at)) => Ok(NodeState::Started { since, at }),
+            _ => Err(misfit()),
+        };
+        let state = match status {
+            "waiting" => NodeState::Waiting,
+            "cancelled" => NodeState::Cancelled,
+            "working" => started(task.map(|task| Started::Working { task }))?,
+            "calling" => started(call.map(|run| Started::Calling { run }))?,
+            "asking" => started(Some(Started::Asking { until }))?,
+            "sleeping" => started(until.map(|until| Started::Sleeping { until }))?,
+            "turning" => started(Some(Started::Turning { init: value }))?,
+            "spreading" => started(count.map(|count| Started::Spreading { items: value, count }))?,
+            "done" => {
+                let output = if passed { Output::Passed } else { Output::At(value) };
+                NodeState::Done { output, went: went.ok_or_else(misfit)? }
+            }
+            "failed" => {
+                let then = cause.and_then(OnError::parse).ok_or_else(misfit)?;
+                NodeState::Failed { failure: Box::new(failure.ok_or_else(misfit)?), then }
+            }
+            "skipped" => NodeState::Skipped(cause.and_then(Cause::parse).ok_or_else(misfit)?),
+            _ => return Err(unknown),
+        };
+        Ok(NodeRow { at: NodeAt { run, frame, node }, slot: Slot { last, entered, state } })
+    }
+}
