@@ -4,6 +4,7 @@
 use crate::bulk::BulkWork;
 use crate::decide::NewRun;
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
+use crate::message::Message;
 use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::{BoostOn, QueueConfig};
@@ -161,6 +162,8 @@ pub enum Command {
         comment: String,
         by: Actor,
     },
+    /// From another shard.
+    Hear(Box<Message>),
     /// What runs held back goes on.
     ProceedRuns,
     CancelBulk {

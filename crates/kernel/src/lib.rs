@@ -14,6 +14,7 @@ pub mod ir;
 mod lanes;
 pub mod lease;
 pub mod limits;
+pub mod message;
 pub mod names;
 pub mod needs;
 pub mod node;

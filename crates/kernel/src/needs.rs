@@ -5,6 +5,7 @@ use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::Command;
 use crate::ids::TaskId;
 use crate::limits::CHUNK_ITEMS_MAX;
+use crate::message::Message;
 use crate::names::{IdempotencyKey, QueueName};
 use crate::state::State;
 use crate::time::Time;
@@ -76,6 +77,11 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         | Command::ResumeRun { .. }
         | Command::Answer { .. }
         | Command::ProceedRuns => {}
+        // One that has ended is not added anew.
+        Command::Hear(message) => match &**message {
+            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } => task(*id),
+            _ => {}
+        },
         Command::Lease { .. }
         | Command::Lapse { .. }
         | Command::Release { .. }

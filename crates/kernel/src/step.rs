@@ -5,9 +5,9 @@ use crate::eval::Flow;
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::limits::{ID_BLOCK, RECORD_BLOCK};
-use crate::names::Actor;
-use crate::record::{Entry, Failure, KeyRef, Owner, Payload, Record, TaskSpec};
-use crate::run::{NodeAt, RunSpec, ValueAt};
+use crate::message::{Ending, Message};
+use crate::record::{Entry, KeyRef, Owner, Payload, Record};
+use crate::run::{NodeAt, ValueAt};
 use crate::runs::{Held, Spot};
 use crate::state::State;
 use crate::time::Time;
@@ -24,50 +24,7 @@ pub(crate) enum FollowUp {
     Arrive(Spot),
     /// All nodes of this frame may have ended.
     Close(RunId, FramePath),
-    /// To a queue: this task, once.
-    Enqueue {
-        task: TaskId,
-        spec: Box<TaskSpec>,
-        input: Payload,
-    },
-    /// To a queue: nobody wants the outcome of this task any more.
-    Withdraw {
-        task: TaskId,
-        by: Actor,
-        reason: String,
-    },
-    /// To a run: the task of one of its nodes has ended.
-    TaskEnded {
-        at: NodeAt,
-        task: TaskId,
-        result: TaskResult,
-    },
-    /// To a shard of runs: this run, once.
-    StartRun {
-        run: RunId,
-        spec: Box<RunSpec>,
-        input: Payload,
-        by: Actor,
-    },
-    CancelRun {
-        run: RunId,
-        by: Actor,
-        reason: String,
-    },
-    /// To a run: one that a node of it called has ended.
-    RunEnded {
-        at: NodeAt,
-        run: RunId,
-        result: TaskResult,
-    },
-}
-
-/// How something that a node waits for has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TaskResult {
-    Done(ValueAt),
-    Failed(Failure),
-    Cancelled { by: Actor, reason: String },
+    Hear(Message),
 }
 
 pub struct Step<'a> {
@@ -78,6 +35,9 @@ pub struct Step<'a> {
     dirty_others: Vec<Owner>,
     pub(crate) follow_ups: VecDeque<FollowUp>,
     flow: Option<&'a mut dyn Flow>,
+    /// Which messages are for another shard.
+    elsewhere: fn(&Message) -> bool,
+    outbox: Vec<Message>,
     opened: usize,
     dropped: usize,
 }
@@ -87,6 +47,8 @@ pub struct Step<'a> {
 pub struct Stepped {
     pub entries: Vec<Entry>,
     pub dirty: Vec<Owner>,
+    /// What other shards are to be told, in order.
+    pub outbox: Vec<Message>,
 }
 
 impl<'a> Step<'a> {
@@ -99,6 +61,8 @@ impl<'a> Step<'a> {
             dirty_others: Vec::new(),
             follow_ups: VecDeque::new(),
             flow: None,
+            elsewhere: |_| false,
+            outbox: Vec::new(),
             opened: 0,
             dropped: 0,
         }
@@ -107,6 +71,20 @@ impl<'a> Step<'a> {
     /// With workflows to ask.
     pub fn with_flow(state: &'a mut State, now: Time, flow: &'a mut dyn Flow) -> Step<'a> {
         Step { flow: Some(flow), ..Step::new(state, now) }
+    }
+
+    /// On a shard that has only queues, or only runs.
+    pub fn without(mut self, elsewhere: fn(&Message) -> bool) -> Step<'a> {
+        self.elsewhere = elsewhere;
+        self
+    }
+
+    pub(crate) fn send(&mut self, message: Message) {
+        if (self.elsewhere)(&message) {
+            self.outbox.push(message);
+        } else {
+            self.follow(FollowUp::Hear(message));
+        }
     }
 
     pub(crate) fn flow(&mut self) -> &mut dyn Flow {
@@ -137,7 +115,7 @@ impl<'a> Step<'a> {
         self.dirty_others.dedup();
         let mut dirty = self.dirty_others;
         dirty.extend(self.dirty_tasks.into_iter().map(Owner::Task));
-        Stepped { entries: self.entries, dirty }
+        Stepped { entries: self.entries, dirty, outbox: self.outbox }
     }
 
     pub(crate) fn follow(&mut self, follow_up: FollowUp) {
@@ -175,19 +153,24 @@ impl<'a> Step<'a> {
     pub(crate) fn record_task_with(&mut self, task: TaskId, record: Record, payload: Option<Payload>) -> RecordSeq {
         let prev = self.state.task(task).map_or(RecordSeq::NONE, |task| task.card().last());
         self.dirty_tasks.push(task);
-        let ends = match &record {
-            Record::TaskDone { .. } => Some(None),
-            Record::TaskFailed { failure, .. } => Some(Some(TaskResult::Failed(failure.clone()))),
-            Record::TaskCancelled { by, reason, .. } => {
-                Some(Some(TaskResult::Cancelled { by: by.clone(), reason: reason.clone() }))
-            }
+        let result = match &record {
+            Record::TaskDone { .. } => payload.clone().map(Ending::Carried),
+            Record::TaskFailed { failure, .. } => Some(Ending::Failed(failure.clone())),
+            Record::TaskCancelled { by, reason, .. } => Some(Ending::Cancelled { by: by.clone(), reason: reason.clone() }),
             _ => None,
         };
-        let node = ends.as_ref().and_then(|_| self.state.task(task)?.card().node().cloned());
+        let node = result.as_ref().and_then(|_| self.state.task(task)?.card().node().cloned());
         let seq = self.record(Owner::Task(task), prev, record, payload);
-        if let (Some(result), Some(at)) = (ends, node) {
-            let result = result.unwrap_or(TaskResult::Done(ValueAt::Record(seq)));
-            self.follow(FollowUp::TaskEnded { at, task, result });
+        if let (Some(result), Some(at)) = (result, node) {
+            let carried = Message::TaskEnded { at, task, result };
+            let message = match carried {
+                // A run on this shard finds the value where it is.
+                Message::TaskEnded { at, task, result: Ending::Carried(_) } if !(self.elsewhere)(&carried) => {
+                    Message::TaskEnded { at, task, result: Ending::Done(ValueAt::Record(seq)) }
+                }
+                carried => carried,
+            };
+            self.send(message);
         }
         seq
     }

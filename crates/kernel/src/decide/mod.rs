@@ -20,6 +20,7 @@ pub use run::NewRun;
 
 use crate::command::{Command, Reply};
 use crate::ids::TaskId;
+use crate::message::Message;
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::{FollowUp, Step};
@@ -53,6 +54,10 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::PauseRun { run, by, reason } => run::pause(step, *run, by, reason),
         Command::ResumeRun { run, by } => run::resume(step, *run, by),
         Command::Answer { at, approved, comment, by } => run::answer(step, at, *approved, comment, by),
+        Command::Hear(message) => {
+            hear(step, (**message).clone());
+            Ok(Reply::Done)
+        }
         Command::ProceedRuns => {
             run::proceed(step);
             Ok(Reply::Done)
@@ -64,15 +69,22 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
             FollowUp::Unblock { blocker } => unblock::decide(step, blocker),
             FollowUp::Arrive(spot) => walk::arrive(step, spot),
             FollowUp::Close(run, path) => walk::close(step, run, &path),
-            FollowUp::Enqueue { task, spec, input } => add::enqueue(step, task, *spec, input),
-            FollowUp::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
-            FollowUp::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
-            FollowUp::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
-            FollowUp::CancelRun { run, by, reason } => _ = run::cancel(step, run, &by, &reason),
-            FollowUp::RunEnded { at, run, result } => walk::run_ended(step, &at, run, result),
+            FollowUp::Hear(message) => hear(step, message),
         }
     }
     reply
+}
+
+fn hear(step: &mut Step<'_>, message: Message) {
+    match message {
+        Message::Enqueue { task, spec, input } => add::enqueue(step, task, *spec, input),
+        // It may have ended meanwhile; then there is nothing to take back.
+        Message::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
+        Message::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
+        Message::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
+        Message::CancelRun { run, by, reason } => _ = run::cancel(step, run, &by, &reason),
+        Message::RunEnded { at, run, result } => walk::run_ended(step, &at, run, result),
+    }
 }
 
 /// What still blocks a task. One that was cancelled no longer heard of its blockers; `needs` has loaded those that exist.

@@ -4,13 +4,14 @@ use super::walk;
 use crate::command::Reply;
 use crate::frame::FramePath;
 use crate::ids::RunId;
+use crate::message::Ending;
 use crate::names::{Actor, WorkflowName};
 use crate::node::{NodeState, Started};
 use crate::record::{Payload, Record};
 use crate::rejection::Rejection;
 use crate::run::{NodeAt, RunSpec, RunStatus};
 use crate::runs::{Held, Spot};
-use crate::step::{FollowUp, Step, TaskResult};
+use crate::step::{FollowUp, Step};
 
 /// How a run is asked for; without a version, the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ fn running<'a>(step: &'a Step<'_>, run: RunId, verb: &'static str) -> Result<&'a
 pub(super) fn cancel(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
     running(step, run, "cancel")?;
     step.record_run(run, Record::RunCancelled { reason: reason.to_owned(), by: by.clone(), closed: false }, None);
-    walk::over(step, run, TaskResult::Cancelled { by: by.clone(), reason: reason.to_owned() });
+    walk::over(step, run, Ending::Cancelled { by: by.clone(), reason: reason.to_owned() });
     Ok(Reply::Run { run, status: RunStatus::Cancelled })
 }
 

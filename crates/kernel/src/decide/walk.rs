@@ -8,12 +8,13 @@ use crate::eval::{Evaluated, Json, Shape};
 use crate::frame::{Cause, FramePath, Verdict};
 use crate::ids::{RunId, TaskId};
 use crate::ir::{ExprIx, NodeIx, OnError};
+use crate::message::{Ending, Message};
 use crate::names::Actor;
 use crate::node::{NodeState, Started, Told, Went};
 use crate::record::{Failure, Payload, Record};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live, Spot};
-use crate::step::{FollowUp, Step, TaskResult};
+use crate::step::{FollowUp, Step};
 
 pub(super) use frames::{close, drop_orphans, over, wake};
 
@@ -128,7 +129,7 @@ fn spot_of(step: &Step<'_>, at: &NodeAt) -> Option<Spot> {
 }
 
 /// A task has ended. Heard twice, or after the node went on without it, it changes nothing.
-pub(super) fn task_ended(step: &mut Step<'_>, at: &NodeAt, task: TaskId, result: TaskResult) {
+pub(super) fn task_ended(step: &mut Step<'_>, at: &NodeAt, task: TaskId, result: Ending) {
     let Some(spot) = spot_of(step, at) else { return };
     let waits = matches!(state(step, &spot), Some(NodeState::Started { at: Started::Working { task: its }, .. }) if *its == task);
     if waits {
@@ -136,7 +137,7 @@ pub(super) fn task_ended(step: &mut Step<'_>, at: &NodeAt, task: TaskId, result:
     }
 }
 
-pub(super) fn run_ended(step: &mut Step<'_>, at: &NodeAt, run: RunId, result: TaskResult) {
+pub(super) fn run_ended(step: &mut Step<'_>, at: &NodeAt, run: RunId, result: Ending) {
     let Some(spot) = spot_of(step, at) else { return };
     let waits = matches!(state(step, &spot), Some(NodeState::Started { at: Started::Calling { run: its }, .. }) if *its == run);
     if waits {
@@ -144,11 +145,12 @@ pub(super) fn run_ended(step: &mut Step<'_>, at: &NodeAt, run: RunId, result: Ta
     }
 }
 
-fn settle(step: &mut Step<'_>, spot: &Spot, result: TaskResult) {
+fn settle(step: &mut Step<'_>, spot: &Spot, result: Ending) {
     match result {
-        TaskResult::Done(value) => done(step, spot, Told::At(value), Went::Done, None),
-        TaskResult::Failed(failure) => fail(step, spot, failure),
-        TaskResult::Cancelled { by, reason } => {
+        Ending::Done(value) => done(step, spot, Told::At(value), Went::Done, None),
+        Ending::Carried(payload) => done(step, spot, Told::Own, Went::Done, Some(payload)),
+        Ending::Failed(failure) => fail(step, spot, failure),
+        Ending::Cancelled { by, reason } => {
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             fail(step, spot, Failure { code: "cancelled".into(), message: format!("cancelled by {by}{why}") });
         }
@@ -171,9 +173,9 @@ pub(super) fn answered(step: &mut Step<'_>, spot: &Spot, approved: bool, by: &Ac
 fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &str) {
     match at {
         Started::Working { task } => {
-            step.follow(FollowUp::Withdraw { task: *task, by: by.clone(), reason: reason.to_owned() });
+            step.send(Message::Withdraw { task: *task, by: by.clone(), reason: reason.to_owned() });
         }
-        Started::Calling { run } => step.follow(FollowUp::CancelRun { run: *run, by: by.clone(), reason: reason.to_owned() }),
+        Started::Calling { run } => step.send(Message::CancelRun { run: *run, by: by.clone(), reason: reason.to_owned() }),
         Started::Asking { .. } | Started::Sleeping { .. } | Started::Turning { .. } | Started::Spreading { .. } => {}
     }
 }

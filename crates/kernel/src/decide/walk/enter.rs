@@ -4,12 +4,13 @@ use super::{Asked, answer, ask, done, fail, live, skip};
 use crate::eval::{Json, Recipe, Shape, View};
 use crate::frame::Cause;
 use crate::ir::{ExprIx, Node, NodeKind, Reads, Sleep};
+use crate::message::Message;
 use crate::names::{KeyName, KeyValue};
 use crate::node::{Started, Told, Went};
 use crate::record::{Failure, Payload, Record, TaskSpec};
 use crate::run::{NodeAt, RunSpec, ValueAt};
 use crate::runs::Spot;
-use crate::step::{FollowUp, Step};
+use crate::step::Step;
 use crate::time::Time;
 
 pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
@@ -85,7 +86,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
             };
             let run = step.new_run();
             step.record_node(spot, Record::NodeStarted { at: Started::Calling { run } }, None);
-            step.follow(FollowUp::StartRun { run, spec: Box::new(spec), input: input.payload, by: super::super::itself() });
+            step.send(Message::StartRun { run, spec: Box::new(spec), input: input.payload, by: super::super::itself() });
         }
         NodeKind::Loop { init, .. } => {
             let (init, payload) = match init {
@@ -149,7 +150,7 @@ fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
     };
     let task = step.new_task();
     step.record_node(spot, Record::NodeStarted { at: Started::Working { task } }, None);
-    step.follow(FollowUp::Enqueue { task, spec: Box::new(spec), input });
+    step.send(Message::Enqueue { task, spec: Box::new(spec), input });
 }
 
 fn branch(step: &mut Step<'_>, spot: &Spot, rules: &[ExprIx], output: &Shape) {

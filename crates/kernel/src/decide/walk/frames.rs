@@ -6,11 +6,12 @@ use crate::frame::{Close, FramePath, FrameState, Source};
 use crate::ids::RunId;
 use crate::ir::{EachFailure, NodeIx, NodeKind, On};
 use crate::limits::CHUNK_ITEMS_MAX;
+use crate::message::{Ending, Message};
 use crate::node::{NodeState, Started, Told, Went};
 use crate::record::{Failure, Payload, Record};
 use crate::run::{NodeAt, RunStatus, ValueAt};
 use crate::runs::{Held, Spot};
-use crate::step::{FollowUp, Step, TaskResult};
+use crate::step::Step;
 
 pub(super) fn open(step: &mut Step<'_>, spot: &Spot, index: u32) {
     let node = live(step, spot.run).expect("only what runs opens frames").ir.node(spot.node).id.clone();
@@ -177,7 +178,7 @@ pub(super) fn fail(step: &mut Step<'_>, run: RunId, path: &FramePath, failure: F
         let live = live(step, run).expect("it fails now");
         let node = node.map(|node| NodeAt { run, frame: path.clone(), node: live.ir.node(node).id.clone() });
         step.record_run(run, Record::RunFailed { failure: failure.clone(), node, closed: false }, None);
-        return over(step, run, TaskResult::Failed(failure));
+        return over(step, run, Ending::Failed(failure));
     }
     step.record_frame(run, path, Record::FrameFailed { failure: failure.clone() }, None);
     step.orphan(run, path);
@@ -197,14 +198,14 @@ pub(super) fn fail(step: &mut Step<'_>, run: RunId, path: &FramePath, failure: F
 fn finish(step: &mut Step<'_>, run: RunId, output: ValueAt, payload: Option<Payload>) {
     let closed = !step.state().runs.has_orphans(run);
     let seq = step.record_run(run, Record::RunDone { output, closed }, payload);
-    over(step, run, TaskResult::Done(output.at(seq)));
+    over(step, run, Ending::Done(output.at(seq)));
 }
 
 /// A run has ended: whoever called it hears of it, and what is left of it is dropped.
-pub(in crate::decide) fn over(step: &mut Step<'_>, run: RunId, result: TaskResult) {
+pub(in crate::decide) fn over(step: &mut Step<'_>, run: RunId, result: Ending) {
     let live = step.state().runs.get(run).expect("it has just ended");
     if let Some(at) = live.run.spec.parent.clone() {
-        step.follow(FollowUp::RunEnded { at, run, result });
+        step.send(Message::RunEnded { at, run, result });
     }
     if step.state().runs.get(run).is_some_and(|live| live.run.live) {
         step.orphan(run, &FramePath::root());

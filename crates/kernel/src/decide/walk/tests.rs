@@ -4,8 +4,9 @@ use crate::command::{Command, Outcome, Reply};
 use crate::decide::{NewRun, decide};
 use crate::eval::{Evaluated, Flow, Json, Scope, Shape, View};
 use crate::frame::FramePath;
-use crate::ids::{RecordSeq, RunId};
+use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::*;
+use crate::message::Message;
 use crate::names::*;
 use crate::node::NodeState;
 use crate::record::{Entry, Failure, Payload, Record};
@@ -280,6 +281,9 @@ struct World {
     rows: BTreeMap<(u8, String), crate::row::Row>,
     /// After every command the runs are loaded anew.
     restarts: bool,
+    /// Which messages are for another shard, and those.
+    elsewhere: Option<fn(&Message) -> bool>,
+    outbox: Vec<Message>,
 }
 
 impl World {
@@ -301,11 +305,14 @@ impl World {
             workflows,
             rows: BTreeMap::new(),
             restarts: false,
+            elsewhere: None,
+            outbox: Vec::new(),
         }
     }
 
     fn ask(&mut self, command: Command) -> Reply {
-        let mut step = Step::with_flow(&mut self.state, self.now, &mut self.flow);
+        let step = Step::with_flow(&mut self.state, self.now, &mut self.flow);
+        let mut step = step.without(self.elsewhere.unwrap_or(|_| false));
         let reply = decide(&mut step, &command).unwrap_or_else(|no| panic!("{command:?}: {no}"));
         let stepped = step.finish();
         for entry in &stepped.entries {
@@ -330,6 +337,7 @@ impl World {
             }
         }
         self.entries.extend(stepped.entries);
+        self.outbox.extend(stepped.outbox);
         if self.restarts {
             self.restart();
         }
@@ -617,4 +625,100 @@ fn a_cancelled_run_takes_everything_with_it() {
     );
     assert_eq!(world.state.counts().queued + world.state.counts().running, 0);
     conserved(&world);
+}
+
+/// Runs on one shard, queues on another, and between them a mailbox that is slow and tells things twice.
+struct Shards {
+    runs: World,
+    queues: State,
+    to_queues: Vec<Message>,
+    to_runs: Vec<Message>,
+    finished: FxHashMap<TaskId, bool>,
+    chance: u64,
+}
+
+impl Shards {
+    fn chance(&mut self, below: u64) -> u64 {
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.chance >> 33) % below
+    }
+
+    fn ask_runs(&mut self, command: Command) {
+        let World { state, flow, now, entries, .. } = &mut self.runs;
+        let mut step = Step::with_flow(state, *now, flow).without(Message::is_for_queues);
+        _ = decide(&mut step, &command);
+        let stepped = step.finish();
+        entries.extend(stepped.entries);
+        self.to_queues.extend(stepped.outbox);
+    }
+
+    fn ask_queues(&mut self, command: Command) -> Option<Reply> {
+        let mut step = Step::new(&mut self.queues, self.runs.now).without(|message| !message.is_for_queues());
+        let reply = decide(&mut step, &command).ok();
+        let stepped = step.finish();
+        self.to_runs.extend(stepped.outbox);
+        reply
+    }
+
+    /// In order, but late: some of what waits. Some of it is told again later.
+    fn deliver(&mut self) {
+        for to_runs in [false, true] {
+            let waiting = if to_runs { self.to_runs.len() } else { self.to_queues.len() };
+            let count = if waiting == 0 { 0 } else { self.chance(waiting as u64 + 1) as usize };
+            let list = if to_runs { &mut self.to_runs } else { &mut self.to_queues };
+            let told: Vec<Message> = list.drain(..count).collect();
+            let again = told.iter().filter(|_| self.chance(3) == 0).cloned().collect::<Vec<_>>();
+            for message in told.into_iter().chain(again) {
+                let command = Command::Hear(Box::new(message));
+                if to_runs { self.ask_runs(command) } else { _ = self.ask_queues(command) }
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_and_queues_on_two_shards_come_to_the_same_end() {
+    let text = "a; r branch after=a rules=no:b,yes:c default=d; b; c; d; j join after=b,c,d
+        ; e each items=[1,2,3] after=j failure=1 { x; y work after=x }; l loop until=third after=e { z }";
+    for seed in 0..200 {
+        let mut runs = World::new(&[("w", text)], &[], false);
+        runs.elsewhere = Some(Message::is_for_queues);
+        runs.start("w", json!(null));
+        let to_queues = std::mem::take(&mut runs.outbox);
+        let mut shards =
+            Shards { runs, queues: State::new(1), to_queues, to_runs: Vec::new(), finished: FxHashMap::default(), chance: seed };
+        for _ in 0..2_000 {
+            shards.deliver();
+            shards.ask_runs(Command::ProceedRuns);
+            let lease = Command::Lease {
+                worker: WorkerName::parse("w").unwrap(),
+                types: [TypeName::parse("t").unwrap()].into(),
+                queues: [].into(),
+                want: 2,
+            };
+            let Some(Reply::Leased(grants)) = shards.ask_queues(lease) else { panic!("leased or not") };
+            for grant in grants {
+                assert!(shards.finished.insert(grant.task, true).is_none(), "{} ran twice", grant.task);
+                let outcome = if shards.queues.task(grant.task).unwrap().card().node().unwrap().show().ends_with("e[1]/x") {
+                    let failure = Failure { code: "oops".into(), message: String::new() };
+                    Outcome::Failed { failure, retryable: false, retry_after_ms: None }
+                } else {
+                    Outcome::Done { output: Payload("7".into()) }
+                };
+                shards.ask_queues(Command::Finish { task: grant.task, fence: grant.fence, outcome, jitter: 0 });
+            }
+            if shards.runs.state.runs.get(shards.runs.run).is_none_or(|live| live.run.status != RunStatus::Running) {
+                break;
+            }
+        }
+        assert_eq!(
+            shards.runs.shown(),
+            "a done, r done, b skipped untaken, c done, d skipped untaken, j done, e done, l done, \
+             e[0].x done, e[0].y done, e[1].x failed, e[1].y waiting, e[2].x done, e[2].y done, \
+             l[0].z done, l[1].z done, l[2].z done | done 7",
+            "seed {seed}"
+        );
+        assert_eq!(shards.finished.len(), 10, "seed {seed}");
+        conserved(&shards.runs);
+    }
 }
