@@ -50,15 +50,17 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 9] = [
+const LOADS: [(&[&str], Load); 10] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
+    (&["disk.idle_fdatasync_ms.p50"], disk::idle),
+    // Before the loads that leave memory behind: this one measures how the process grows.
+    (&["queued.bytes_each", "lease_us.at_1k", "lease_us.at_1m"], kernel_only::big_queue),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
     (&["task.http.per_s"], http::through),
     (&["task.http_single.per_s"], http::single),
     (&["task.http.drain_per_s"], http::drain),
     (&["task.idle_hop_ms.p50", "task.idle_hop_ms.p99"], http::idle_hop),
-    (&["queued.bytes_each", "lease_us.at_1k", "lease_us.at_1m"], kernel_only::big_queue),
     (
         &[
             "bulk.reprioritize.wait_ms.max",

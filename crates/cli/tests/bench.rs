@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> (Option<i32>, Value) {
 #[test]
 fn every_result_has_a_name_a_value_and_a_unit() {
     for (only, expected) in [
-        ("disk", &["disk.fdatasync_ms.p50"][..]),
+        ("disk", &["disk.fdatasync_ms.p50", "disk.idle_fdatasync_ms.p50"][..]),
         ("task.idle_hop", &["task.idle_hop_ms.p50", "task.idle_hop_ms.p99"]),
         ("task.in_process", &["task.in_process.per_s"]),
         ("task.http.per_s", &["task.http.per_s"]),

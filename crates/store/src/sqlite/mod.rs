@@ -80,7 +80,7 @@ fn connect(path: &Path, role: Role) -> Result<Connection, StoreError> {
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         db.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
     }
-    let cache_kib = if role == Role::Writer { 64 * 1_024 } else { 8 * 1_024 };
+    let cache_kib = if role == Role::Writer { 16 * 1_024 } else { 8 * 1_024 };
     db.pragma_update(None, "cache_size", -cache_kib)?;
     db.execute_batch("PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")?;
     Ok(db)

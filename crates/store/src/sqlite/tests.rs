@@ -68,7 +68,7 @@ fn commits_are_flushed_and_the_log_is_ours_to_move() {
         ("mmap_size", 0),
         ("temp_store", 2),
         ("page_size", 4_096),
-        ("cache_size", -65_536),
+        ("cache_size", -16_384),
         ("busy_timeout", 5_000),
     ] {
         // `mmap_size` answers nothing where it was compiled out.
