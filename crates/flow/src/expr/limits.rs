@@ -44,12 +44,8 @@ pub const SUGGESTION_BYTES_MAX: usize = 64;
 pub const TEMPLATE_DEPTH_MAX: usize = 64;
 pub const TEMPLATE_EXPRESSIONS_MAX: usize = 1_000;
 
-/// The parser is not ours: it runs on a stack that is large for the deepest text the scan lets through.
-pub const PARSE_STACK_BYTES: usize = 16 * 1_024 * 1_024;
-
 const _: () = assert!(NODES_MAX <= SOURCE_BYTES_MAX && DEPTH_MAX < NODES_MAX && FOLDS_NESTED_MAX < DEPTH_MAX);
 const _: () = assert!(DEPTH_MAX < VALUE_DEPTH_MAX && TEMPLATE_DEPTH_MAX < VALUE_DEPTH_MAX && VALUE_DEPTH_MAX < 128);
 const _: () = assert!((RANGE_MAX as u64) < COST_MAX && (RANGE_MAX as usize * ELEMENT_BYTES) < BUILT_BYTES_MAX as usize);
 const _: () = assert!(PATTERN_BYTES_MAX <= SOURCE_BYTES_MAX && PATTERN_COST < COST_MAX);
 // At every level of nesting the parser may use 64 KiB and more.
-const _: () = assert!(PARSE_STACK_BYTES / DEPTH_MAX >= 64 * 1_024);

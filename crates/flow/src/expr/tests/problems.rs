@@ -108,9 +108,9 @@ fn bounds() {
             (nested, "`map`, `filter`, `all` and `exists` nest deeper than 3 (at 37)"),
             (
                 &chain,
-                "the expression nests deeper than 64 (at 1); join long lists of texts with `[…].join()`, or split it over two nodes",
+                "the expression nests deeper than 64 (at 127); join long lists of texts with `[…].join()`, or split it over two nodes",
             ),
-            (&wide, "the expression has more than 1000 parts (at 1999)"),
+            (&wide, "the expression has more than 1000 parts (at 0)"),
             ("[1].map(a, [1].map(b, [1].map(c, c))).map(d, d)", "fine"),
             (&["1"; 64].join("+"), "fine"),
             (&["true"; 200].join("&&"), "fine"),
