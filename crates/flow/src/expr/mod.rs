@@ -1,6 +1,6 @@
 //! Expressions: the conditions, keys and values of a workflow, in CEL, and templates, which are JSON with `${…}` in it.
 //!
-//! Text becomes an `Expr` once: `scan` (quotes and brackets) → `parse` (the `cel` crate's parser → `Syntax`) → `resolve`
+//! Text becomes an `Expr` once: `scan` (quotes and brackets) → `parse` (→ `Syntax`) → `resolve`
 //! (names, macros, functions → `Node`; every mistake that can be seen without values is a `Problem`). Then `eval` walks the
 //! `Node`s over a `Scope` of borrowed JSON, paying a `Budget` at each step, and gives JSON back or an `EvalError` that
 //! shows the values it read. Invariants: no text and no value makes it panic, overflow a 256 KiB stack or go on beyond
