@@ -1,9 +1,8 @@
 //! What expressions cost on this machine: `cargo run --release -p flow --example expr_cost`.
 
-use flow::expr::{Bindings, Budget, Expr, Names, NodeResult, Root, Template};
+use flow::expr::{Bindings, Budget, Expr, Listed, Names, NodeResult, Root, Template};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Microseconds per call, the best of five rounds.
@@ -23,8 +22,9 @@ fn micros(mut call: impl FnMut()) -> f64 {
 fn main() {
     let orders: Vec<Json> = (0..20).map(|id| json!({"id": id, "open": id % 3, "sku": format!("sku-{id}")})).collect();
     let input = json!({"amount": 120, "name": "Zoë Müller", "order": {"id": 7, "lines": [1, 2, 3]}, "orders": orders});
-    let ids = Arc::new(BTreeSet::from(["pay".to_owned()]));
-    let names = Names::new([Root::Input]).with_nodes(ids.clone(), ids);
+    let pay = BTreeSet::from(["pay".to_owned()]);
+    let nodes = Listed { ids: pay.clone(), upstream: pay, reader: None };
+    let names = Names::new([Root::Input]).with_nodes(&nodes);
     let result = NodeResult { output: Some(&input), status: Some("done"), error: None };
     let scope = Bindings::new().bind(Root::Input, &input).bind_node("pay", result);
 

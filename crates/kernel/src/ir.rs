@@ -5,7 +5,10 @@
 //! - within a body edges form no cycle, and `Body::nodes` is in an order in which every edge leads forward;
 //! - an edge joins two nodes of one body; every node but the entries has one; no pair (edge, frame) is taken twice;
 //! - the body of a `loop` or an `each` has one entry and one sink; the workflow's own has at least one of each;
-//! - every expression compiles, and reads only what is upstream of the node it belongs to.
+//! - between two nodes at most one edge can be live;
+//! - every expression compiles, and reads only what is upstream of the node it belongs to: what comes before it in its body,
+//!   and before the loop or each around that, outwards. A body's output and a loop's `until` are read when a frame has ended,
+//!   and see all of that body. `output` is read only by nodes with an in-edge, and by `until`.
 
 use crate::names::{KeyName, NodeId, QueueName, TypeName, WorkflowName};
 use crate::priority::Priority;
@@ -67,7 +70,7 @@ pub struct Body {
     pub of: Option<NodeIx>,
     pub nodes: Vec<NodeIx>,
     pub entries: Vec<NodeIx>,
-    /// Nodes without a way on. Where they lead decides how the frame ends.
+    /// Nodes without an out-edge, whatever it is on. Where they lead decides how the frame ends.
     pub sinks: Vec<NodeIx>,
     /// What a frame of it gives; without one, the output of its sink (of several: `{id: output}` of those that are done).
     pub output: Option<ExprIx>,
@@ -176,6 +179,7 @@ pub enum NodeKind {
         body: BodyIx,
         iterations_max: u32,
         init: Option<ExprIx>,
+        /// Read in the frame that has ended: `output` is the body's, `nodes` those of the body and what is upstream of the loop.
         until: ExprIx,
     },
     Each {

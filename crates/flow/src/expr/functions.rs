@@ -1,8 +1,8 @@
 //! The table of functions: name, how it is called, how many arguments, what it gives. What they do is in `call.rs`.
 
-use super::names::did_you_mean;
 use super::node::How;
 use super::value::Type;
+use crate::problem::did_you_mean;
 use std::ops::RangeInclusive;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

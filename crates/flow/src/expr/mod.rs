@@ -29,7 +29,7 @@ mod value;
 
 pub use budget::Budget;
 pub use error::{EvalError, Failure, Problem};
-pub use names::{Names, NodeField, Reads, Root};
+pub use names::{Listed, Names, NodeField, Reads, Root};
 pub use scope::{Bindings, NodeResult, Scope};
 pub use template::Template;
 
@@ -66,17 +66,17 @@ pub struct Expr {
 
 impl Expr {
     /// Checks everything that can be checked without values, and tells all that is wrong.
-    pub fn compile(source: &str, names: &Names) -> Result<Expr, Vec<Problem>> {
+    pub fn compile(source: &str, names: &Names<'_>) -> Result<Expr, Vec<Problem>> {
         Expr::compile_as(source, source, names, false)
     }
 
     /// As `compile`, for a place where a boolean is required: what obviously gives something else is refused.
-    pub fn compile_flag(source: &str, names: &Names) -> Result<Expr, Vec<Problem>> {
+    pub fn compile_flag(source: &str, names: &Names<'_>) -> Result<Expr, Vec<Problem>> {
         Expr::compile_as(source, source, names, true)
     }
 
     /// `shown` is what was written where `source` is what it means.
-    fn compile_as(shown: &str, source: &str, names: &Names, flag: bool) -> Result<Expr, Vec<Problem>> {
+    fn compile_as(shown: &str, source: &str, names: &Names<'_>, flag: bool) -> Result<Expr, Vec<Problem>> {
         let syntax = parse::parse(source).map_err(|problem| vec![problem])?;
         let (node, reads) = Resolver::resolve(&syntax, names, flag)?;
         Ok(Expr { source: shown.into(), node, reads })

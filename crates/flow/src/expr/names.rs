@@ -1,10 +1,10 @@
 //! What an expression may read: the root names of its context and the nodes of its workflow; and what it does read.
-//! Also the search for the name that was meant.
 
-use super::limits::*;
+use crate::context::{Found, Nodes};
+use crate::problem::did_you_mean;
+use kernel::ir::NodeIx;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 /// The names an expression starts from. Which of them are there depends on where it stands: see `Names`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -80,30 +80,21 @@ impl NodeField {
     }
 }
 
-/// The names of one context. The sets of ids are shared: a workflow has one of all, and one per node of what is upstream.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
+/// The names of one context.
+#[derive(Clone, Default)]
+pub struct Names<'n> {
     roots: BTreeSet<Root>,
-    ids: Arc<BTreeSet<String>>,
-    upstream: Arc<BTreeSet<String>>,
-    reader: Option<String>,
+    nodes: Option<&'n dyn Nodes>,
 }
 
-impl Names {
-    pub fn new(roots: impl IntoIterator<Item = Root>) -> Names {
-        Names { roots: roots.into_iter().collect(), ..Names::default() }
+impl<'n> Names<'n> {
+    pub fn new(roots: impl IntoIterator<Item = Root>) -> Names<'n> {
+        Names { roots: roots.into_iter().collect(), nodes: None }
     }
 
-    /// `ids` are all nodes of the workflow, `upstream` those whose results are there when the expression is evaluated.
-    pub fn with_nodes(mut self, ids: Arc<BTreeSet<String>>, upstream: Arc<BTreeSet<String>>) -> Names {
+    pub fn with_nodes(mut self, nodes: &'n dyn Nodes) -> Names<'n> {
         self.roots.insert(Root::Nodes);
-        (self.ids, self.upstream) = (ids, upstream);
-        self
-    }
-
-    /// The node whose text holds the expression, for the messages.
-    pub fn read_by(mut self, id: &str) -> Names {
-        self.reader = Some(id.to_owned());
+        self.nodes = Some(nodes);
         self
     }
 
@@ -116,22 +107,44 @@ impl Names {
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.ids.iter().map(String::as_str)
+        self.nodes.into_iter().flat_map(|nodes| nodes.known())
     }
 
     /// Why the node cannot be read, and what was meant.
     pub(crate) fn check_node(&self, id: &str) -> Result<(), (String, Option<String>)> {
-        if self.upstream.contains(id) {
-            return Ok(());
+        match self.nodes.map_or(Found::Unknown, |nodes| nodes.find(id)) {
+            Found::Upstream(_) => Ok(()),
+            Found::Elsewhere(why) => Err((why, None)),
+            Found::Unknown => Err((format!("there is no node `{id}`"), did_you_mean(id, self.ids()))),
+        }
+    }
+}
+
+/// Nodes by hand: all there are, those that have ended before, and the one whose text holds the expression.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    pub ids: BTreeSet<String>,
+    pub upstream: BTreeSet<String>,
+    pub reader: Option<String>,
+}
+
+impl Nodes for Listed {
+    fn find(&self, id: &str) -> Found {
+        if let Some(at) = self.ids.iter().position(|known| known == id).filter(|_| self.upstream.contains(id)) {
+            return Found::Upstream(NodeIx(at as u32));
         }
         if !self.ids.contains(id) {
-            return Err((format!("there is no node `{id}`"), did_you_mean(id, self.ids())));
+            return Found::Unknown;
         }
-        match &self.reader {
-            Some(reader) if reader == id => Err((format!("`{id}` cannot read its own result"), None)),
-            Some(reader) => Err((format!("`{id}` is not upstream of `{reader}`"), None)),
-            None => Err((format!("`{id}` is not upstream"), None)),
-        }
+        Found::Elsewhere(match &self.reader {
+            Some(reader) if reader == id => format!("`{id}` cannot read its own result"),
+            Some(reader) => format!("`{id}` is not upstream of `{reader}`"),
+            None => format!("`{id}` is not upstream"),
+        })
+    }
+
+    fn known<'a>(&'a self) -> Box<dyn Iterator<Item = &'a str> + 'a> {
+        Box::new(self.ids.iter().map(String::as_str))
     }
 }
 
@@ -152,66 +165,5 @@ impl Reads {
     pub(crate) fn merge(&mut self, other: &Reads) {
         self.roots.extend(&other.roots);
         self.nodes.extend(other.nodes.iter().cloned());
-    }
-}
-
-/// "did you mean `amount`?", if one of the names is close.
-pub(crate) fn did_you_mean<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    nearest(wrong, names).map(|name| format!("did you mean `{name}`?"))
-}
-
-/// The closest of the names, if it is close: a third of its letters may be wrong.
-pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    if wrong.len() > SUGGESTION_BYTES_MAX {
-        return None;
-    }
-    names
-        .take(SUGGESTION_NAMES_MAX)
-        .filter(|name| name.len() <= SUGGESTION_BYTES_MAX)
-        .map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|&(distance, name)| distance <= (name.len().max(wrong.len()) / 3).max(1) && distance < name.len())
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, name)| name)
-}
-
-/// Letters to insert, remove, change or swap with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let best = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                if swapped { best.min(rows[i - 2][j - 2] + 1) } else { best }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_that_was_meant_is_found() {
-        let names = ["amount", "order", "id", "customer_name"];
-        for (wrong, meant) in [
-            ("amuont", Some("amount")),
-            ("Amount", Some("amount")),
-            ("ordr", Some("order")),
-            ("customername", Some("customer_name")),
-            ("ix", Some("id")),
-            ("zz", None),
-            ("x", None),
-            ("", None),
-            ("completely_else", None),
-        ] {
-            assert_eq!(nearest(wrong, names.into_iter()), meant, "{wrong}");
-        }
     }
 }

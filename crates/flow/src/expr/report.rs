@@ -2,9 +2,10 @@
 
 use super::error::{EvalError, Failure, Stop, shown};
 use super::limits::*;
-use super::names::{NodeField, Root, nearest};
+use super::names::{NodeField, Root};
 use super::node::{Binary, Form, Literal, Node};
 use super::scope::Scope;
+use crate::problem::nearest;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 

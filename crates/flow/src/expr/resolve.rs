@@ -4,13 +4,14 @@
 use super::error::Problem;
 use super::functions::Function;
 use super::limits::*;
-use super::names::{Names, NodeField, Reads, Root, did_you_mean};
+use super::names::{Names, NodeField, Reads, Root};
 use super::node::{Binary, Fold, Form, How, Literal, Node, Syntax, SyntaxForm, Unary};
 use super::pattern::Pattern;
 use super::value::Type;
+use crate::problem::did_you_mean;
 
 pub(crate) struct Resolver<'n> {
-    names: &'n Names,
+    names: &'n Names<'n>,
     /// The variables of the comprehensions around, outermost first.
     variables: Vec<String>,
     problems: Vec<Problem>,
@@ -21,7 +22,7 @@ pub(crate) struct Resolver<'n> {
 const NOTHING: Form = Form::Literal(Literal::Null);
 
 impl Resolver<'_> {
-    pub fn resolve(syntax: &Syntax, names: &Names, flag: bool) -> Result<(Node, Reads), Vec<Problem>> {
+    pub fn resolve(syntax: &Syntax, names: &Names<'_>, flag: bool) -> Result<(Node, Reads), Vec<Problem>> {
         let mut resolver = Resolver { names, variables: Vec::new(), problems: Vec::new(), reads: Reads::default() };
         let node = resolver.node(syntax);
         if let (true, true, Some(what)) = (flag, resolver.problems.is_empty(), not_a_flag(&node)) {

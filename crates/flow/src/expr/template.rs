@@ -38,7 +38,7 @@ enum Piece {
 }
 
 impl Template {
-    pub fn compile(json: &Json, names: &Names) -> Result<Template, Vec<Problem>> {
+    pub fn compile(json: &Json, names: &Names<'_>) -> Result<Template, Vec<Problem>> {
         let mut compiling = Compiling { names, path: Vec::new(), expressions: 0, problems: Vec::new(), reads: Reads::default() };
         let part = compiling.part(json);
         if compiling.problems.is_empty() { Ok(Template { part, reads: compiling.reads }) } else { Err(compiling.problems) }
@@ -56,7 +56,7 @@ impl Template {
 }
 
 struct Compiling<'n> {
-    names: &'n Names,
+    names: &'n Names<'n>,
     /// The way to the value at hand, for the problems.
     path: Vec<String>,
     expressions: usize,

@@ -11,13 +11,12 @@ mod values;
 use super::*;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The values that the tables' expressions read.
 pub(super) struct World {
     pub input: Json,
     pub item: Json,
-    pub names: Names,
+    nodes: Listed,
     output: Json,
     error: Json,
 }
@@ -32,11 +31,13 @@ impl World {
         });
         let ids = ["ask", "pay", "hold", "lint-fix", "later"].map(str::to_owned);
         let upstream: BTreeSet<String> = ids[..4].iter().cloned().collect();
-        let names = Names::new([Root::Input, Root::Item, Root::Index, Root::Output])
-            .with_nodes(Arc::new(ids.into_iter().collect()), Arc::new(upstream))
-            .read_by("report");
+        let nodes = Listed { ids: ids.into_iter().collect(), upstream, reader: Some("report".to_owned()) };
         let output = json!({"total": 5, "items": [{"sku": "a-1"}]});
-        World { input, item: json!("it"), names, output, error: json!({"code": "http_503"}) }
+        World { input, item: json!("it"), nodes, output, error: json!({"code": "http_503"}) }
+    }
+
+    pub fn names(&self) -> Names<'_> {
+        Names::new([Root::Input, Root::Item, Root::Index, Root::Output]).with_nodes(&self.nodes)
     }
 
     pub fn scope(&self) -> Bindings<'_> {
@@ -51,7 +52,7 @@ impl World {
     }
 
     pub fn compile(&self, source: &str) -> Result<Expr, Vec<Problem>> {
-        Expr::compile(source, &self.names)
+        Expr::compile(source, &self.names())
     }
 
     /// The value as JSON, the error as its text, or the problems.
@@ -97,7 +98,7 @@ fn reads_names_what_is_read_and_nothing_else() {
 fn a_flag_is_a_boolean_or_an_error() {
     let world = World::new();
     let flag = |source: &str| {
-        let expr = Expr::compile_flag(source, &world.names).map_err(|problems| told(&problems))?;
+        let expr = Expr::compile_flag(source, &world.names()).map_err(|problems| told(&problems))?;
         expr.eval_flag(&world.scope(), &mut Budget::default()).map_err(|error| error.to_string())
     };
     assert_eq!(flag("input.amount > 100"), Ok(true));

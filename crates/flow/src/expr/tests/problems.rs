@@ -1,14 +1,14 @@
 //! Text → what is said before anything runs.
 
 use super::{World, told};
-use crate::expr::{Expr, Names, Root};
+use crate::expr::{Expr, Listed, Names, Root};
 
 fn check(flag: bool, table: &[(&str, &str)]) {
     let world = World::new();
     let wrong: Vec<String> = table
         .iter()
         .filter_map(|(source, expected)| {
-            let compiled = if flag { Expr::compile_flag(source, &world.names) } else { Expr::compile(source, &world.names) };
+            let compiled = if flag { Expr::compile_flag(source, &world.names()) } else { Expr::compile(source, &world.names()) };
             let told = compiled.map_or_else(|problems| told(&problems), |_| "fine".to_owned());
             (told != *expected).then(|| format!("{source}\n   expected {expected}\n   but      {told}"))
         })
@@ -56,10 +56,11 @@ fn nodes_that_cannot_be_read() {
             ),
         ],
     );
-    let own = Names::new([])
-        .with_nodes(["a".to_owned()].into_iter().collect::<std::collections::BTreeSet<_>>().into(), Default::default());
-    assert_eq!(told(&Expr::compile("nodes.a.output", &own).unwrap_err()), "`a` is not upstream (at 5)");
-    assert_eq!(told(&Expr::compile("nodes.a.output", &own.read_by("a")).unwrap_err()), "`a` cannot read its own result (at 5)");
+    let nobody = Listed { ids: ["a".to_owned()].into(), ..Listed::default() };
+    let own = Listed { reader: Some("a".to_owned()), ..nobody.clone() };
+    for (nodes, says) in [(&nobody, "`a` is not upstream (at 5)"), (&own, "`a` cannot read its own result (at 5)")] {
+        assert_eq!(told(&Expr::compile("nodes.a.output", &Names::new([]).with_nodes(nodes)).unwrap_err()), says);
+    }
     assert_eq!(
         told(&Expr::compile("nodes.a.output", &Names::new([Root::Input])).unwrap_err()),
         "`nodes` is not known here (at 0); known are `input`"

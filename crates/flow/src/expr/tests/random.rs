@@ -126,7 +126,7 @@ fn check(source: &str, input: &Json, item: &Json) {
             .bind(Root::Item, item)
             .bind_node("pay", NodeResult { output: Some(item), status: Some("done"), error: None });
         let mut budget = Budget::new(5_000, 200_000);
-        let told = match Expr::compile(source, &world.names) {
+        let told = match Expr::compile(source, &world.names()) {
             Err(problems) => {
                 assert!(problems.iter().all(|problem| problem.offset <= source.len()), "{source:?}: {problems:?}");
                 // That is how a panic of the parser's thread is told.
@@ -181,7 +181,7 @@ proptest! {
     ], 0..6), input in value()) {
         let world = World::new();
         let text = Json::from(parts.concat());
-        if let Ok(template) = Template::compile(&Json::from(vec![text]), &world.names) {
+        if let Ok(template) = Template::compile(&Json::from(vec![text]), &world.names()) {
             let scope = Bindings::new().bind(Root::Input, &input).bind(Root::Item, &input);
             let mut budget = Budget::new(5_000, 200_000);
             let _ = template.resolve(&scope, &mut budget);

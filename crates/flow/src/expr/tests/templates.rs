@@ -5,7 +5,7 @@ use crate::expr::{Budget, NodeField, Root, Template};
 use serde_json::{Value as Json, json};
 
 fn resolve(world: &World, template: &Json) -> Result<Json, String> {
-    let template = Template::compile(template, &world.names).map_err(|problems| told(&problems))?;
+    let template = Template::compile(template, &world.names()).map_err(|problems| told(&problems))?;
     template.resolve(&world.scope(), &mut Budget::default()).map_err(|error| error.to_string())
 }
 
@@ -70,7 +70,7 @@ fn problems_and_errors_say_where() {
 #[test]
 fn templates_read_what_their_expressions_read() {
     let world = World::new();
-    let template = Template::compile(&json!({"a": "${input.a}", "b": ["$nodes.pay.total", "${item}x"]}), &world.names).unwrap();
+    let template = Template::compile(&json!({"a": "${input.a}", "b": ["$nodes.pay.total", "${item}x"]}), &world.names()).unwrap();
     assert_eq!(template.reads().roots.iter().copied().collect::<Vec<_>>(), [Root::Input, Root::Nodes, Root::Item]);
     assert_eq!(template.reads().nodes.iter().cloned().collect::<Vec<_>>(), [("pay".to_owned(), NodeField::Output)]);
 }
