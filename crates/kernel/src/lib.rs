@@ -8,6 +8,7 @@ pub mod command;
 mod decide;
 pub mod explain;
 pub mod ids;
+pub mod ir;
 mod lanes;
 pub mod lease;
 pub mod limits;

@@ -26,6 +26,7 @@ pub const POLL_TYPES_MAX: usize = 64;
 pub const POLL_QUEUES_MAX: usize = 64;
 
 pub const NAME_BYTES_MAX: usize = 128;
+pub const NODE_ID_BYTES_MAX: usize = 64;
 pub const KEY_VALUE_BYTES_MAX: usize = 256;
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 pub const REASON_BYTES_MAX: usize = 500;

@@ -33,6 +33,18 @@ fn check_word(what: &'static str, raw: &str) -> Result<(), BadName> {
     Ok(())
 }
 
+/// As a path in a frame (`rounds[1].check`) and a name in expressions.
+fn check_node(what: &'static str, raw: &str) -> Result<(), BadName> {
+    check_word(what, raw)?;
+    if raw.len() > NODE_ID_BYTES_MAX {
+        return Err(bad(what, raw, "is longer than 64 bytes"));
+    }
+    if !raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+        return Err(bad(what, raw, "may hold only letters, digits, _ and -"));
+    }
+    Ok(())
+}
+
 fn check_text(what: &'static str, raw: &str, bytes_max: usize) -> Result<(), BadName> {
     if raw.is_empty() {
         return Err(bad(what, raw, "is empty"));
@@ -110,6 +122,13 @@ name!(
     check_word
 );
 name!(WorkerName, "worker", check_word);
+name!(WorkflowName, "workflow", check_word);
+name!(
+    /// A node of a workflow, unique in its definition.
+    NodeId,
+    "node",
+    check_node
+);
 name!(
     /// The name of a limit key (`tenant`); a task carries a value for it (`acme`).
     KeyName,

@@ -1,0 +1,407 @@
+//! One node of the native form, by its type. A type that is not one of the engine's is a worker's.
+
+use super::fields::Fields;
+use super::scalars::{self, wrong};
+use super::{Body, Composer, Kind, Node, OnError, Rule, Source, written};
+use crate::limits::*;
+use crate::problem::{At, Problem, Problems};
+use crate::source::{Data, Entry, Value, short};
+use kernel::ir::{EachFailure, Join};
+use kernel::limits::TASK_KEYS_MAX;
+use kernel::names::{Actor, KeyName, NodeId, QueueName, TypeName, WorkflowName};
+
+/// The nodes of a body; `depth` counts the bodies around it.
+pub fn decode_nodes(value: &Value, depth: usize, problems: &mut Problems) -> Vec<Node> {
+    let Data::Map(entries) = &value.data else {
+        wrong(value, "a map of nodes by their ids", problems);
+        return Vec::new();
+    };
+    entries.iter().filter_map(|entry| decode_node(entry, depth, problems)).collect()
+}
+
+fn decode_node(entry: &Entry, depth: usize, problems: &mut Problems) -> Option<Node> {
+    let id = node_id(&entry.key, &entry.key_at, problems);
+    let mut fields = Fields::of(&entry.value, format!("node `{}`", entry.key), problems)?;
+    let kind = fields.require("type", problems).and_then(|entry| scalars::name(&entry.value, TypeName::parse, problems));
+    let mut node = Node {
+        id: id?,
+        at: entry.key_at.clone(),
+        after: fields.take("after").map(|entry| scalars::targets(&entry.value, problems)).unwrap_or_default(),
+        join: fields.take("join").and_then(|entry| Some((join(&entry.value, problems)?, entry.value.at.clone()))),
+        when: fields.take("when").and_then(|entry| written::cel(&entry.value, problems)),
+        on_error: fields.take("on_error").map_or(OnError::Fail, |entry| on_error(&entry.value, problems)),
+        retry: None,
+        timeout_ms: None,
+        kind: Kind::Broken,
+    };
+    // Without a type nothing can be said about the other fields; its id is known all the same.
+    let Some(kind) = kind else { return Some(node) };
+    fields.rename(format!("a node of type `{kind}`"));
+    let before = problems.count();
+    let decoded = match kind.as_str() {
+        "branch" => branch(&mut fields, problems),
+        "loop" => loop_(&mut fields, depth, problems),
+        "each" => each(&mut fields, depth, problems),
+        "join" => Some(Kind::Join),
+        "approval" => approval(&mut fields, &mut node, problems),
+        "sleep" => sleep(&mut fields, problems),
+        "workflow" => workflow(&mut fields, &mut node, problems),
+        "transform" => transform(&mut fields, problems),
+        "filter" => filter(&mut fields, problems),
+        "aggregate" => aggregate(&mut fields, problems),
+        "wait" => {
+            let problem = Problem::new(fields.at, "a node of type `wait` waits for an event; it comes with events");
+            problems.add(problem);
+            return Some(node);
+        }
+        _ => Some(work(kind, &mut fields, &mut node, problems)),
+    };
+    if decoded.is_none() && problems.count() == before {
+        problems.say(&node.at, "this node cannot be read");
+    }
+    node.kind = decoded.unwrap_or(Kind::Broken);
+    fields.finish(problems);
+    Some(node)
+}
+
+pub fn node_id(id: &str, at: &At, problems: &mut Problems) -> Option<NodeId> {
+    let parsed = NodeId::parse(id).ok();
+    if parsed.is_none() {
+        let problem = Problem::new(at, format!("the id of a node has 1 to 64 letters, digits, _ and -, unlike `{}`", short(id)));
+        let slug = scalars::slug(id);
+        problems.add(if slug.is_empty() { problem } else { problem.suggest(format!("for example `{slug}`")) });
+    }
+    parsed
+}
+
+fn join(value: &Value, problems: &mut Problems) -> Option<Join> {
+    match &value.data {
+        Data::Text(text) if &*text.text == "all" => Some(Join::All),
+        Data::Text(text) if &*text.text == "any" => Some(Join::NOf(1)),
+        Data::Map(_) => {
+            let mut fields = Fields::of(value, "`join`", problems)?;
+            let count = fields.require("n_of", problems);
+            let count = count.and_then(|entry| scalars::int(&entry.value, 1, NODES_MAX as i64, problems));
+            fields.finish(problems);
+            count.map(|count| Join::NOf(count as u16))
+        }
+        _ => {
+            wrong(value, "all, any or {n_of: 2}", problems);
+            None
+        }
+    }
+}
+
+fn on_error(value: &Value, problems: &mut Problems) -> OnError {
+    match &value.data {
+        Data::Text(text) if &*text.text == "fail" => OnError::Fail,
+        Data::Text(text) if &*text.text == "ignore" => OnError::Ignore(value.at.clone()),
+        Data::Map(_) => {
+            let Some(mut fields) = Fields::of(value, "`on_error`", problems) else { return OnError::Fail };
+            let to = fields.require("to", problems).map(|entry| scalars::some_targets(&entry.value, problems));
+            fields.finish(problems);
+            OnError::To(to.unwrap_or_default())
+        }
+        _ => {
+            wrong(value, "fail, ignore or {to: id}", problems);
+            OnError::Fail
+        }
+    }
+}
+
+fn work(kind: TypeName, fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -> Kind {
+    node.retry = fields.take("retry").and_then(|entry| scalars::retry(&entry.value, problems));
+    node.timeout_ms = fields.take("timeout").and_then(|entry| scalars::duration(&entry.value, problems));
+    Kind::Work {
+        kind,
+        queue: fields.take("queue").and_then(|entry| scalars::name(&entry.value, QueueName::parse, problems)),
+        priority: fields.take("priority").and_then(|entry| scalars::priority(&entry.value, problems)),
+        keys: fields.take("key").map(|entry| keys(&entry.value, problems)).unwrap_or_default(),
+        with: fields.take("with").map(|entry| written::template(&entry.value)),
+    }
+}
+
+fn keys(value: &Value, problems: &mut Problems) -> Vec<(KeyName, Source)> {
+    let Data::Map(entries) = &value.data else {
+        wrong(value, "a map of key names and their values", problems);
+        return Vec::new();
+    };
+    if entries.len() > TASK_KEYS_MAX {
+        problems.say(&value.at, format!("a node may have at most {TASK_KEYS_MAX} keys"));
+    }
+    let mut keys = Vec::new();
+    for entry in entries.iter().take(TASK_KEYS_MAX) {
+        match KeyName::parse(&entry.key) {
+            Ok(name) if matches!(entry.value.data, Data::Text(_) | Data::Int(_)) => {
+                keys.push((name, written::template(&entry.value)));
+            }
+            Ok(_) => wrong(&entry.value, "a text such as \"${input.tenant}\"", problems),
+            Err(bad) => problems.say(&entry.key_at, bad.to_string()),
+        }
+    }
+    keys
+}
+
+fn branch(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
+    let (route, rules, default) = (fields.take("route"), fields.take("rules"), fields.take("default"));
+    if let Some(route) = route {
+        if let Some(other) = rules.or(default) {
+            problems.say(&other.key_at, "a branch has either `route` or `rules` and `default`");
+        }
+        let mut fields = Fields::of(&route.value, "`route`", problems)?;
+        let to = fields.require("to", problems).map(|entry| scalars::some_targets(&entry.value, problems));
+        fields.finish(problems);
+        return Some(Kind::Route { to: to? });
+    }
+    if rules.is_none() {
+        let problem = Problem::new(fields.at, "a branch needs `rules`, each with `when` and `to`");
+        problems.add(problem.suggest("or `route: {to: […]}` if its predecessor's output names the way"));
+    }
+    if default.is_none() {
+        let problem = Problem::new(fields.at, "a branch needs `default`: where it goes when no rule holds");
+        problems.add(problem.suggest("`default: []` goes nowhere"));
+    }
+    let (rules, default) = (rules?, default?);
+    if matches!(&rules.value.data, Data::List(rules) if rules.is_empty()) {
+        problems.say(&rules.value.at, "a branch needs at least one rule");
+    }
+    let rules = scalars::list(&rules.value, RULES_MAX, problems, rule);
+    Some(Kind::Branch { rules, default: scalars::targets(&default.value, problems) })
+}
+
+fn rule(value: &Value, problems: &mut Problems) -> Option<Rule> {
+    let mut fields = Fields::of(value, "a rule", problems)?;
+    let when = fields.require("when", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let to = fields.require("to", problems).map(|entry| scalars::some_targets(&entry.value, problems));
+    fields.finish(problems);
+    Some(Rule { when: when?, to: to? })
+}
+
+fn body(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Body> {
+    let entry = fields.require("do", problems)?;
+    if depth >= BODIES_DEEP_MAX {
+        problems.say(&entry.key_at, format!("bodies lie more than {BODIES_DEEP_MAX} deep in each other"));
+        return None;
+    }
+    let mut fields = Fields::of(&entry.value, "`do`", problems)?;
+    let nodes = fields.require("nodes", problems);
+    let before = problems.count();
+    let decoded = nodes.map(|entry| decode_nodes(&entry.value, depth + 1, problems)).unwrap_or_default();
+    if let (true, true, Some(entry)) = (decoded.is_empty(), problems.count() == before, nodes) {
+        problems.say(&entry.key_at, "a body needs at least one node");
+    }
+    let output = fields.take("output").and_then(|entry| written::either(&entry.value, problems));
+    fields.finish(problems);
+    Some(Body { at: entry.key_at.clone(), nodes: decoded, output })
+}
+
+fn loop_(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Kind> {
+    let iterations = fields.take("max_iterations");
+    if iterations.is_none() {
+        let problem = Problem::new(fields.at, "a loop needs `max_iterations`");
+        problems.add(problem.suggest(format!("a number from 1 to {ITERATIONS_MAX}: it ends even if `until` never holds")));
+    }
+    let iterations = iterations.and_then(|entry| scalars::int(&entry.value, 1, ITERATIONS_MAX, problems));
+    let init = fields.take("init").and_then(|entry| written::either(&entry.value, problems));
+    let until = fields.require("until", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let on_max = fields.take("on_max").map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    let body = body(fields, depth, problems);
+    Some(Kind::Loop { iterations_max: iterations? as u32, init, until: until?, on_max, body: body? })
+}
+
+fn each(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Kind> {
+    let items = fields.require("items", problems).and_then(|entry| written::either(&entry.value, problems));
+    let concurrency = match fields.take("concurrency") {
+        Some(entry) => scalars::int(&entry.value, 1, EACH_CONCURRENCY_MAX, problems).map(|count| count as u32),
+        None => Some(EACH_CONCURRENCY_DEFAULT),
+    };
+    let on_failure = fields.take("on_failure").map_or(Some(EachFailure::Fast), |entry| on_failure(&entry.value, problems));
+    let body = body(fields, depth, problems);
+    Some(Kind::Each { items: items?, concurrency: concurrency?, on_failure: on_failure?, body: body? })
+}
+
+fn on_failure(value: &Value, problems: &mut Problems) -> Option<EachFailure> {
+    match &value.data {
+        Data::Text(text) if &*text.text == "fail_fast" => Some(EachFailure::Fast),
+        Data::Text(text) if &*text.text == "wait_all" => Some(EachFailure::WaitAll),
+        Data::Map(_) => {
+            let mut fields = Fields::of(value, "`on_failure`", problems)?;
+            let count = fields.require("tolerate", problems);
+            let count = count.and_then(|entry| scalars::int(&entry.value, 0, EACH_TOLERATE_MAX, problems));
+            fields.finish(problems);
+            count.map(|count| EachFailure::Tolerate(count as u32))
+        }
+        _ => {
+            wrong(value, "fail_fast, wait_all or {tolerate: 2}", problems);
+            None
+        }
+    }
+}
+
+fn approval(fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -> Option<Kind> {
+    node.timeout_ms = fields.take("timeout").and_then(|entry| scalars::duration(&entry.value, problems));
+    let who = fields.take("who").map(|entry| who(&entry.value, problems)).unwrap_or_default();
+    let message = fields.take("message").and_then(|entry| message(&entry.value, problems));
+    let on_reject = fields.take("on_reject").map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    let on_timeout = fields.take("on_timeout");
+    if let (Some(entry), None) = (on_timeout, node.timeout_ms) {
+        problems.say(&entry.key_at, "`on_timeout` needs a `timeout`");
+    }
+    let on_timeout = on_timeout.map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    Some(Kind::Approval { who, message, on_reject, on_timeout })
+}
+
+pub fn message(value: &Value, problems: &mut Problems) -> Option<Source> {
+    if !matches!(value.data, Data::Text(_)) {
+        wrong(value, "a text", problems);
+        return None;
+    }
+    Some(written::template(value))
+}
+
+pub fn who(value: &Value, problems: &mut Problems) -> Vec<std::sync::Arc<str>> {
+    let one = |value: &Value, problems: &mut Problems| scalars::name(value, Actor::parse, problems).map(Into::into);
+    match &value.data {
+        Data::List(_) => scalars::list(value, WHO_MAX, problems, one),
+        _ => one(value, problems).into_iter().collect(),
+    }
+}
+
+fn sleep(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
+    match (fields.take("for"), fields.take("until")) {
+        (Some(entry), None) => match &entry.value.data {
+            // What begins like a duration is meant as one.
+            Data::Text(text) if !text.text.starts_with(|c: char| c.is_ascii_digit()) => {
+                written::cel(&entry.value, problems).map(Kind::SleepForExpr)
+            }
+            _ => scalars::duration(&entry.value, problems).map(|ms| Kind::SleepFor { ms }),
+        },
+        (None, Some(entry)) => match &entry.value.data {
+            Data::Text(text) if text.text.starts_with(|c: char| c.is_ascii_digit()) => {
+                if !is_instant(&text.text) {
+                    wrong(&entry.value, "an instant such as 2027-01-31T09:00:00Z or an expression", problems);
+                    return None;
+                }
+                Some(Kind::SleepUntil(written::template(&entry.value)))
+            }
+            _ => written::cel(&entry.value, problems).map(Kind::SleepUntil),
+        },
+        _ => {
+            problems.say(fields.at, "a sleep needs either `for` (a duration) or `until` (an instant)");
+            None
+        }
+    }
+}
+
+/// RFC 3339, as far as a glance can tell: the calendar is asked when the run comes there.
+fn is_instant(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let shape = |pattern: &str, bytes: &[u8]| {
+        bytes.len() == pattern.len()
+            && pattern.bytes().zip(bytes).all(|(expected, found)| match expected {
+                b'0' => found.is_ascii_digit(),
+                b'T' => matches!(found, b'T' | b't' | b' '),
+                _ => expected == *found,
+            })
+    };
+    if bytes.len() < 20 || !shape("0000-00-00T00:00:00", &bytes[..19]) {
+        return false;
+    }
+    let number = |from: usize| (bytes[from] - b'0') * 10 + (bytes[from + 1] - b'0');
+    let plausible = (1..=12).contains(&number(5)) && (1..=31).contains(&number(8)) && number(11) < 24 && number(14) < 60;
+    let mut zone = &bytes[19..];
+    if let [b'.', digits @ ..] = zone {
+        let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        zone = if (1..=9).contains(&count) { &digits[count..] } else { &[] };
+    }
+    plausible && (matches!(zone, b"Z" | b"z") || shape("+00:00", zone) || shape("-00:00", zone))
+}
+
+fn workflow(fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -> Option<Kind> {
+    node.timeout_ms = fields.take("timeout").and_then(|entry| scalars::duration(&entry.value, problems));
+    let workflow = fields.require("run", problems).and_then(|entry| scalars::name(&entry.value, WorkflowName::parse, problems));
+    let version = fields.take("version").and_then(|entry| scalars::version(&entry.value, false, problems));
+    let with = fields.take("with").map(|entry| written::template(&entry.value));
+    Some(Kind::Workflow { workflow: workflow?, version, with })
+}
+
+fn transform(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
+    let value = fields.require("value", problems).and_then(|entry| written::either(&entry.value, problems));
+    Some(Kind::Transform { value: value? })
+}
+
+/// `where` sees each of the items as `item`.
+fn filter(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
+    let items = fields.require("items", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let keep = fields.require("where", problems).and_then(|entry| written::cel(&entry.value, problems));
+    Some(Kind::Transform { value: filtered(&items?, &keep?) })
+}
+
+pub fn filtered(items: &Source, keep: &Source) -> Source {
+    Composer::new(&items.at).text("(").part(items).text(").filter(item, ").part(keep).text(")").cel()
+}
+
+const AGGREGATES: [&str; 8] = ["count", "sum", "min", "max", "avg", "collect", "first", "last"];
+
+/// `of` sees each of the items as `item`; without it they are taken as they are.
+pub fn aggregate(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
+    let items = fields.require("items", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let op = fields.require("op", problems);
+    let of = fields.take("of");
+    let value = of.and_then(|entry| written::cel(&entry.value, problems));
+    let (items, op) = (items?, op?);
+    let text = scalars::text(&op.value, problems)?;
+    if !AGGREGATES.contains(&&*text) {
+        wrong(&op.value, &format!("one of {}", AGGREGATES.join(", ")), problems);
+        return None;
+    }
+    if let ("count", Some(entry)) = (&*text, of) {
+        problems.add(
+            Problem::new(&entry.key_at, "`count` counts the items; it has no `of`").suggest("leave out some with a `filter`"),
+        );
+    }
+    Some(Kind::Transform { value: aggregated(&items, &text, value.as_ref()) })
+}
+
+/// Where nothing is left of the items, `sum` is 0 and the rest is null. To name a list that is used twice, it is put into
+/// another and mapped over.
+pub fn aggregated(items: &Source, op: &str, of: Option<&Source>) -> Source {
+    let (before, after) = match op {
+        "count" => ("size(", ")"),
+        "sum" => ("sum(", ")"),
+        "min" => ("[", "].map(xs, size(xs) == 0 ? null : min(xs))[0]"),
+        "max" => ("[", "].map(xs, size(xs) == 0 ? null : max(xs))[0]"),
+        "avg" => ("[", "].map(xs, size(xs) == 0 ? null : double(sum(xs)) / double(size(xs)))[0]"),
+        "first" => ("[", "].map(xs, size(xs) == 0 ? null : xs[0])[0]"),
+        "last" => ("[", "].map(xs, size(xs) == 0 ? null : xs[size(xs) - 1])[0]"),
+        _ => ("", ""),
+    };
+    let composer = Composer::new(&items.at).text(before).text("(").part(items).text(")");
+    let composer = match of {
+        Some(of) => composer.text(".map(item, ").part(of).text(")"),
+        None => composer,
+    };
+    composer.text(after).cel()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_told_from_what_is_none() {
+        for text in ["2027-01-31T09:00:00Z", "2027-01-31t09:00:00.123456789+02:00", "2027-01-31 09:00:00-05:30"] {
+            assert!(is_instant(text), "{text}");
+        }
+        for text in [
+            "2027-01-31",
+            "2027-13-01T00:00:00Z",
+            "2027-01-31T09:00:00",
+            "2027-01-31T09:00:00.Z",
+            "5 apples",
+            "2027-01-31T25:00:00Z",
+        ] {
+            assert!(!is_instant(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Expressions: the conditions, keys and values of a workflow, in CEL, and templates, which are JSON with `${…}` in it.
+//!
+//! Text becomes an `Expr` once: `scan` (quotes and brackets) → `parse` (→ `Syntax`) → `resolve`
+//! (names, macros, functions → `Node`; every mistake that can be seen without values is a `Problem`). Then `eval` walks the
+//! `Node`s over a `Scope` of borrowed JSON, paying a `Budget` at each step, and gives JSON back or an `EvalError` that
+//! shows the values it read. Invariants: no text and no value makes it panic, overflow a 256 KiB stack or go on beyond
+//! its budget; the same expression over the same values gives the same, and costs the same, for ever.
+
+mod arithmetic;
+mod budget;
+mod call;
+mod error;
+mod eval;
+mod functions;
+mod json;
+pub mod limits;
+mod names;
+mod node;
+mod parse;
+mod pattern;
+mod report;
+mod resolve;
+mod scan;
+mod scope;
+mod template;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use budget::Budget;
+pub use error::{EvalError, Failure, Problem};
+pub use names::{Listed, Names, NodeField, Reads, Root};
+pub use scope::{Bindings, NodeResult, Scope};
+pub use template::Template;
+
+use eval::Evaluator;
+use node::Node;
+use resolve::Resolver;
+use serde_json::Value as Json;
+
+/// A compiled expression: checked, immutable, shared between threads.
+///
+/// ```
+/// use flow::expr::{Bindings, Budget, Expr, Names, Root};
+/// use serde_json::json;
+///
+/// let names = Names::new([Root::Input]);
+/// let expr = Expr::compile("input.amount * 2", &names).unwrap();
+/// let (good, bad) = (json!({"amount": 60}), json!({"amuont": 5}));
+///
+/// let eval = |input| expr.eval(&Bindings::new().bind(Root::Input, input), &mut Budget::default());
+/// assert_eq!(eval(&good).unwrap(), json!(120));
+/// assert_eq!(
+///     eval(&bad).unwrap_err().to_string(),
+///     r#"input.amount * 2: no key `amount` in input; there is `amuont`, where input = {"amuont":5}"#
+/// );
+/// let problems = Expr::compile("inptu.amount > 100", &names).unwrap_err();
+/// assert_eq!(problems[0].to_string(), "there is no name `inptu` (at 0); did you mean `input`?");
+/// ```
+#[derive(Debug)]
+pub struct Expr {
+    source: Box<str>,
+    node: Node,
+    reads: Reads,
+}
+
+impl Expr {
+    /// Checks everything that can be checked without values, and tells all that is wrong.
+    pub fn compile(source: &str, names: &Names<'_>) -> Result<Expr, Vec<Problem>> {
+        Expr::compile_as(source, source, names, false)
+    }
+
+    /// As `compile`, for a place where a boolean is required: what obviously gives something else is refused.
+    pub fn compile_flag(source: &str, names: &Names<'_>) -> Result<Expr, Vec<Problem>> {
+        Expr::compile_as(source, source, names, true)
+    }
+
+    /// `shown` is what was written where `source` is what it means.
+    fn compile_as(shown: &str, source: &str, names: &Names<'_>, flag: bool) -> Result<Expr, Vec<Problem>> {
+        let syntax = parse::parse(source).map_err(|problem| vec![problem])?;
+        let (node, reads) = Resolver::resolve(&syntax, names, flag)?;
+        Ok(Expr { source: shown.into(), node, reads })
+    }
+
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Which names and nodes it reads: at most these are asked of the scope.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    pub fn eval(&self, scope: &dyn Scope, budget: &mut Budget) -> Result<Json, EvalError> {
+        self.eval_at_depth(scope, budget, 0)
+    }
+
+    /// Gives a boolean or fails: there is no truth in numbers or strings.
+    pub fn eval_flag(&self, scope: &dyn Scope, budget: &mut Budget) -> Result<bool, EvalError> {
+        let flag = Evaluator::new(scope, budget).flag(&self.node);
+        flag.map_err(|stop| report::report(*stop, &self.source, &self.node, scope))
+    }
+
+    /// `depth` is how deep in a larger value the result will stand.
+    fn eval_at_depth(&self, scope: &dyn Scope, budget: &mut Budget, depth: usize) -> Result<Json, EvalError> {
+        let mut evaluator = Evaluator::new(scope, budget);
+        let result = evaluator.eval(&self.node).and_then(|value| evaluator.json(&value, depth));
+        result.map_err(|stop| report::report(*stop, &self.source, &self.node, scope))
+    }
+}

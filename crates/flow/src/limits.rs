@@ -1,0 +1,36 @@
+//! Every bound of a definition, in one place. One that is hit is a `Problem` with its line, never a panic.
+
+use kernel::limits::BUDGET_MS_MAX;
+
+/// Bytes of one file.
+pub const SOURCE_BYTES_MAX: usize = 1_024 * 1_024;
+/// Lists and maps inside each other; everything that walks a file by recursion relies on it.
+pub const SOURCE_DEPTH_MAX: usize = 64;
+/// Definitions in one file.
+pub const DOCUMENTS_MAX: usize = 100;
+/// Problems told at once; how many more there are is counted.
+pub const PROBLEMS_MAX: usize = 100;
+
+pub const NODES_MAX: usize = 10_000;
+/// Out-edges of all nodes together.
+pub const EDGES_MAX: usize = 100_000;
+/// Bodies inside each other; the workflow's own is not counted.
+pub const BODIES_DEEP_MAX: usize = 8;
+/// Loops of the edge-list form: the region of each is searched for in the whole graph.
+pub const LISTED_LOOPS_MAX: usize = 256;
+pub const RULES_MAX: usize = 1_000;
+pub const ITERATIONS_MAX: i64 = 10_000;
+pub const EACH_CONCURRENCY_DEFAULT: u32 = 8;
+pub const EACH_CONCURRENCY_MAX: i64 = 10_000;
+pub const EACH_TOLERATE_MAX: i64 = 1_000_000;
+pub const WHO_MAX: usize = 64;
+pub const VERSION_MAX: i64 = 1_000_000_000;
+pub const DESCRIPTION_BYTES_MAX: usize = 4_096;
+
+/// A time budget, a sleep, a deadline.
+pub const DURATION_MS_MAX: u64 = BUDGET_MS_MAX;
+/// Long enough for a queue that is paused over night; work that is leased, and people, are never counted.
+pub const STALL_MS_DEFAULT: u64 = 24 * 3_600 * 1_000;
+
+const _: () = assert!(RULES_MAX <= u16::MAX as usize && EDGES_MAX <= u32::MAX as usize);
+const _: () = assert!(EACH_CONCURRENCY_DEFAULT as i64 <= EACH_CONCURRENCY_MAX && STALL_MS_DEFAULT <= DURATION_MS_MAX);

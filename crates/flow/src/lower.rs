@@ -1,0 +1,187 @@
+//! A checked graph → the IR. What is left to check are the expressions, each where it stands; the IR is made only if they,
+//! and everything before, are right.
+
+use crate::check::{Flat, FlatNode, Scope, Seen};
+use crate::context::{Context, Expressions, Names};
+use crate::define::{Defaults, Definition, Kind, OnError, Source};
+use crate::limits::STALL_MS_DEFAULT;
+use crate::problem::{Problem, Problems};
+use kernel::ir::{self, BodyIx, Expr, ExprIx, Ir, Join, NodeIx, NodeKind, RunLimits, Sleep};
+use kernel::names::QueueName;
+
+pub fn lower(definition: &Definition, flat: &Flat<'_>, expressions: &dyn Expressions, problems: &mut Problems) -> Option<Ir> {
+    let mut lowering = Lowering { flat, expressions, problems, exprs: Vec::new() };
+    let mut nodes = Vec::with_capacity(flat.nodes.len());
+    for at in 0..flat.nodes.len() {
+        nodes.push(lowering.node(NodeIx(at as u32), &definition.defaults));
+    }
+    let bodies: Vec<ir::Body> = (0..flat.bodies.len()).map(|at| lowering.body(BodyIx(at as u32))).collect();
+    let exprs = lowering.exprs;
+    if !flat.sound || !problems.is_empty() {
+        return None;
+    }
+    let nodes = nodes.into_iter().collect::<Option<Vec<_>>>()?;
+    Some(Ir {
+        workflow: definition.workflow.clone(),
+        version: definition.version.unwrap_or(1),
+        by_id: Ir::sorted(&nodes),
+        nodes,
+        edges: flat.edges.iter().map(|edge| ir::Edge { from: edge.from, to: edge.to, on: edge.on }).collect(),
+        bodies,
+        exprs,
+        limits: RunLimits {
+            deadline_ms: definition.limits.deadline_ms,
+            stall_ms: definition.limits.stall_ms.unwrap_or(STALL_MS_DEFAULT),
+        },
+        input_schema: definition.input_schema.clone(),
+    })
+}
+
+struct Lowering<'a> {
+    flat: &'a Flat<'a>,
+    expressions: &'a dyn Expressions,
+    problems: &'a mut Problems,
+    exprs: Vec<Expr>,
+}
+
+impl<'a> Lowering<'a> {
+    fn node(&mut self, ix: NodeIx, defaults: &Defaults) -> Option<ir::Node> {
+        let flat = self.flat;
+        let node = flat.node(ix);
+        let written = node.written;
+        let here = Place { seen: Seen::Before(ix), names: self.names(node.body, !node.ins.is_empty()), boolean: false };
+        let when = written.when.as_ref().map(|when| self.expr(when, here.boolean()));
+        let kind = self.kind(node, here, defaults)?;
+        let worker = matches!(kind, NodeKind::Work { .. });
+        Some(ir::Node {
+            id: written.id.clone(),
+            body: node.body,
+            place: node.place,
+            kind,
+            ins: node.ins.clone(),
+            outs: node.outs.clone(),
+            join: written.join.as_ref().map_or(Join::All, |(join, _)| *join),
+            when,
+            on_error: match written.on_error {
+                OnError::Fail => ir::OnError::Fail,
+                OnError::Ignore(_) => ir::OnError::Ignore,
+                OnError::To(_) => ir::OnError::To,
+            },
+            retry: written.retry.or(defaults.retry.filter(|_| worker)),
+            timeout_ms: written.timeout_ms.or(defaults.timeout_ms.filter(|_| worker)),
+        })
+    }
+
+    fn kind(&mut self, node: &FlatNode<'_>, here: Place, defaults: &Defaults) -> Option<NodeKind> {
+        Some(match &node.written.kind {
+            Kind::Work { kind, queue, priority, keys, with } => NodeKind::Work {
+                kind: kind.clone(),
+                queue: match queue.as_ref().or(defaults.queue.as_ref()) {
+                    Some(queue) => queue.clone(),
+                    // A type is a legal queue: both are words.
+                    None => QueueName::parse(kind.as_str()).expect("a type is a word"),
+                },
+                priority: priority.or(defaults.priority),
+                keys: keys.iter().map(|(name, value)| (name.clone(), self.expr(value, here))).collect(),
+                with: with.as_ref().map(|with| self.expr(with, here)),
+            },
+            Kind::Branch { rules, .. } => {
+                NodeKind::Branch { rules: rules.iter().map(|rule| self.expr(&rule.when, here.boolean())).collect() }
+            }
+            Kind::Route { .. } => NodeKind::Route { by: self.routed() },
+            Kind::Loop { iterations_max, init, until, .. } => {
+                let body = node.inner?;
+                let names = Names { output: true, ..self.names(body, true) };
+                NodeKind::Loop {
+                    body,
+                    iterations_max: *iterations_max,
+                    init: init.as_ref().map(|init| self.expr(init, here)),
+                    until: self.expr(until, Place { seen: Seen::After(body), names, boolean: true }),
+                }
+            }
+            Kind::Each { items, concurrency, on_failure, .. } => NodeKind::Each {
+                body: node.inner?,
+                items: self.expr(items, here),
+                concurrency: *concurrency,
+                on_failure: *on_failure,
+            },
+            Kind::Join => NodeKind::Join,
+            Kind::Approval { who, message, .. } => {
+                NodeKind::Approval { who: who.clone(), message: message.as_ref().map(|message| self.expr(message, here)) }
+            }
+            Kind::SleepFor { ms } => NodeKind::Sleep(Sleep::For { ms: *ms }),
+            Kind::SleepForExpr(ms) => NodeKind::Sleep(Sleep::ForExpr(self.expr(ms, here))),
+            Kind::SleepUntil(instant) => NodeKind::Sleep(Sleep::UntilExpr(self.expr(instant, here))),
+            Kind::Workflow { workflow, version, with } => NodeKind::Workflow {
+                workflow: workflow.clone(),
+                version: *version,
+                with: with.as_ref().map(|with| self.expr(with, here)),
+            },
+            Kind::Transform { value } => NodeKind::Transform { value: self.expr(value, here) },
+            Kind::Broken => return None,
+        })
+    }
+
+    /// What names the way: a text, or what stands under `next`.
+    fn routed(&mut self) -> ExprIx {
+        let reads = ir::Reads { output: true, ..ir::Reads::default() };
+        let source = "type(output) == string ? output : output.next".into();
+        self.exprs.push(Expr { source, form: ir::Form::Cel, reads });
+        ExprIx(self.exprs.len() as u32 - 1)
+    }
+
+    fn body(&mut self, ix: BodyIx) -> ir::Body {
+        let flat = self.flat;
+        let body = flat.body(ix);
+        let end = Place { seen: Seen::After(ix), names: self.names(ix, false), boolean: false };
+        let output = body.written.output.as_ref().map(|output| self.expr(output, end));
+        ir::Body { of: body.of, nodes: body.nodes.clone(), entries: body.entries.clone(), sinks: body.sinks.clone(), output }
+    }
+
+    /// `item` and `last` are those of the bodies around it, however far out.
+    fn names(&self, body: BodyIx, output: bool) -> Names {
+        let mut names = Names { input: true, output, run: true, ..Names::default() };
+        let mut around = self.flat.body(body).of;
+        while let Some(ix) = around {
+            let node = self.flat.node(ix);
+            names.item |= matches!(node.written.kind, Kind::Each { .. });
+            names.last |= matches!(node.written.kind, Kind::Loop { .. });
+            around = self.flat.body(node.body).of;
+        }
+        names
+    }
+
+    /// Its index means nothing if there are problems: then there will be no IR.
+    fn expr(&mut self, source: &Source, place: Place) -> ExprIx {
+        if self.problems.is_full() {
+            return ExprIx(0);
+        }
+        let scope = Scope { flat: self.flat, seen: place.seen };
+        let context = Context { boolean: place.boolean, names: place.names, nodes: &scope };
+        match self.expressions.check(&source.text, source.form, &context) {
+            Ok(reads) => self.exprs.push(Expr { source: source.text.clone(), form: source.form, reads }),
+            Err(found) => {
+                assert!(!found.is_empty(), "an expression was refused without a reason: {}", source.text);
+                for found in found {
+                    let problem = Problem::new(&source.place(&found.path, found.offset), found.message);
+                    self.problems.add(Problem { suggestion: found.suggestion, ..problem });
+                }
+            }
+        }
+        ExprIx(self.exprs.len().saturating_sub(1) as u32)
+    }
+}
+
+/// Where an expression stands.
+#[derive(Copy, Clone)]
+struct Place {
+    seen: Seen,
+    names: Names,
+    boolean: bool,
+}
+
+impl Place {
+    fn boolean(self) -> Place {
+        Place { boolean: true, ..self }
+    }
+}
