@@ -13,13 +13,14 @@ run: build ## build it and start it with a small live example
 build: ## the release binary, target/release/signaller
 	$(CARGO) build --release -p cli
 
-test: tools check ## everything: format, lints, tidy, all tests
+test: check ## everything: format, lints, tidy, all tests
 	$(CARGO) nextest run --workspace
 	$(CARGO) test --workspace --doc --quiet
 
-check: ## format and lints, warnings as errors
+check: tools ## format, lints with warnings as errors, and the order of the house
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) nextest run --workspace -E 'binary(tidy)'
 
 fmt: ## format the code
 	$(CARGO) fmt --all
@@ -37,6 +38,7 @@ tools:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it from https://rustup.rs"; exit 1; }
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install build-essential"; exit 1; }
+	@command -v python3 >/dev/null || apt-get install -y python3 || { echo "python3 is missing: the example worker is written in it"; exit 1; }
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -5,7 +5,9 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/target/release:$PATH"
 export SIGNALLER_URL="${SIGNALLER_URL:-http://127.0.0.1:7400}"
 data="$(mktemp -d)"
-trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$data"' EXIT
+workers=()
+# The workers first: they hand in what they have while the server is still there.
+trap 'kill "${workers[@]}" 2>/dev/null; wait "${workers[@]}" 2>/dev/null; kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$data"' EXIT
 
 signaller --human dev --listen "${SIGNALLER_URL#http://}" --data-dir "$data" &
 server=$!
@@ -18,6 +20,7 @@ done
 signaller --json queue set greet --concurrency 2 --key-concurrency customer=1 --rate 5/s >/dev/null
 for n in 1 2; do
   signaller --json work --type greet --name "greeter-$n" -- ./examples/greet.sh >/dev/null 2>&1 &
+  workers+=($!)
 done
 signaller --human watch --queue greet &
 for n in $(seq 1 1000); do

@@ -4,7 +4,6 @@ use crate::{BATCH, Measure, Options, payload_text};
 use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
 use kernel::command::{Command, NewTask, Outcome};
 use kernel::names::{Actor, KeyName, KeyValue, QueueName, TypeName, WorkerName};
-use kernel::priority::Priority;
 use kernel::queue::{KeyLimit, QueueConfig};
 use kernel::record::{Payload, TaskSpec};
 use std::sync::Arc;
@@ -93,19 +92,7 @@ pub fn new_task(key: Option<u64>) -> Result<NewTask, String> {
         None => Vec::new(),
         Some(key) => vec![(name(KeyName::parse, "k")?, name(KeyValue::parse, &key.to_string())?)],
     };
-    let spec = TaskSpec {
-        queue: name(QueueName::parse, "bench")?,
-        kind: name(TypeName::parse, "bench")?,
-        priority: Priority::NORMAL,
-        keys,
-        tags: Vec::new(),
-        blocked_by: Vec::new(),
-        scheduled_for: None,
-        idempotency_key: None,
-        retry: None,
-        budget_ms: None,
-        idle: false,
-    };
+    let spec = TaskSpec { keys, ..TaskSpec::new(name(QueueName::parse, "bench")?, name(TypeName::parse, "bench")?) };
     Ok(NewTask { spec, delay_ms: 0, input: Payload(payload_text().into()) })
 }
 

@@ -163,6 +163,21 @@ fn a_result_that_is_refused_points_at_a_worker_of_the_same_name() {
 }
 
 #[test]
+fn a_worker_that_was_asked_twice_does_not_wait_for_a_server_that_is_gone() {
+    let mut house = House::start();
+    let task = house.add("t");
+    let worker = house.work("--human work --type t --name w-1 -- sh -c 'sleep 60'");
+    house.until_running(&task);
+    house.server.kill_9();
+    server::signal(worker.id(), "INT");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    server::signal(worker.id(), "TERM");
+    let worked = ended(worker);
+    assert_eq!(worked.exit, 7, "{}", worked.err);
+    assert!(worked.err.contains("goes to another when its lease lapses"), "{}", worked.err);
+}
+
+#[test]
 fn each_of_many_tasks_is_answered_for() {
     let house = House::start();
     (0..3).for_each(|_| _ = house.add("t"));

@@ -66,19 +66,8 @@ fn add() -> Command {
 }
 
 fn new(key: Option<&str>) -> NewTask {
-    let spec = TaskSpec {
-        queue: queue(),
-        kind: TypeName::parse("t").unwrap(),
-        priority: Default::default(),
-        keys: Vec::new(),
-        tags: Vec::new(),
-        blocked_by: Vec::new(),
-        scheduled_for: None,
-        idempotency_key: key.map(|key| IdempotencyKey::parse(key).unwrap()),
-        retry: None,
-        budget_ms: None,
-        idle: false,
-    };
+    let idempotency_key = key.map(|key| IdempotencyKey::parse(key).unwrap());
+    let spec = TaskSpec { idempotency_key, ..TaskSpec::new(queue(), TypeName::parse("t").unwrap()) };
     NewTask { spec, delay_ms: 0, input: Payload("{}".into()) }
 }
 

@@ -21,19 +21,9 @@ fn open(disk: &MemoryDisk) -> Engine {
 }
 
 fn add(key: Option<&str>) -> Request {
-    let spec = TaskSpec {
-        queue: QueueName::parse("q").unwrap(),
-        kind: TypeName::parse("q").unwrap(),
-        priority: Default::default(),
-        keys: Vec::new(),
-        tags: Vec::new(),
-        blocked_by: Vec::new(),
-        scheduled_for: None,
-        idempotency_key: key.map(|key| IdempotencyKey::parse(key).unwrap()),
-        retry: None,
-        budget_ms: None,
-        idle: false,
-    };
+    let (queue, kind) = (QueueName::parse("q").unwrap(), TypeName::parse("q").unwrap());
+    let idempotency_key = key.map(|key| IdempotencyKey::parse(key).unwrap());
+    let spec = TaskSpec { idempotency_key, ..TaskSpec::new(queue, kind) };
     Request::Command(Command::Add { tasks: vec![NewTask { spec, delay_ms: 0, input: Payload("{\"n\":1}".into()) }] })
 }
 

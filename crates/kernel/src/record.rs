@@ -109,6 +109,26 @@ pub struct TaskSpec {
     pub node: Option<Box<NodeAt>>,
 }
 
+impl TaskSpec {
+    /// With nothing special about it.
+    pub fn new(queue: QueueName, kind: TypeName) -> TaskSpec {
+        TaskSpec {
+            queue,
+            kind,
+            priority: Priority::NORMAL,
+            keys: Vec::new(),
+            tags: Vec::new(),
+            blocked_by: Vec::new(),
+            scheduled_for: None,
+            idempotency_key: None,
+            retry: None,
+            budget_ms: None,
+            idle: false,
+            node: None,
+        }
+    }
+}
+
 fn is_normal(priority: &Priority) -> bool {
     *priority == Priority::NORMAL
 }

@@ -108,23 +108,7 @@ fn a_record_off_the_table_cannot_be_folded() {
     let queue = || Record::TaskQueued { ready_at: at, run_now: false, by: by(), bulk: None };
     let spec = |idle: bool| {
         let (queue, kind) = (crate::script::say::queue("q"), crate::script::say::kind("t"));
-        let (keys, tags, blocked_by) = (Vec::new(), Vec::new(), Vec::new());
-        let (scheduled_for, idempotency_key, retry, budget_ms) = (None, None, None, None);
-        let priority = Default::default();
-        Box::new(TaskSpec {
-            queue,
-            kind,
-            priority,
-            keys,
-            tags,
-            blocked_by,
-            scheduled_for,
-            idempotency_key,
-            retry,
-            budget_ms,
-            idle,
-            node: None,
-        })
+        Box::new(TaskSpec { idle, ..TaskSpec::new(queue, kind) })
     };
     // I idle, Q queued, R running, D done, F failed, C cancelled.
     let table: [(Record, &str); 18] = [

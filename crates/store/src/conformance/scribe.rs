@@ -5,7 +5,6 @@ use crate::fold::{self, Fold};
 use crate::store::Batch;
 use kernel::ids::{BulkId, RecordSeq, TaskId};
 use kernel::names::{Actor, QueueName, TypeName};
-use kernel::priority::Priority;
 use kernel::record::{Entry, Owner, Payload, Record, TaskSpec};
 use kernel::row::Row;
 use kernel::time::Time;
@@ -125,17 +124,5 @@ pub fn actor(name: &str) -> Actor {
 
 /// A task of a queue with nothing special about it.
 pub fn plain(name: &str) -> TaskSpec {
-    TaskSpec {
-        queue: queue(name),
-        kind: TypeName::parse("lint").expect("a good name"),
-        priority: Priority::NORMAL,
-        keys: Vec::new(),
-        tags: Vec::new(),
-        blocked_by: Vec::new(),
-        scheduled_for: None,
-        idempotency_key: None,
-        retry: None,
-        budget_ms: None,
-        idle: false,
-    }
+    TaskSpec::new(queue(name), TypeName::parse("lint").expect("a good name"))
 }

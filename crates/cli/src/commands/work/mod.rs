@@ -37,6 +37,8 @@ const LOOK_MS_MAX: u64 = 1_000;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// What took less is not looked at again: nobody cancels so quickly, and quick tasks are many.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// A worker that was asked to end waits so long for a server that went away; asked again, no longer.
+const FAREWELL: Duration = Duration::from_secs(10);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -118,6 +120,8 @@ struct Worker<'a> {
     /// When a poll last went wrong: silence may have cost leases.
     unheard: Option<Instant>,
     stops: u32,
+    /// From then on a server that cannot be reached is not waited for.
+    give_up_at: Option<Instant>,
     /// Ends the worker at once: nothing can be told to the server any more.
     fatal: Option<Failure>,
     /// Ends the worker once what it holds is handed back.
@@ -152,6 +156,7 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         look_at: now,
         unheard: None,
         stops: 0,
+        give_up_at: None,
         fatal: None,
         failed_start: None,
     };
@@ -242,6 +247,11 @@ impl Worker<'_> {
             Err(failure) if self.heard.is_none() || !(failure.retryable || failure.exit == Exit::Unavailable) => {
                 self.close();
                 self.fatal = Some(failure);
+            }
+            Err(failure) if self.give_up_at.is_some_and(|at| Instant::now() >= at) => {
+                self.close();
+                let what = "what this worker still held goes to another when its lease lapses";
+                self.fatal = Some(Failure { message: format!("{}; {what}", failure.message), ..failure });
             }
             Err(failure) => {
                 self.unheard = Some(Instant::now());
@@ -421,6 +431,9 @@ impl Worker<'_> {
     fn stop(&mut self) {
         self.stops += 1;
         self.crew.closing = true;
+        let patience = if self.stops == 1 { FAREWELL } else { Duration::ZERO };
+        let give_up_at = Instant::now() + patience;
+        self.give_up_at = Some(self.give_up_at.map_or(give_up_at, |before| before.min(give_up_at)));
         match self.stops {
             1 if self.crew.running() > 0 => {
                 let count = count_of(self.crew.running() as u64, "task");

@@ -5,17 +5,14 @@ use crate::expr::limits::*;
 use crate::expr::{Bindings, Budget, EvalError, Expr, Names, Root};
 use serde_json::{Value as Json, json};
 use std::thread;
-use std::time::{Duration, Instant};
 
 /// Evaluates within the bounds, and says how it ended: "value", "failed" or "too costly".
 fn run(source: &str, input: &Json) -> &'static str {
     let expr = Expr::compile(source, &Names::new([Root::Input])).unwrap_or_else(|problems| panic!("{source}: {problems:?}"));
     let mut budget = Budget::default();
-    let started = Instant::now();
     let result = expr.eval(&Bindings::new().bind(Root::Input, input), &mut budget);
     assert!(budget.cost_spent() <= COST_MAX && budget.built_bytes() <= BUILT_BYTES_MAX, "{source}");
     // Generous, for a debug build on a busy machine: what is unbounded takes minutes.
-    assert!(started.elapsed() < Duration::from_secs(5), "{source} took {:?}", started.elapsed());
     match result {
         Ok(_) => "value",
         Err(EvalError::Failed(_)) => "failed",
