@@ -7,11 +7,13 @@
 //! | open | done | `FrameDone` |
 //! | open | failed | `FrameFailed` |
 //! | open | dropped | `FrameDropped` |
+//! | failed, dropped | open | `FrameReopened` |
 
 use crate::ids::RecordSeq;
 use crate::ir::{BodyIx, EdgeIx, Ir, Join, NodeIx, On, OnError};
 use crate::names::NodeId;
 use crate::node::{Ended, NodeState, Output, Slot, Went};
+use crate::record::{Entry, Record};
 use crate::run::ValueAt;
 use std::fmt;
 
@@ -96,6 +98,19 @@ pub enum FrameState {
     Done(ValueAt),
     Failed,
     Dropped,
+}
+
+impl FrameState {
+    pub(crate) fn fold(state: Option<FrameState>, entry: &Entry) -> FrameState {
+        match (state, &entry.record) {
+            (None, Record::FrameOpened {}) => FrameState::Open,
+            (Some(FrameState::Open), Record::FrameDone { output }) => FrameState::Done(output.at(entry.seq)),
+            (Some(FrameState::Open), Record::FrameFailed { .. }) => FrameState::Failed,
+            (Some(FrameState::Open), Record::FrameDropped {}) => FrameState::Dropped,
+            (Some(FrameState::Failed | FrameState::Dropped), Record::FrameReopened {}) => FrameState::Open,
+            (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
+        }
+    }
 }
 
 /// What an edge carries.

@@ -3,10 +3,10 @@
 
 use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::Command;
-use crate::ids::TaskId;
+use crate::ids::{RunId, TaskId};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::message::Message;
-use crate::names::{IdempotencyKey, QueueName};
+use crate::names::{IdempotencyKey, QueueName, WorkflowName};
 use crate::state::State;
 use crate::time::Time;
 
@@ -18,6 +18,17 @@ pub enum Need {
     Idempotency { queue: QueueName, key: IdempotencyKey, before: TaskId },
     /// Failed tasks of the queue with `after < id <= upto`, by id, at most `limit`.
     Dead { queue: QueueName, after: Option<TaskId>, upto: TaskId, limit: usize },
+    /// The row of this run alone.
+    Run(RunId),
+    /// This run with all its frames and nodes: first its row, then frames, then nodes.
+    RunWhole(RunId),
+    /// The youngest run of the workflow with this idempotency key.
+    RunKey { workflow: WorkflowName, key: IdempotencyKey },
+    /// The first frames and nodes of the run, `limit` in all, and the tasks that these nodes have ever started.
+    RunParts { run: RunId, limit: usize },
+    /// Runs that have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
+    /// them; the oldest by their end first, at most `limit`.
+    RunsEnded { before: Time, keep: usize, limit: usize },
 }
 
 /// To be asked again once the rows are there, until nothing is missing that exists: a row may name others (twice is

@@ -107,6 +107,9 @@ pub struct TaskSpec {
     /// The node of a run that it is the work of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Box<NodeAt>>,
+    /// The generation of that run it belongs to.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u32,
 }
 
 impl TaskSpec {
@@ -125,8 +128,13 @@ impl TaskSpec {
             budget_ms: None,
             idle: false,
             node: None,
+            generation: 0,
         }
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_normal(priority: &Priority) -> bool {
@@ -262,7 +270,6 @@ pub enum Record {
 
     // Workflow. The payload of `WorkflowPut` is its text.
     WorkflowPut {
-        version: u32,
         by: Actor,
     },
 
@@ -294,9 +301,16 @@ pub enum Record {
     },
     RunClosed {},
     RunReopened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Time>,
         by: Actor,
     },
+    RunDeleting {
+        by: Actor,
+    },
+    /// All that is left of it, so it says what it was.
     RunDeleted {
+        workflow: WorkflowName,
         by: Actor,
     },
 
@@ -309,6 +323,7 @@ pub enum Record {
         failure: Failure,
     },
     FrameDropped {},
+    FrameReopened {},
 
     // Node. The payload of `NodeStarted` is what it asks or spreads over, of `NodeDone` its output.
     NodeStarted {
@@ -332,7 +347,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 48] = [
+    pub const KINDS: [&'static str; 50] = [
         "ids_reserved",
         "task_added",
         "task_queued",
@@ -370,11 +385,13 @@ impl Record {
         "run_cancelled",
         "run_closed",
         "run_reopened",
+        "run_deleting",
         "run_deleted",
         "frame_opened",
         "frame_done",
         "frame_failed",
         "frame_dropped",
+        "frame_reopened",
         "node_started",
         "node_done",
         "node_failed",
@@ -422,17 +439,19 @@ impl Record {
             Record::RunCancelled { .. } => 34,
             Record::RunClosed {} => 35,
             Record::RunReopened { .. } => 36,
-            Record::RunDeleted { .. } => 37,
-            Record::FrameOpened {} => 38,
-            Record::FrameDone { .. } => 39,
-            Record::FrameFailed { .. } => 40,
-            Record::FrameDropped {} => 41,
-            Record::NodeStarted { .. } => 42,
-            Record::NodeDone { .. } => 43,
-            Record::NodeFailed { .. } => 44,
-            Record::NodeSkipped { .. } => 45,
-            Record::NodeCancelled {} => 46,
-            Record::NodeReopened { .. } => 47,
+            Record::RunDeleting { .. } => 37,
+            Record::RunDeleted { .. } => 38,
+            Record::FrameOpened {} => 39,
+            Record::FrameDone { .. } => 40,
+            Record::FrameFailed { .. } => 41,
+            Record::FrameDropped {} => 42,
+            Record::FrameReopened {} => 43,
+            Record::NodeStarted { .. } => 44,
+            Record::NodeDone { .. } => 45,
+            Record::NodeFailed { .. } => 46,
+            Record::NodeSkipped { .. } => 47,
+            Record::NodeCancelled {} => 48,
+            Record::NodeReopened { .. } => 49,
         };
         Record::KINDS[index]
     }
@@ -453,7 +472,7 @@ pub enum Owner {
     Queue(QueueName),
     Key(KeyRef),
     Bulk(BulkId),
-    Workflow(WorkflowName),
+    Workflow(WorkflowName, u32),
     Run(RunId),
     /// A frame below the run's own, which has no history but the run's.
     Frame(RunId, FramePath),
@@ -469,7 +488,7 @@ impl fmt::Display for Owner {
             Owner::Key(KeyRef { queue, key: None }) => write!(f, "rate:{queue}"),
             Owner::Key(KeyRef { queue, key: Some((name, value)) }) => write!(f, "key:{queue}|{name}={value}"),
             Owner::Bulk(bulk) => write!(f, "{bulk}"),
-            Owner::Workflow(workflow) => write!(f, "workflow:{workflow}"),
+            Owner::Workflow(workflow, version) => write!(f, "workflow:{version}:{workflow}"),
             Owner::Run(run) => write!(f, "{run}"),
             Owner::Frame(run, frame) => write!(f, "{run}/{frame}"),
             Owner::Node(NodeAt { run, frame, node }) => write!(f, "{run}/{frame}/{node}"),
@@ -496,7 +515,9 @@ impl Owner {
             return Some(Owner::Key(KeyRef { queue: QueueName::parse(queue).ok()?, key }));
         }
         if let Some(name) = text.strip_prefix("workflow:") {
-            return WorkflowName::parse(name).ok().map(Owner::Workflow);
+            let (version, name) = name.split_once(':')?;
+            let number = version.parse().ok().filter(|number: &u32| number.to_string() == version)?;
+            return WorkflowName::parse(name).ok().map(|name| Owner::Workflow(name, number));
         }
         if text.starts_with("run-") {
             let mut parts = text.splitn(3, '/');

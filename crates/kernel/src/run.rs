@@ -5,7 +5,8 @@
 //! | – | running | `RunStarted` |
 //! | running | done, failed, cancelled | `RunDone`, `RunFailed`, `RunCancelled` |
 //! | failed, cancelled | running | `RunReopened` |
-//! | any but running | – | `RunDeleted` |
+//! | any but running | the same, deleting | `RunDeleting` |
+//! | deleting | – | `RunDeleted` |
 //!
 //! `paused` is a field of a running run. One that has ended stays live until every frame below it is closed.
 
@@ -122,6 +123,8 @@ pub struct Run {
     pub(crate) status: RunStatus,
     /// In memory: it runs, or has frames to close.
     pub(crate) live: bool,
+    /// What belongs to it is being deleted, chunk by chunk; it goes last.
+    pub(crate) deleting: bool,
     pub(crate) spec: Box<RunSpec>,
     pub(crate) generation: u32,
     pub(crate) input: RecordSeq,
@@ -142,6 +145,7 @@ impl Run {
                 last: entry.seq,
                 status: Running,
                 live: true,
+                deleting: false,
                 spec: spec.clone(),
                 generation: 0,
                 input: entry.seq,
@@ -166,10 +170,12 @@ impl Run {
                 Run { status: Cancelled, ..run.ended(entry, *closed) }
             }
             (Some(run), Record::RunClosed {}) if run.status != Running && run.live => Run { live: false, ..run },
-            (Some(run), Record::RunReopened { .. }) if matches!(run.status, Failed | Cancelled) && !run.live => {
+            (Some(mut run), Record::RunReopened { deadline, .. }) if matches!(run.status, Failed | Cancelled) && !run.live => {
+                run.spec.deadline = *deadline;
                 Run { status: Running, live: true, failure: None, ended_at: None, ..run }
             }
-            (Some(run), Record::RunDeleted { .. }) if !run.live => {
+            (Some(run), Record::RunDeleting { .. }) if !run.live => Run { live: true, deleting: true, ..run },
+            (Some(run), Record::RunDeleted { .. }) if run.deleting => {
                 drop(run);
                 return None;
             }
@@ -197,6 +203,43 @@ impl Run {
 
     pub fn spec(&self) -> &RunSpec {
         &self.spec
+    }
+
+    pub fn pause(&self) -> Option<&RunPause> {
+        self.pause.as_deref()
+    }
+
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The record whose payload is the input.
+    pub fn input(&self) -> RecordSeq {
+        self.input
+    }
+
+    pub fn output(&self) -> ValueAt {
+        self.output
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_deref()
+    }
+
+    pub fn started_at(&self) -> Time {
+        self.started_at
+    }
+
+    pub fn ended_at(&self) -> Option<Time> {
+        self.ended_at
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.deleting
     }
 
     pub fn is_paused(&self) -> bool {

@@ -38,6 +38,7 @@ pub struct Spread {
     pub opened: u32,
     pub open: u32,
     pub failed: u32,
+    pub dropped: u32,
 }
 
 impl Spread {
@@ -46,6 +47,15 @@ impl Spread {
         self.opened += 1;
         self.open += u32::from(state == FrameState::Open);
         self.failed += u32::from(state == FrameState::Failed);
+        self.dropped += u32::from(state == FrameState::Dropped);
+    }
+
+    /// One less, as it was.
+    fn uncount(&mut self, state: FrameState) {
+        self.opened -= 1;
+        self.open -= u32::from(state == FrameState::Open);
+        self.failed -= u32::from(state == FrameState::Failed);
+        self.dropped -= u32::from(state == FrameState::Dropped);
     }
 }
 
@@ -122,33 +132,20 @@ impl Runs {
 
     fn apply_frame(&mut self, run: RunId, path: &FramePath, entry: &Entry) {
         let live = self.live.get_mut(&run).expect("a frame's run is live");
-        let mut frame = match (live.frames.remove(path), &entry.record) {
-            (None, Record::FrameOpened {}) => {
-                let (_, node, _) = path.up().expect("only the root has nothing above it");
-                let node = live.ir.find(node).expect("a frame belongs to a node");
-                Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames"))
-            }
-            (Some(mut frame), record) if frame.is_open() => {
-                frame.state = match record {
-                    Record::FrameDone { output } => FrameState::Done(output.at(entry.seq)),
-                    Record::FrameFailed { .. } => FrameState::Failed,
-                    Record::FrameDropped {} => FrameState::Dropped,
-                    other => panic!("{}: {} does not fit a frame that is open", entry.owner, other.kind()),
-                };
-                frame
-            }
-            (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
-        };
-        frame.last = entry.seq;
         let (above, node, _) = path.up().expect("only the root has nothing above it");
         let node = live.ir.find(node).expect("a frame belongs to a node");
+        let before = live.frames.remove(path);
+        let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
         let spread = live.spreads.entry((above, node)).or_default();
-        if frame.is_open() {
-            spread.count(frame.state);
-        } else {
-            spread.open -= 1;
-            spread.failed += u32::from(frame.state == FrameState::Failed);
+        if let Some(before) = &before {
+            spread.uncount(before.state);
         }
+        spread.count(state);
+        let mut frame = before.unwrap_or_else(|| {
+            Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames"))
+        });
+        frame.state = state;
+        frame.last = entry.seq;
         self.held.remove(&Held::Frame(run, path.clone()));
         live.frames.insert(path.clone(), frame);
     }

@@ -151,7 +151,7 @@ impl State {
                 (&KEYS, gone.to_row().key().to_vec())
             }),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())])),
-            Owner::Workflow(_) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
         }
     }
 
@@ -395,8 +395,7 @@ impl State {
                 }
                 self.bulks.insert(*id, bulk);
             }
-            Owner::Workflow(_) => {}
-            Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.apply(entry),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.apply(entry),
         }
     }
 

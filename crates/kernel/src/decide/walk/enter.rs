@@ -147,6 +147,7 @@ fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
         budget_ms: node.timeout_ms,
         idle: false,
         node: Some(Box::new(at)),
+        generation: run.run.generation,
     };
     let task = step.new_task();
     step.record_node(spot, Record::NodeStarted { at: Started::Working { task } }, None);
