@@ -2,7 +2,7 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::BulkWork;
-use crate::decide::NewRun;
+use crate::decide::{NewRun, NewWorkflow};
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;
@@ -137,6 +137,10 @@ pub enum Command {
         by: Actor,
         reason: String,
     },
+    PutWorkflow {
+        new: Box<NewWorkflow>,
+        by: Actor,
+    },
     StartRun {
         new: Box<NewRun>,
         by: Actor,
@@ -154,6 +158,21 @@ pub enum Command {
     ResumeRun {
         run: RunId,
         by: Actor,
+    },
+    /// What failed it, and what was cut off by that, goes again; with a node, only that.
+    RetryRun {
+        run: RunId,
+        node: Option<Box<NodeAt>>,
+        by: Actor,
+    },
+    /// One that has ended, with all that belongs to it.
+    DeleteRun {
+        run: RunId,
+        by: Actor,
+    },
+    /// These grew old, or are too many.
+    ExpireRuns {
+        runs: Vec<RunId>,
     },
     /// To an approval.
     Answer {
@@ -216,9 +235,20 @@ pub enum Reply {
         duplicate: bool,
     },
     Leased(Vec<Grant>),
+    /// A duplicate: the key was used before, and this is the run it made then.
+    Started {
+        run: RunId,
+        duplicate: bool,
+    },
     Run {
         run: RunId,
         status: RunStatus,
+    },
+    /// Unchanged: this version has the same text.
+    Workflow {
+        workflow: WorkflowName,
+        version: u32,
+        unchanged: bool,
     },
     Bulk(BulkId),
     /// How many items were changed and how many were left as they were.

@@ -38,6 +38,12 @@ pub const QUEUES_MAX: usize = 10_000;
 pub const QUEUE_KEYS_MAX: usize = 16;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
+/// Versions of all workflows together: their texts are in memory.
+pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
+/// Runs that call one another.
+pub const SUB_RUNS_DEPTH_MAX: u16 = 32;
+/// Runs that one look for old ones takes.
+pub const EXPIRED_RUNS_MAX: usize = 100;
 /// Bulks that may be under way at once.
 pub const BULKS_OPEN_MAX: usize = 64;
 

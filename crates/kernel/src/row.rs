@@ -486,6 +486,7 @@ impl Task {
                 let cause = match cause {
                     Some("asked") => CancelCause::Asked,
                     Some("cleared") => CancelCause::Cleared,
+                    Some("withheld") => CancelCause::Withheld,
                     _ => return Err(c.bad_at("cause", "not a cause")),
                 };
                 let by = cause_by.ok_or_else(|| need("cause_by"))?;

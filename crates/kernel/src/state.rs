@@ -6,10 +6,11 @@ use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::ids::{BulkId, RecordSeq, TaskId};
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::names::{IdempotencyKey, QueueName, TypeName};
+use crate::ir::Ir;
+use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
-use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
+use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, RUNS, Row, SHARDS, TASKS, Value};
 use crate::runs::Runs;
 use crate::shard::Shard;
 use crate::task::{Card, Task};
@@ -119,6 +120,9 @@ impl State {
             let route = self.lanes.shared(task.card().route().clone());
             *task.route_mut() = route;
             let id = task.card().id();
+            if let Some(at) = task.card().node() {
+                self.runs.take_task_part(id, at);
+            }
             if !self.tasks.contains_key(&id) {
                 self.insert(id, task, now);
             }
@@ -131,11 +135,34 @@ impl State {
         } else if row.table == &BULKS {
             let bulk = Bulk::from_row(values)?;
             self.bulks.insert(bulk.id(), bulk);
-        } else {
-            assert!(row.table == &SHARDS, "{} is a table of the state", row.table.name);
+        } else if row.table == &SHARDS {
             self.shard = Shard::from_row(values)?;
+        } else {
+            self.runs.take_row(row)?;
         }
         Ok(())
+    }
+
+    /// The workflow that the row of a run needs compiled before it can be taken: its name, version and text.
+    pub fn wants_ir(&self, row: &Row) -> Option<(WorkflowName, u32, Arc<str>)> {
+        if row.table == &RUNS { self.runs.wants_ir(row) } else { None }
+    }
+
+    pub fn learn_ir(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
+        self.runs.learn(name, version, ir);
+    }
+
+    /// All rows were taken.
+    pub fn loaded(&mut self) {
+        self.runs.loaded();
+    }
+
+    /// Takes a finished task out of memory for good, and says which was its last record.
+    pub(crate) fn forget(&mut self, id: TaskId) -> Option<RecordSeq> {
+        let finished = self.tasks.get(&id).is_some_and(|slot| slot.task.status().is_finished());
+        let slot = self.tasks.remove(&id).filter(|_| finished)?;
+        self.forget_key(&slot.task);
+        Some(slot.task.card().last())
     }
 
     /// The row of an owner as it is now; `Err` with its table and key when it is gone.
@@ -166,6 +193,7 @@ impl State {
         for id in std::mem::take(&mut self.closed) {
             self.bulks.remove(&id);
         }
+        self.runs.cool();
     }
 
     // ---- Reading ------------------------------------------------------------------------------------------------
@@ -307,7 +335,7 @@ impl State {
         let bulk = self.bulks_open().map(|bulk| bulk.resume_at().unwrap_or(now)).min();
         let later = self.later.first().map(|(at, _)| *at);
         let due = self.due.first().map(|(at, _)| *at);
-        [bulk, later, due, self.lanes.next_due()].into_iter().flatten().min()
+        [bulk, later, due, self.lanes.next_due(), self.runs.next_due(now)].into_iter().flatten().min()
     }
 
     /// Moves what time alone moves: tasks whose hour has come enter their lanes, gates open, sweeps go on. These are
