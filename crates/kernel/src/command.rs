@@ -220,6 +220,18 @@ pub struct Grant {
     pub budget_ms: u64,
     pub input: RecordSeq,
     pub idempotency_key: Option<IdempotencyKey>,
+    /// The node of a run that it is the work of, and the generation.
+    pub node: Option<(Box<NodeAt>, u32)>,
+}
+
+impl Grant {
+    /// The same for every attempt at the same work, so that a worker can tell that it did this before.
+    pub fn work_key(&self) -> Option<String> {
+        match &self.node {
+            Some((at, generation)) => Some(at.work_key(*generation)),
+            None => self.idempotency_key.as_ref().map(|key| key.to_string()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -49,6 +49,8 @@ pub const BULKS_OPEN_MAX: usize = 64;
 
 /// Input or output of a task, as JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+/// Outputs up to this ride in their records; larger ones lie in the blob store.
+pub const INLINE_BYTES_MAX: usize = 4 * 1_024;
 pub const ERROR_CODE_BYTES_MAX: usize = 64;
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 2_048;
 

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// JSON text, checked at the door and never looked into by the kernel.
+const BLOB: &str = "blob:";
+
+/// JSON text, checked at the door and never looked into by the kernel; or `blob:…`, which stands for one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Payload(pub Arc<str>);
 
@@ -27,6 +29,19 @@ impl Payload {
 
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// What stands for a value in the blob store. No JSON begins so.
+    pub fn blob(id: &str) -> Payload {
+        Payload(format!("{BLOB}{id}").into())
+    }
+
+    pub fn blob_id(&self) -> Option<&str> {
+        self.0.strip_prefix(BLOB)
+    }
+
+    pub fn is_blob(&self) -> bool {
+        self.0.starts_with(BLOB)
     }
 
     /// FNV-1a over the text: stable over versions and machines, used to tell a resent outcome from another one.

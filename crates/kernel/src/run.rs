@@ -66,6 +66,21 @@ impl NodeAt {
     }
 }
 
+impl NodeAt {
+    /// `run-7/0/rounds[1].check[4]/lint`: the same over retries.
+    pub fn work_key(&self, generation: u32) -> String {
+        let slash = if self.frame.is_root() { "" } else { "/" };
+        format!("{}/{generation}/{}{slash}{}", self.run, self.frame, self.node)
+    }
+
+    /// The other way around from [`NodeAt::show`].
+    pub fn parse(text: &str) -> Option<NodeAt> {
+        let (run, rest) = text.split_once('/')?;
+        let (frame, node) = rest.rsplit_once('/').unwrap_or(("", rest));
+        Some(NodeAt { run: RunId::parse(run)?, frame: FramePath::parse(frame)?, node: NodeId::parse(node).ok()? })
+    }
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RunStatus {
     Running,

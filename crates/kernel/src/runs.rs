@@ -11,7 +11,7 @@ use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
 use crate::record::{Entry, Owner};
-use crate::row::{BadRow, FRAMES, FrameRow, NODES, NodeRow, RUNS, Row, Table, Value as Column, WORKFLOWS};
+use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus, ValueAt};
 use crate::time::Time;
 use crate::workflow::Workflow;
@@ -128,8 +128,7 @@ impl Runs {
         self.live.get(&run)
     }
 
-    /// For tests that make the IR themselves.
-    #[cfg(test)]
+    /// For those who make the IR themselves.
     pub(crate) fn put_workflow(&mut self, ir: Arc<Ir>) {
         let (name, version) = (ir.workflow.clone(), ir.version);
         let put_by = crate::names::Actor::parse("test").expect("a name");
@@ -152,6 +151,10 @@ impl Runs {
             Some(version) => versions.get(&version),
             None => versions.values().next_back(),
         }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
     }
 
     pub(crate) fn versions(&self) -> usize {
@@ -345,40 +348,29 @@ impl Runs {
         }
     }
 
-    pub(crate) fn row(&self, owner: &Owner) -> Result<Row, (&'static Table, Vec<Column>)> {
+    pub(crate) fn row(&self, owner: &Owner) -> Option<Row> {
         let live = |run: RunId| self.live.get(&run);
         match owner {
-            Owner::Workflow(name, version) => {
-                let known = self.workflow(name, Some(*version));
-                known.map(|known| known.workflow.to_row()).ok_or_else(|| {
-                    (&WORKFLOWS, vec![name.shared().into(), Column::Int((*version).into())])
-                })
-            }
-            Owner::Run(id) => live(*id).map(|live| live.run.to_row()).ok_or_else(|| (&RUNS, vec![Column::Int(id.number())])),
+            Owner::Workflow(name, version) => self.workflow(name, Some(*version)).map(|known| known.workflow.to_row()),
+            Owner::Run(id) => live(*id).map(|live| live.run.to_row()),
             Owner::Frame(run, path) => {
-                let frame = live(*run).and_then(|live| live.frame(path));
-                let row = frame.map(|frame| FrameRow { run: *run, path: path.clone(), last: frame.last, state: frame.state });
-                row.map(|row| row.to_row())
-                    .ok_or_else(|| (&FRAMES, vec![Column::Int(run.number()), path.to_string().as_str().into()]))
+                let frame = live(*run)?.frame(path)?;
+                Some(FrameRow { run: *run, path: path.clone(), last: frame.last, state: frame.state }.to_row())
             }
             Owner::Node(at) => {
-                let live = live(at.run);
-                let slot = live.and_then(|live| live.slot(&at.frame, live.ir.find(&at.node)?));
-                slot.map(|slot| NodeRow { at: at.clone(), slot: slot.clone() }.to_row()).ok_or_else(|| {
-                    let (run, frame) = (Column::Int(at.run.number()), at.frame.to_string().as_str().into());
-                    (&NODES, vec![run, frame, at.node.shared().into()])
-                })
+                let live = live(at.run)?;
+                let slot = live.slot(&at.frame, live.ir.find(&at.node)?)?;
+                Some(NodeRow { at: at.clone(), slot: slot.clone() }.to_row())
             }
             other => panic!("{other} is not of a run"),
         }
     }
 
     /// The workflow that a run's row needs compiled before it can be taken.
-    pub(crate) fn wants_ir(&self, row: &Row) -> Option<(WorkflowName, u32, Arc<str>)> {
+    pub(crate) fn wants_ir(&self, row: &Row) -> Option<Workflow> {
         let run = Run::from_row(&row.values).ok()?;
         let known = self.workflow(&run.spec.workflow, Some(run.spec.version))?;
-        let wanted = (known.workflow.name.clone(), known.workflow.version, known.workflow.text.clone());
-        known.ir.is_none().then_some(wanted)
+        known.ir.is_none().then(|| known.workflow.clone())
     }
 
     /// Takes a row at load: workflows first, then runs, frames, nodes. [`Runs::loaded`] ends it. Also those of a run that has

@@ -15,6 +15,7 @@ use crate::runs::Runs;
 use crate::shard::Shard;
 use crate::task::{Card, Task};
 use crate::time::Time;
+use crate::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -143,8 +144,8 @@ impl State {
         Ok(())
     }
 
-    /// The workflow that the row of a run needs compiled before it can be taken: its name, version and text.
-    pub fn wants_ir(&self, row: &Row) -> Option<(WorkflowName, u32, Arc<str>)> {
+    /// The workflow that the row of a run needs compiled before it can be taken.
+    pub fn wants_ir(&self, row: &Row) -> Option<Workflow> {
         if row.table == &RUNS { self.runs.wants_ir(row) } else { None }
     }
 
@@ -167,19 +168,15 @@ impl State {
 
     /// The row of an owner as it is now; `Err` with its table and key when it is gone.
     pub fn row(&self, owner: &Owner) -> Result<Row, (&'static crate::row::Table, Vec<Value>)> {
-        match owner {
-            Owner::Shard => Ok(self.shard.to_row()),
-            Owner::Task(id) => {
-                self.tasks.get(id).map(|slot| slot.task.to_row()).ok_or_else(|| (&TASKS, vec![Value::Int(id.number())]))
-            }
-            Owner::Queue(name) => self.queues.get(name).map(Queue::to_row).ok_or_else(|| (&QUEUES, vec![name.shared().into()])),
-            Owner::Key(key) => self.permits.get(key).map(Permits::to_row).ok_or_else(|| {
-                let gone = Permits { key: key.clone(), last: RecordSeq::NONE, arrival: Time::ZERO };
-                (&KEYS, gone.to_row().key().to_vec())
-            }),
-            Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())])),
+        let row = match owner {
+            Owner::Shard => Some(self.shard.to_row()),
+            Owner::Task(id) => self.tasks.get(id).map(|slot| slot.task.to_row()),
+            Owner::Queue(name) => self.queues.get(name).map(Queue::to_row),
+            Owner::Key(key) => self.permits.get(key).map(Permits::to_row),
+            Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row),
             Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
-        }
+        };
+        row.ok_or_else(|| owner.place(self.shard.id))
     }
 
     /// After a commit: what is finished lives in the store alone.
@@ -376,6 +373,16 @@ impl State {
     /// Facts that fell due, at most `max`: spent budgets and pauses that are over.
     pub(crate) fn due(&self, now: Time, max: usize) -> Vec<Due> {
         self.due.iter().take_while(|(at, _)| *at <= now).take(max).map(|(_, due)| due.clone()).collect()
+    }
+
+    /// Runs go on by themselves now.
+    pub fn has_runs_due(&self, now: Time) -> bool {
+        self.runs.next_due(now).is_some_and(|at| at <= now)
+    }
+
+    /// Runs in memory.
+    pub fn runs_live(&self) -> usize {
+        self.runs.len()
     }
 
     pub fn has_due(&self, now: Time) -> bool {

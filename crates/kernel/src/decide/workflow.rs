@@ -43,6 +43,7 @@ pub(super) fn put(step: &mut Step<'_>, new: &NewWorkflow, by: &Actor) -> Result<
     }
     let owner = Owner::Workflow(workflow.clone(), version);
     step.record_fresh(owner, Record::WorkflowPut { by: by.clone() }, Workflow::payload(&new.text));
-    step.learn(&workflow, version, new.ir.clone());
+    let ir = if new.ir.version == version { new.ir.clone() } else { Arc::new(Ir { version, ..(*new.ir).clone() }) };
+    step.learn(&workflow, version, ir);
     Ok(Reply::Workflow { workflow, version, unchanged: false })
 }
