@@ -50,7 +50,8 @@ impl Filler<'_> {
                     Some(reader) => match payload(&mut **reader, self.blobs, delivery.grant.input)? {
                         Some(input) => input,
                         None => {
-                            let failure = Failure { code: "input_lost".into(), message: "its input cannot be read any more".into() };
+                            let failure =
+                                Failure { code: "input_lost".into(), message: "its input cannot be read any more".into() };
                             filled.failed.push((delivery.clone(), failure));
                             continue;
                         }
@@ -138,7 +139,7 @@ impl evaluate::Values for Asking<'_> {
         match found {
             Found::Value(value) => return Some(value),
             Found::Lost => self.lost = Some(seq),
-            Found::Missing | Found::Text(_) => self.missing.push(seq),
+            Found::Missing => self.missing.push(seq),
         }
         None
     }

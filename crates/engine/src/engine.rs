@@ -13,8 +13,11 @@ use crate::tick::{Core, Ticked};
 use crate::values::Values;
 use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
+use kernel::ir::Ir;
+use kernel::names::WorkflowName;
 use kernel::record::Payload;
 use kernel::time::Time;
+use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,6 +182,14 @@ impl Engine {
             self.tell(Request::Command(Command::Finish { task, fence, outcome, jitter: 0 }));
         }
         filled
+    }
+
+    /// A version of a workflow, or its newest, with what it compiles to. Blocks; not for an async thread.
+    pub fn workflow(&self, name: &WorkflowName, version: Option<u32>) -> Result<Option<(Workflow, Arc<Ir>)>, StoreError> {
+        let Some(row) = self.read(|reader| reader.workflow(name, version))? else { return Ok(None) };
+        let workflow = Workflow::from_row(&row.values)?;
+        let programs = self.shared.library.compile(&workflow).map_err(StoreError::Failed)?;
+        Ok(Some((workflow, programs.ir().clone())))
     }
 
     /// Puts a large output into the blob store, durable when it returns, and gives what stands for it. Blocks.

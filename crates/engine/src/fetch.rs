@@ -4,8 +4,8 @@ use crate::deliver::payload;
 use crate::engine::Engine;
 use crate::request::Request;
 use kernel::ids::RecordSeq;
-use std::time::Duration;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 use store::StoreError;
 
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);

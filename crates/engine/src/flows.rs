@@ -87,7 +87,7 @@ impl evaluate::Values for Asking<'_> {
         match self.values.value(seq) {
             Found::Value(value) => return Some(value),
             Found::Lost => self.lost = Some(seq),
-            Found::Missing | Found::Text(_) => self.missing.push(seq),
+            Found::Missing => self.missing.push(seq),
         }
         None
     }

@@ -162,12 +162,12 @@ impl Core {
             let batch = match committed {
                 Ok(batch) => batch,
                 Err(error) => {
-                if defect("reply_before_commit") {
-                    return Ticked { answers, ..self.recover(now, error, Vec::new()) };
-                }
-                untold.extend(answers.iter().flat_map(|(_, answer)| answer.grants()));
-                let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
-                return Ticked { untold, ..self.recover(now, error, waiting) };
+                    if defect("reply_before_commit") {
+                        return Ticked { answers, ..self.recover(now, error, Vec::new()) };
+                    }
+                    untold.extend(answers.iter().flat_map(|(_, answer)| answer.grants()));
+                    let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
+                    return Ticked { untold, ..self.recover(now, error, waiting) };
                 }
             };
             self.commits += 1;

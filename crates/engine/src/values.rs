@@ -31,7 +31,6 @@ struct Held {
 
 #[derive(Clone)]
 pub enum Found {
-    Text(Payload),
     Value(Arc<Value>),
     /// Its record holds none, or is gone.
     Lost,
@@ -80,7 +79,7 @@ impl Values {
             }
         };
         // Read out of the lock; whoever else reads it meanwhile finds the same.
-        match serde_json::from_str(held.text.text()) {
+        match serde_json::from_str::<Value>(held.text.text()) {
             Err(_) => Found::Lost,
             Ok(value) => {
                 let value = Arc::new(value);

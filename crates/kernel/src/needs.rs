@@ -27,6 +27,9 @@ pub enum Need {
     RunKey { workflow: WorkflowName, key: IdempotencyKey },
     /// The first frames and nodes of the run, `limit` in all, and the tasks that these nodes have ever started.
     RunParts { run: RunId, limit: usize },
+    /// Runs that have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
+    /// them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
+    RunsEnded { before: Time, keep: usize, limit: usize },
 }
 
 /// To be asked again once the rows are there, until nothing is missing that exists: a row may name others (twice is

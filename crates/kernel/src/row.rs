@@ -12,8 +12,8 @@ use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::Queue;
 use crate::record::{CancelCause, Failure, KeyRef, Owner};
-use crate::run::NodeAt;
 use crate::route::Route;
+use crate::run::NodeAt;
 use crate::shard::Shard;
 use crate::task::{Card, More, Phase, Settled, Status, Task};
 use crate::time::Time;
@@ -518,7 +518,8 @@ impl Task {
                 Phase::Cancelled { at: since_or()?, why: Box::new((cause, by, reason.into())) }
             }
         };
-        let more = More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation };
+        let more =
+            More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation };
         let card = Card {
             id,
             last,

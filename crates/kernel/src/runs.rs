@@ -243,9 +243,8 @@ impl Runs {
             spread.uncount(before.state);
         }
         spread.count(state);
-        let mut frame = before.unwrap_or_else(|| {
-            Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames"))
-        });
+        let mut frame =
+            before.unwrap_or_else(|| Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames")));
         frame.state = state;
         frame.last = entry.seq;
         self.held.remove(&Held::Frame(run, path.clone()));

@@ -4,9 +4,9 @@
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::ir::Ir;
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::ir::Ir;
 use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};

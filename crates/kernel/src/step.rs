@@ -4,9 +4,9 @@
 use crate::eval::Flow;
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::ir::Ir;
 use crate::limits::{ID_BLOCK, RECORD_BLOCK};
 use crate::message::{Ending, Message};
-use crate::ir::Ir;
 use crate::names::WorkflowName;
 use crate::record::{CancelCause, Entry, KeyRef, Owner, Payload, Record};
 use crate::run::{NodeAt, ValueAt};

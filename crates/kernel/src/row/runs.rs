@@ -212,8 +212,7 @@ impl Run {
 impl Workflow {
     pub fn to_row(&self) -> Row {
         let (name, version) = (self.name.shared().into(), Value::Int(self.version.into()));
-        let values =
-            vec![name, version, self.last.into(), self.put_at.into(), self.put_by.shared().into(), (&self.text).into()];
+        let values = vec![name, version, self.last.into(), self.put_at.into(), self.put_by.shared().into(), (&self.text).into()];
         Row { table: &WORKFLOWS, values }
     }
 

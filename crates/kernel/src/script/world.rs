@@ -181,7 +181,9 @@ impl World {
                 };
                 tasks().filter(|(_, task)| fits(task)).take(*limit).map(|(row, _)| row).collect()
             }
-            Need::Run(_) | Need::RunWhole(_) | Need::RunKey { .. } | Need::RunParts { .. } => panic!("no run is in these scripts"),
+            Need::Run(_) | Need::RunWhole(_) | Need::RunKey { .. } | Need::RunParts { .. } | Need::RunsEnded { .. } => {
+                panic!("no run is in these scripts")
+            }
         }
     }
 

@@ -16,12 +16,7 @@ use crate::runs::{Live, Spot};
 use crate::step::{FollowUp, Step};
 
 /// With a node: that one, and what was cut off; without: all that failed it.
-pub(in crate::decide) fn decide(
-    step: &mut Step<'_>,
-    run: RunId,
-    only: Option<&NodeAt>,
-    by: &Actor,
-) -> Result<Reply, Rejection> {
+pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&NodeAt>, by: &Actor) -> Result<Reply, Rejection> {
     let live = found(step, run)?;
     match live.run.status {
         RunStatus::Failed | RunStatus::Cancelled => {}
@@ -65,9 +60,7 @@ pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePat
     for (node, state) in nodes {
         let spot = Spot { run, frame: path.clone(), node };
         let id = &ir.node(node).id;
-        let on_the_way = |at: &NodeAt| {
-            (at.frame == *path && at.node == *id) || at.frame.is_below(path, id)
-        };
+        let on_the_way = |at: &NodeAt| (at.frame == *path && at.node == *id) || at.frame.is_below(path, id);
         let again = match state {
             NodeState::Failed { then: OnError::Fail, .. } => only.is_none_or(on_the_way),
             NodeState::Cancelled => true,
@@ -100,8 +93,7 @@ fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &A
         FrameState::Open | FrameState::Done(_) => false,
     };
     let below = live.below(&spot.frame, &id);
-    let paths: Vec<FramePath> =
-        below.filter(|(path, frame)| broken(frame.state, path)).map(|(path, _)| path.clone()).collect();
+    let paths: Vec<FramePath> = below.filter(|(path, frame)| broken(frame.state, path)).map(|(path, _)| path.clone()).collect();
     for path in paths {
         take_up(step, spot.run, &path, only, by);
     }

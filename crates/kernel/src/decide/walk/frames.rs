@@ -1,8 +1,8 @@
 //! Frames open, close, fail and are dropped; loops turn and eaches spread.
 
 use super::{Asked, begin, done, fail as fail_node, live, state, withdraw};
-use crate::eval::{Evaluated, Json, Shape, View};
 use crate::decide::run::retry;
+use crate::eval::{Evaluated, Json, Shape, View};
 use crate::frame::{Close, FramePath, FrameState, Source};
 use crate::ids::RunId;
 use crate::ir::{EachFailure, NodeIx, NodeKind, On};

@@ -364,7 +364,8 @@ impl World {
         let spec = RunSpec::new(workflow.clone(), 1);
         let new = NewRun { workflow, version: None, spec, input: Payload(input.to_string().into()) };
         // The id is known before, so that its records are recognised.
-        let Reply::Started { run, .. } = self.ask(Command::StartRun { new: Box::new(new), by: Actor::parse("ann").unwrap() }) else {
+        let Reply::Started { run, .. } = self.ask(Command::StartRun { new: Box::new(new), by: Actor::parse("ann").unwrap() })
+        else {
             panic!("a run was started")
         };
         self.run = run;
