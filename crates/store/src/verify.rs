@@ -145,7 +145,8 @@ impl Pass {
         let owner = entry.owner.to_string();
         if self.is_first() {
             self.check_order(entry, &owner);
-            if let Some(payload) = &entry.payload
+            // What stands for a value in the blob store is none itself.
+            if let Some(payload) = entry.payload.as_ref().filter(|payload| !payload.is_blob())
                 && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(payload.text())
             {
                 let sentence = format!("the payload of record {} of {owner} is not JSON: {error}", entry.seq.0);
