@@ -60,9 +60,7 @@ impl Durable {
 
     pub(super) fn run_by_key(&self, workflow: &WorkflowName, key: &IdempotencyKey) -> Option<Row> {
         let (workflow, key) = (workflow.shared().into(), key.shared().into());
-        let fits = |values: &&[Value]| {
-            *of(&RUNS, values, "workflow") == workflow && *of(&RUNS, values, "idempotency_key") == key
-        };
+        let fits = |values: &&[Value]| *of(&RUNS, values, "workflow") == workflow && *of(&RUNS, values, "idempotency_key") == key;
         self.rows(&RUNS).rev().find(fits).map(|values| Row { table: &RUNS, values: values.to_vec() })
     }
 

@@ -74,7 +74,12 @@ impl SqliteReader {
     }
 }
 
-pub(super) fn select_rows(db: &Connection, table: &'static Table, rest: &str, parameters: &[Value]) -> Result<Vec<Row>, StoreError> {
+pub(super) fn select_rows(
+    db: &Connection,
+    table: &'static Table,
+    rest: &str,
+    parameters: &[Value],
+) -> Result<Vec<Row>, StoreError> {
     let mut select = db.prepare_cached(&format!("{} {rest}", statements::of(table).select))?;
     bind(&mut select, parameters)?;
     let (mut rows, mut found) = (select.raw_query(), Vec::new());

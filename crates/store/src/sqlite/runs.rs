@@ -73,10 +73,7 @@ pub(super) fn nodes(query: &NodeQuery) -> (String, Vec<Value>) {
 
 pub(super) fn approvals(workflow: Option<&WorkflowName>, limit: usize) -> (&'static str, Vec<Value>) {
     match workflow {
-        None => (
-            "WHERE status = 'started' AND work = 'asking' ORDER BY since, run, frame, node LIMIT ?",
-            vec![limited(limit)],
-        ),
+        None => ("WHERE status = 'started' AND work = 'asking' ORDER BY since, run, frame, node LIMIT ?", vec![limited(limit)]),
         Some(workflow) => (
             "WHERE status = 'started' AND work = 'asking'
              AND EXISTS (SELECT 1 FROM runs WHERE runs.id = nodes.run AND runs.workflow = ?)
