@@ -198,7 +198,7 @@ fn cold_rows_and_lists_are_found_by_index() {
         (COLD.run_frames.clone(), "PRIMARY KEY (run=?)"),
         (COLD.run_nodes.clone(), "PRIMARY KEY (run=?)"),
         (COLD.run_by_key.clone(), "runs_idempotency (workflow=? AND idempotency_key=?)"),
-        (COLD.runs_ended.clone(), "runs_ended (ended_at<?)"),
+        (COLD.runs_ended.clone(), "runs_ended (ended_at>? AND ended_at<?)"),
         (RUN_ENDED_AT_OFFSET.into(), "COVERING INDEX runs_ended"),
         (runs_by(RunQuery::default()), "PRIMARY KEY"),
         (runs_by(running), "runs_live"),
