@@ -8,7 +8,7 @@
 use crate::sqlite::place;
 use crate::store::StoreError;
 use kernel::row::BadRow;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -114,7 +114,7 @@ const UNFINISHED: &str = "new-";
 struct Folder {
     dir: PathBuf,
     /// Those of the 256 folders in it that are known to be there, durably.
-    made: Mutex<[bool; 256]>,
+    made: Mutex<FxHashSet<u8>>,
     /// Names of files that are not whole yet.
     next: AtomicU64,
 }
@@ -133,7 +133,7 @@ impl Folder {
                 fs::remove_file(&path).map_err(failed(&path, "removed"))?;
             }
         }
-        Ok(Folder { dir: dir.to_owned(), made: Mutex::new([false; 256]), next: AtomicU64::new(0) })
+        Ok(Folder { dir: dir.to_owned(), made: Mutex::default(), next: AtomicU64::new(0) })
     }
 
     fn path(&self, id: &BlobId) -> PathBuf {
@@ -171,10 +171,10 @@ impl Folder {
     /// Makes one of the folders, so that its name survives a power cut.
     fn make(&self, number: u8, folder: &Path) -> Result<(), StoreError> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if !made[usize::from(number)] {
+        if !made.contains(&number) {
             place::create(folder)?;
             place::sync(&self.dir).map_err(failed(&self.dir, "made durable"))?;
-            made[usize::from(number)] = true;
+            made.insert(number);
         }
         Ok(())
     }
