@@ -37,6 +37,16 @@ impl FramePath {
         Some((FramePath(above.into()), &last.0, last.1))
     }
 
+    /// Whether this is the frame itself or one in it.
+    pub(crate) fn is_within(&self, frame: &FramePath) -> bool {
+        self.0.starts_with(&frame.0)
+    }
+
+    /// Whether this is one that a loop or an each of the frame opened, or one in that.
+    pub(crate) fn is_below(&self, frame: &FramePath, node: &NodeId) -> bool {
+        self.is_within(frame) && self.0.get(frame.0.len()).is_some_and(|(of, _)| of == node)
+    }
+
     pub(crate) fn depth(&self) -> usize {
         self.0.len()
     }

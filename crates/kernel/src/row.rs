@@ -11,8 +11,9 @@ use crate::lease::{Ending, Lease};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::Queue;
-use crate::record::{CancelCause, Failure, KeyRef};
+use crate::record::{CancelCause, Failure, KeyRef, Owner};
 use crate::route::Route;
+use crate::run::NodeAt;
 use crate::shard::Shard;
 use crate::task::{Card, More, Phase, Settled, Status, Task};
 use crate::time::Time;
@@ -153,6 +154,29 @@ pub static SHARDS: Table = Table {
 
 /// In the order in which they are loaded.
 pub static TABLES: [&Table; 9] = [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES];
+
+impl Owner {
+    /// Where its row stands: the table and its key there.
+    pub fn place(&self, shard: u16) -> (&'static Table, Vec<Value>) {
+        let number = Value::Int;
+        match self {
+            Owner::Shard => (&SHARDS, vec![number(shard.into())]),
+            Owner::Task(id) => (&TASKS, vec![number(id.number())]),
+            Owner::Queue(name) => (&QUEUES, vec![name.shared().into()]),
+            Owner::Key(KeyRef { queue, key: None }) => (&KEYS, vec![queue.shared().into(), "".into(), "".into()]),
+            Owner::Key(KeyRef { queue, key: Some((name, value)) }) => {
+                (&KEYS, vec![queue.shared().into(), name.shared().into(), value.shared().into()])
+            }
+            Owner::Bulk(id) => (&BULKS, vec![number(id.number())]),
+            Owner::Workflow(name, version) => (&WORKFLOWS, vec![name.shared().into(), number((*version).into())]),
+            Owner::Run(id) => (&RUNS, vec![number(id.number())]),
+            Owner::Frame(run, path) => (&FRAMES, vec![number(run.number()), path.to_string().as_str().into()]),
+            Owner::Node(NodeAt { run, frame, node }) => {
+                (&NODES, vec![number(run.number()), frame.to_string().as_str().into(), node.shared().into()])
+            }
+        }
+    }
+}
 
 impl From<Time> for Value {
     fn from(time: Time) -> Value {
@@ -486,6 +510,7 @@ impl Task {
                 let cause = match cause {
                     Some("asked") => CancelCause::Asked,
                     Some("cleared") => CancelCause::Cleared,
+                    Some("withheld") => CancelCause::Withheld,
                     _ => return Err(c.bad_at("cause", "not a cause")),
                 };
                 let by = cause_by.ok_or_else(|| need("cause_by"))?;
@@ -493,7 +518,8 @@ impl Task {
                 Phase::Cancelled { at: since_or()?, why: Box::new((cause, by, reason.into())) }
             }
         };
-        let more = More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation };
+        let more =
+            More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation };
         let card = Card {
             id,
             last,

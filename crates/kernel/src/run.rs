@@ -66,6 +66,21 @@ impl NodeAt {
     }
 }
 
+impl NodeAt {
+    /// `run-7/0/rounds[1].check[4]/lint`: the same over retries.
+    pub fn work_key(&self, generation: u32) -> String {
+        let slash = if self.frame.is_root() { "" } else { "/" };
+        format!("{}/{generation}/{}{slash}{}", self.run, self.frame, self.node)
+    }
+
+    /// The other way around from [`NodeAt::show`].
+    pub fn parse(text: &str) -> Option<NodeAt> {
+        let (run, rest) = text.split_once('/')?;
+        let (frame, node) = rest.rsplit_once('/').unwrap_or(("", rest));
+        Some(NodeAt { run: RunId::parse(run)?, frame: FramePath::parse(frame)?, node: NodeId::parse(node).ok()? })
+    }
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RunStatus {
     Running,
@@ -107,6 +122,29 @@ pub struct RunSpec {
     pub parent: Option<NodeAt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    /// How many runs called one another down to it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub depth: u16,
+}
+
+impl RunSpec {
+    /// With nothing special about it.
+    pub fn new(workflow: WorkflowName, version: u32) -> RunSpec {
+        RunSpec {
+            workflow,
+            version,
+            priority: None,
+            tags: Vec::new(),
+            idempotency_key: None,
+            parent: None,
+            deadline: None,
+            depth: 0,
+        }
+    }
+}
+
+fn is_none(depth: &u16) -> bool {
+    *depth == 0
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -114,6 +152,14 @@ pub struct RunPause {
     pub since: Time,
     pub reason: String,
     pub by: Actor,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Deleting {
+    pub by: Actor,
+    /// It grew old, or there were too many.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,7 +170,7 @@ pub struct Run {
     /// In memory: it runs, or has frames to close.
     pub(crate) live: bool,
     /// What belongs to it is being deleted, chunk by chunk; it goes last.
-    pub(crate) deleting: bool,
+    pub(crate) deleting: Option<Box<Deleting>>,
     pub(crate) spec: Box<RunSpec>,
     pub(crate) generation: u32,
     pub(crate) input: RecordSeq,
@@ -145,7 +191,7 @@ impl Run {
                 last: entry.seq,
                 status: Running,
                 live: true,
-                deleting: false,
+                deleting: None,
                 spec: spec.clone(),
                 generation: 0,
                 input: entry.seq,
@@ -174,8 +220,10 @@ impl Run {
                 run.spec.deadline = *deadline;
                 Run { status: Running, live: true, failure: None, ended_at: None, ..run }
             }
-            (Some(run), Record::RunDeleting { .. }) if !run.live => Run { live: true, deleting: true, ..run },
-            (Some(run), Record::RunDeleted { .. }) if run.deleting => {
+            (Some(run), Record::RunDeleting { by, expired }) if !run.live => {
+                Run { live: true, deleting: Some(Box::new(Deleting { by: by.clone(), expired: *expired })), ..run }
+            }
+            (Some(run), Record::RunDeleted { .. }) if run.deleting.is_some() => {
                 drop(run);
                 return None;
             }
@@ -239,7 +287,7 @@ impl Run {
     }
 
     pub fn is_deleting(&self) -> bool {
-        self.deleting
+        self.deleting.is_some()
     }
 
     pub fn is_paused(&self) -> bool {

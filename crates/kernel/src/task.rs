@@ -530,13 +530,6 @@ impl Card {
         self.more.as_ref().map_or(0, |more| more.generation)
     }
 
-    /// The same for every attempt of the same node, so that a worker can tell that it did this before.
-    pub fn work_key(&self) -> Option<String> {
-        let NodeAt { run, frame, node } = self.node()?;
-        let slash = if frame.is_root() { "" } else { "/" };
-        Some(format!("{run}/{}/{frame}{slash}{node}", self.generation()))
-    }
-
     /// The node of a run that it is the work of.
     pub fn node(&self) -> Option<&NodeAt> {
         self.more.as_ref().and_then(|more| more.node.as_deref())

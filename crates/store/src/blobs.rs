@@ -63,55 +63,38 @@ impl fmt::Debug for BlobId {
     }
 }
 
-/// Where blobs are kept. Clones are the same place, and may be used by any thread.
-#[derive(Clone)]
-pub struct Blobs(Arc<Place>);
+/// Where blobs are kept; for any thread.
+pub trait BlobStore: Send + Sync {
+    /// Keeps these bytes; they are durable when this returns.
+    fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError>;
 
-enum Place {
-    Folder(Folder),
-    Memory(Mutex<FxHashMap<BlobId, Arc<[u8]>>>),
+    /// The bytes, if they are there and still what they were.
+    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
-impl Blobs {
-    /// The blobs in `dir`, which is made if it is missing.
-    pub fn open(dir: &Path) -> Result<Blobs, StoreError> {
-        Ok(Blobs(Arc::new(Place::Folder(Folder::open(dir)?))))
-    }
+/// For tests and the simulator. Clones are the same place.
+#[derive(Clone, Default)]
+pub struct MemoryBlobs(Arc<Mutex<FxHashMap<BlobId, Arc<[u8]>>>>);
 
-    /// For tests and the simulator: as long as a clone of it lives.
-    pub fn in_memory() -> Blobs {
-        Blobs(Arc::new(Place::Memory(Mutex::default())))
-    }
-
-    /// Keeps these bytes; they are durable when this returns.
-    pub fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError> {
+impl BlobStore for MemoryBlobs {
+    fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError> {
         let id = BlobId::of(bytes);
-        match &*self.0 {
-            Place::Folder(folder) => folder.put(&id, bytes)?,
-            Place::Memory(blobs) => {
-                let mut blobs = blobs.lock().unwrap_or_else(PoisonError::into_inner);
-                blobs.entry(id).or_insert_with(|| bytes.into());
-            }
-        }
+        let mut blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        blobs.entry(id).or_insert_with(|| bytes.into());
         Ok(id)
     }
 
-    /// The bytes, if they are there and still what they were.
-    pub fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        match &*self.0 {
-            Place::Folder(folder) => folder.get(id),
-            Place::Memory(blobs) => {
-                let blobs = blobs.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(blobs.get(id).map(|bytes| bytes.to_vec()))
-            }
-        }
+    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
+        let blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(blobs.get(id).map(|bytes| bytes.to_vec()))
     }
 }
 
 /// How a file is called that is not whole yet.
 const UNFINISHED: &str = "new-";
 
-struct Folder {
+/// Blobs in a folder.
+pub struct Blobs {
     dir: PathBuf,
     /// Those of the 256 folders in it that are known to be there, durably.
     made: Mutex<FxHashSet<u8>>,
@@ -123,8 +106,9 @@ fn failed<'a>(path: &'a Path, what: &'a str) -> impl FnOnce(io::Error) -> StoreE
     move |error| StoreError::Failed(format!("{} cannot be {what}: {error}", path.display()))
 }
 
-impl Folder {
-    fn open(dir: &Path) -> Result<Folder, StoreError> {
+impl Blobs {
+    /// The blobs in `dir`, which is made if it is missing.
+    pub fn open(dir: &Path) -> Result<Blobs, StoreError> {
         place::create(dir)?;
         for entry in fs::read_dir(dir).map_err(failed(dir, "read"))? {
             let path = entry.map_err(failed(dir, "read"))?.path();
@@ -133,24 +117,12 @@ impl Folder {
                 fs::remove_file(&path).map_err(failed(&path, "removed"))?;
             }
         }
-        Ok(Folder { dir: dir.to_owned(), made: Mutex::default(), next: AtomicU64::new(0) })
+        Ok(Blobs { dir: dir.to_owned(), made: Mutex::default(), next: AtomicU64::new(0) })
     }
 
     fn path(&self, id: &BlobId) -> PathBuf {
         let hex = id.hex();
         self.dir.join(&hex[..2]).join(&hex[2..])
-    }
-
-    fn put(&self, id: &BlobId, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.path(id);
-        let folder = path.parent().expect("a blob lies in a folder");
-        self.make(id.0[0], folder)?;
-        // One that is there but damaged is written anew.
-        if !fs::read(&path).is_ok_and(|kept| kept == bytes) {
-            self.write(&path, bytes)?;
-        }
-        // Also if somebody else has written it: the name may be there and not yet durable.
-        place::sync(folder).map_err(failed(folder, "made durable"))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
@@ -177,6 +149,22 @@ impl Folder {
             made.insert(number);
         }
         Ok(())
+    }
+}
+
+impl BlobStore for Blobs {
+    fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError> {
+        let id = BlobId::of(bytes);
+        let path = self.path(&id);
+        let folder = path.parent().expect("a blob lies in a folder");
+        self.make(id.0[0], folder)?;
+        // One that is there but damaged is written anew.
+        if !fs::read(&path).is_ok_and(|kept| kept == bytes) {
+            self.write(&path, bytes)?;
+        }
+        // Also if somebody else has written it: the name may be there and not yet durable.
+        place::sync(folder).map_err(failed(folder, "made durable"))?;
+        Ok(id)
     }
 
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
@@ -239,17 +227,20 @@ mod tests {
     fn what_is_put_is_there() {
         let dir = tempfile::tempdir().unwrap();
         let large = vec![7; 3_000_000];
-        for blobs in [Blobs::open(&dir.path().join("a/blobs")).unwrap(), Blobs::in_memory()] {
+        let folder = Blobs::open(&dir.path().join("a/blobs")).unwrap();
+        let memory = MemoryBlobs::default();
+        for blobs in [&folder as &dyn BlobStore, &memory] {
             for bytes in [&b""[..], b"abc", b"\0\xff", &large] {
                 let id = blobs.put(bytes).unwrap();
                 assert_eq!(id, BlobId::of(bytes));
                 assert_eq!(blobs.get(&id).unwrap().as_deref(), Some(bytes));
-                assert_eq!(blobs.clone().get(&id).unwrap().as_deref(), Some(bytes));
             }
             assert_eq!(blobs.get(&BlobId::of(b"never")).unwrap(), None);
         }
         let again = Blobs::open(&dir.path().join("a/blobs")).unwrap();
-        assert_eq!(again.get(&BlobId::of(b"abc")).unwrap().as_deref(), Some(&b"abc"[..]));
+        for blobs in [&again as &dyn BlobStore, &memory.clone()] {
+            assert_eq!(blobs.get(&BlobId::of(b"abc")).unwrap().as_deref(), Some(&b"abc"[..]));
+        }
     }
 
     #[test]

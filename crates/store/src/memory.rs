@@ -425,6 +425,10 @@ impl Reader for MemoryReader {
         Ok(self.read(|durable| durable.runs(query))?)
     }
 
+    fn runs_ended(&mut self, before: kernel::time::Time, keep: usize, limit: usize) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.runs_ended(before, keep, limit)))
+    }
+
     fn frames(&mut self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {
         Ok(self.read(|durable| durable.frames_of(run).take(limit).collect()))
     }

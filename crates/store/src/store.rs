@@ -10,6 +10,7 @@ use kernel::record::{Entry, Payload};
 use kernel::row::{BadRow, Row, Table, Value};
 use kernel::run::{NodeAt, RunStatus};
 use kernel::task::Status;
+use kernel::time::Time;
 use thiserror::Error;
 
 /// What one tick changed: its records, each dirty row once, in its last image, and histories that end with it.
@@ -141,6 +142,9 @@ pub trait Reader: Send {
     fn run(&mut self, id: RunId) -> Result<Option<Row>, StoreError>;
 
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<Row>, StoreError>;
+
+    /// As [`Need::RunsEnded`] says it.
+    fn runs_ended(&mut self, before: Time, keep: usize, limit: usize) -> Result<Vec<Row>, StoreError>;
 
     /// Without the run's own frame, by path as text.
     fn frames(&mut self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError>;

@@ -9,7 +9,7 @@ use crate::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Output, Slot, Started, Was, Went};
 use crate::priority::Priority;
 use crate::record::{Entry, Failure};
-use crate::run::{NodeAt, Run, RunSpec, RunStatus, ValueAt};
+use crate::run::{Deleting, NodeAt, Run, RunSpec, RunStatus, ValueAt};
 use crate::workflow::Workflow;
 
 pub static RUNS: Table = Table {
@@ -20,7 +20,7 @@ pub static RUNS: Table = Table {
         ("last", Kind::Int),
         ("status", Kind::Text),
         ("live", Kind::Int),
-        ("deleting", Kind::Int),
+        ("deleting", Kind::Text),
         ("workflow", Kind::Text),
         ("version", Kind::Int),
         ("generation", Kind::Int),
@@ -28,6 +28,7 @@ pub static RUNS: Table = Table {
         ("tags", Kind::Text),
         ("idempotency_key", Kind::Text),
         ("parent", Kind::Text),
+        ("depth", Kind::Int),
         ("deadline", Kind::Int),
         ("input", Kind::Int),
         ("output", Kind::Text),
@@ -151,7 +152,7 @@ impl Run {
             self.last.into(),
             self.status.as_str().into(),
             flag(self.live),
-            flag(self.deleting),
+            self.deleting.as_ref().map_or(Value::Null, json),
             spec.workflow.shared().into(),
             Value::Int(spec.version.into()),
             Value::Int(self.generation.into()),
@@ -159,6 +160,7 @@ impl Run {
             json_list(&spec.tags),
             spec.idempotency_key.as_ref().map_or(Value::Null, |key| key.shared().into()),
             spec.parent.as_ref().map_or(Value::Null, json),
+            Value::Int(spec.depth.into()),
             spec.deadline.into(),
             self.input.into(),
             self.output.to_column(),
@@ -178,7 +180,7 @@ impl Run {
         let status = c.text()?;
         let status = RunStatus::parse(status).ok_or_else(|| c.bad(format!("`{status}` is not a status")))?;
         let live = c.flag()?;
-        let deleting = c.flag()?;
+        let deleting: Option<Box<Deleting>> = c.json_or_null()?.map(Box::new);
         let workflow = c.name(WorkflowName::parse)?;
         let version = c.within()?;
         let generation = c.within()?;
@@ -187,6 +189,7 @@ impl Run {
         let tags = c.json_or_null()?.unwrap_or_default();
         let idempotency_key = c.name_or_null(IdempotencyKey::parse)?;
         let parent: Option<NodeAt> = c.json_or_null()?;
+        let depth = c.within()?;
         let deadline = c.time_or_null()?;
         let input = c.seq()?;
         let output = c.value_at()?;
@@ -195,13 +198,13 @@ impl Run {
         let started_at = c.time()?;
         let ended_at = c.time_or_null()?;
         let running = status == RunStatus::Running;
-        if running != ended_at.is_none() || (running && (!live || deleting)) || (deleting && !live) {
+        if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
         }
         if (status == RunStatus::Failed) != failure.is_some() {
             return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
         }
-        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline });
+        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, depth });
         Ok(Run { id, last, status, live, deleting, spec, generation, input, output, failure, pause, started_at, ended_at })
     }
 }
@@ -209,8 +212,7 @@ impl Run {
 impl Workflow {
     pub fn to_row(&self) -> Row {
         let (name, version) = (self.name.shared().into(), Value::Int(self.version.into()));
-        let values =
-            vec![name, version, self.last.into(), self.put_at.into(), self.put_by.shared().into(), (&self.text).into()];
+        let values = vec![name, version, self.last.into(), self.put_at.into(), self.put_by.shared().into(), (&self.text).into()];
         Row { table: &WORKFLOWS, values }
     }
 

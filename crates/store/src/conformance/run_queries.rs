@@ -59,7 +59,7 @@ pub(super) fn runs_are_listed_by_every_filter(open: &mut Open<'_>) {
     scribe.record(Owner::Run(run(7)), Record::RunCancelled { reason: String::new(), by: by(), closed: true });
     // Being deleted, so not listed.
     scribe.record(Owner::Run(run(8)), Record::RunDone { output: ValueAt::Null, closed: true });
-    scribe.record(Owner::Run(run(8)), Record::RunDeleting { by: by() });
+    scribe.record(Owner::Run(run(8)), Record::RunDeleting { by: by(), expired: false });
     store.commit(&scribe.batch()).unwrap();
 
     let all = || RunQuery { limit: 100, ..RunQuery::default() };

@@ -126,7 +126,7 @@ pub(super) fn runs_that_have_ended_are_found_oldest_first(open: &mut Open<'_>) {
     end(8, 5, done());
     end(6, 6, done());
     // 8 is being deleted, 6 goes on, 2, 4 and 9 never ended.
-    end(8, 7, Record::RunDeleting { by: actor("ada") });
+    end(8, 7, Record::RunDeleting { by: actor("ada"), expired: false });
     scribe.start(run(10), plain_run("lint"));
     scribe.record(
         Owner::Run(run(10)),
@@ -220,7 +220,7 @@ pub(super) fn the_parts_of_a_run_are_deleted_with_their_histories(open: &mut Ope
         scribe.record(Owner::Run(run(id)), Record::RunDone { output: ValueAt::Null, closed: true });
     }
     store.commit(&scribe.batch()).unwrap();
-    scribe.record(Owner::Run(run(1)), Record::RunDeleting { by: actor("ada") });
+    scribe.record(Owner::Run(run(1)), Record::RunDeleting { by: actor("ada"), expired: false });
     store.commit(&scribe.batch()).unwrap();
     // In two chunks: the frame, then the rest; of the run itself one record stays.
     scribe.forget(&Owner::Frame(run(1), path("each[0]")));

@@ -2,13 +2,14 @@
 
 use super::sample::tag;
 use super::scribe::{Scribe, actor, flow, node, path, plain_run, run, task};
+use crate::blobs::BlobId;
 use kernel::frame::Cause;
 use kernel::ids::RunId;
 use kernel::ir::OnError;
 use kernel::names::{IdempotencyKey, NodeId};
 use kernel::node::{Started, Told, Went};
 use kernel::priority::Priority;
-use kernel::record::{Failure, Owner, Payload, Record};
+use kernel::record::{CancelCause, Failure, Owner, Payload, Record};
 use kernel::run::{NodeAt, RunSpec, ValueAt};
 
 /// Batch by batch. Runs 100 to 104 and 111 are live, 105 to 107 have ended, 108 is being deleted, 109 is gone.
@@ -64,13 +65,17 @@ fn a_run_with_every_node(scribe: &mut Scribe) {
         if id != 64 {
             note(scribe, &of("pay"), Record::NodeReopened { by: actor("ada") });
         }
+        if id == 63 {
+            let (cause, reason) = (CancelCause::Withheld, "its run is paused".into());
+            scribe.record(Owner::Task(task(id)), Record::TaskCancelled { cause, by: actor("ada"), reason, digest: None });
+        }
     }
     scribe.record(Owner::Run(run(100)), Record::RunResumed { by: actor("ada") });
     scribe.failed(task(64), "http_503");
     note(scribe, &of("pay"), Record::NodeFailed { failure: failure("http_503"), then: OnError::Ignore });
     begin(scribe, &of("sub"), Started::Calling { run: run(101) });
     let parent = Some(of("sub"));
-    scribe.start(run(101), RunSpec { parent, ..plain_run("lint") });
+    scribe.start(run(101), RunSpec { parent, depth: 1, ..plain_run("lint") });
     begin(scribe, &node(101, "", "ask"), Started::Asking { until: None });
     scribe.start(RunId::new(7, 5), plain_run("lint"));
     scribe.record(Owner::Run(RunId::new(7, 5)), Record::RunPaused { reason: "\"quoted\"".into(), by: actor("ada") });
@@ -124,7 +129,9 @@ fn runs_that_end(scribe: &mut Scribe) {
     let named = Went::Named(NodeId::parse("x").expect("a good name"));
     note(scribe, &node(105, "", "fix"), Record::NodeDone { output: Told::Own, went: named });
     let done = Record::RunDone { output: ValueAt::Own, closed: false };
-    scribe.record_with(Owner::Run(run(105)), done, payload("{\"paid\":true}"));
+    // Too large for a record.
+    let blob = Payload::blob(&BlobId::of(b"[]").to_string());
+    scribe.record_with(Owner::Run(run(105)), done, Some(blob));
     end(scribe, 105, Record::RunClosed {});
     note(scribe, &node(106, "", "fix"), Record::NodeFailed { failure: failure("exit_1"), then: OnError::To });
     note(scribe, &node(106, "", "late"), Record::NodeSkipped { cause: Cause::Failed });
@@ -134,6 +141,7 @@ fn runs_that_end(scribe: &mut Scribe) {
 }
 
 fn runs_that_go(scribe: &mut Scribe) {
+    scribe.record(Owner::Shard, Record::RunsExpired { runs: vec![run(108), run(109)] });
     let reject = Record::NodeDone { output: Told::At(ValueAt::Null), went: Went::Reject };
     for id in [108, 109] {
         scribe.start(run(id), plain_run("lint"));
@@ -142,7 +150,7 @@ fn runs_that_go(scribe: &mut Scribe) {
             scribe.record(Owner::Frame(run(id), path("rounds[0]")), Record::FrameOpened {});
         }
         scribe.record(Owner::Run(run(id)), Record::RunDone { output: ValueAt::Null, closed: true });
-        scribe.record(Owner::Run(run(id)), Record::RunDeleting { by: actor("ada") });
+        scribe.record(Owner::Run(run(id)), Record::RunDeleting { by: actor("ada"), expired: id == 108 });
     }
     scribe.record(Owner::Run(run(109)), Record::RunDeleted { workflow: flow("lint"), by: actor("ada") });
     scribe.start(run(111), RunSpec { version: 2, ..plain_run("refund") });

@@ -170,8 +170,7 @@ pub fn node(sequence: u64, frame: &str, node: &str) -> NodeAt {
 
 /// A run of a workflow with nothing special about it.
 pub fn plain_run(workflow: &str) -> RunSpec {
-    let (priority, tags, idempotency_key, parent, deadline) = Default::default();
-    RunSpec { workflow: flow(workflow), version: 1, priority, tags, idempotency_key, parent, deadline }
+    RunSpec::new(flow(workflow), 1)
 }
 
 pub fn queue(name: &str) -> QueueName {

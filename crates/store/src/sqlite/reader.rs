@@ -7,9 +7,11 @@ use crate::chain;
 use crate::store::{NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
+use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, BadRow, FRAMES, NODES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
+use kernel::time::Time;
 use rusqlite::{Connection, OptionalExtension};
 use std::fs::File;
 use std::sync::Arc;
@@ -176,6 +178,10 @@ impl Reader for SqliteReader {
     fn runs(&mut self, query: &RunQuery) -> Result<Vec<Row>, StoreError> {
         let (sql, parameters) = runs::runs(query);
         self.bounded(|db| select_rows(db, &RUNS, &sql, &parameters))
+    }
+
+    fn runs_ended(&mut self, before: Time, keep: usize, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.bounded(|db| super::cold::rows(db, &[Need::RunsEnded { before, keep, limit }]))
     }
 
     fn frames(&mut self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {

@@ -234,6 +234,7 @@ fn damage_is_named_with_its_owner() {
             vec!["records.body rate:ci"],
         ),
         ("UPDATE records SET payload = '' WHERE owner = 'task-2'", vec!["records.payload task-2"]),
+        ("UPDATE records SET payload = 'blob:sha256-0' WHERE owner = 'task-2'", vec!["records.payload task-2"]),
         // An owner's last record lost: the row is ahead of its history. Its first one lost: there is no history.
         ("DELETE FROM records WHERE owner = 'task-1' AND prev > 0", vec!["tasks.last task-1", "tasks.priority task-1"]),
         ("DELETE FROM records WHERE owner = 'task-1' AND prev = 0", vec!["records.body task-1", "records.prev task-1"]),

@@ -16,7 +16,7 @@ CREATE TABLE runs (
     "last"          INTEGER NOT NULL,
     status          TEXT    NOT NULL,  -- running, done, failed, cancelled
     live            INTEGER,           -- 1 while it is in memory, else null
-    deleting        INTEGER,           -- 1 or null
+    deleting        TEXT,              -- JSON, who asked for it
     workflow        TEXT    NOT NULL,
     version         INTEGER NOT NULL,
     generation      INTEGER NOT NULL,
@@ -24,6 +24,7 @@ CREATE TABLE runs (
     tags            TEXT,              -- JSON, a list
     idempotency_key TEXT,
     parent          TEXT,              -- JSON, the node that called it
+    depth           INTEGER NOT NULL,  -- how many runs called one another down to it
     deadline        INTEGER,
     input           INTEGER NOT NULL,  -- records.seq of the record with its input
     output          TEXT,              -- r17 is the payload of record 17, r17[4] an item of it
