@@ -319,7 +319,7 @@ mod tests {
         for error in [blobs.put(b"abc").unwrap_err(), blobs.get(&BlobId::of(b"abc")).unwrap_err()] {
             assert!(error.to_string().contains("cannot be"), "{error}");
         }
-        assert_eq!(files(&dir.path().join("blobs")), [PathBuf::new(); 0]);
+        assert!(files(&dir.path().join("blobs")).is_empty(), "nothing is left of it");
     }
 
     #[test]
