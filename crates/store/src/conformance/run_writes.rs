@@ -156,6 +156,8 @@ pub(super) fn runs_that_have_ended_are_found_oldest_first(open: &mut Open<'_>) {
         let expected: Vec<String> = expected.into_iter().map(|id| run(id).to_string()).collect();
         let need = Need::RunsEnded { before, keep, limit };
         assert_eq!(found(&mut *store, std::slice::from_ref(&need)), expected, "{need:?}");
+        let looked_for = store.reader().unwrap().runs_ended(before, keep, limit).unwrap();
+        assert_eq!(shown(&looked_for), expected, "{need:?}");
     }
 }
 

@@ -202,6 +202,7 @@ fn cold_rows_and_lists_are_found_by_index() {
         (RUN_ENDED_AT_OFFSET.into(), "COVERING INDEX runs_ended"),
         (runs_by(RunQuery::default()), "PRIMARY KEY"),
         (runs_by(running), "runs_live"),
+        (runs_by(RunQuery { paused: Some(true), ..RunQuery::default() }), "runs_live"),
         (runs_by(keyed), "runs_idempotency"),
         (nodes(all()), "PRIMARY KEY (run=?)"),
         (nodes(NodeQuery { frame: Some(path("a[0]")), ..all() }), "PRIMARY KEY (run=? AND frame=?)"),
@@ -223,6 +224,38 @@ fn cold_rows_and_lists_are_found_by_index() {
         let slow = |step: &String| step.contains("TEMP B-TREE") || step == "SCAN nodes" || step == "SCAN frames";
         assert!(!plan.iter().any(slow), "{sql}: {plan:?}");
     }
+}
+
+#[test]
+fn the_views_for_people_show_every_row() {
+    let (_dir, store) = with_sample();
+    for (view, table) in [
+        ("readable_tasks", "tasks"),
+        ("task_payloads", "tasks"),
+        ("readable_records", "records"),
+        ("readable_runs", "runs"),
+        ("readable_nodes", "nodes"),
+    ] {
+        let rows = |name: &str| {
+            let mut select = store.db.prepare(&format!("SELECT * FROM {name}")).unwrap();
+            let columns = select.column_count();
+            let (mut found, mut rows) = (0, select.raw_query());
+            while let Some(row) = rows.next().unwrap() {
+                (0..columns).for_each(|column| drop(row.get::<_, rusqlite::types::Value>(column).unwrap()));
+                found += 1;
+            }
+            found
+        };
+        assert!(rows(view) > 0 && rows(view) == rows(table), "{view}");
+    }
+    let line = |sql: &str| store.db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    let paused = line("SELECT workflow || ' ' || paused || ' ' || started FROM readable_runs WHERE paused IS NOT NULL");
+    assert!(paused.starts_with("lint \"quoted\" 2023-11-14 22:13:20."), "{paused}");
+    assert_eq!(line("SELECT parent || ' ' || parent_node FROM readable_runs WHERE parent IS NOT NULL"), "run-34 sub");
+    let asking = line(
+        "SELECT group_concat(run || ' ' || workflow || ' ' || node) FROM readable_nodes WHERE status = 'started' AND work = 'asking'",
+    );
+    assert_eq!(asking, "100 refund ask,101 lint ask");
 }
 
 #[test]
