@@ -289,6 +289,7 @@ impl Core {
                 self.presence = presence;
                 self.inputs = Inputs::default();
                 self.fetching.clear();
+                self.flows.missing.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }
