@@ -2,13 +2,16 @@
 //!
 //! `source` reads YAML or JSON with the place of every value, `define` decodes it, `check` looks at the whole, `lower` makes
 //! the IR. Whatever is wrong is a [`Problem`] with file, line and path, many at once. `expr` is the language of conditions and
-//! templates: CEL, compiled once with every name checked, evaluated over borrowed JSON within a budget.
+//! templates: CEL, compiled once with every name checked, evaluated over borrowed JSON within a budget; `evaluate` answers the
+//! kernel's questions with it.
 
 pub mod check;
 mod context;
 pub mod define;
+pub mod evaluate;
 pub mod expr;
 pub mod graph;
+mod instant;
 mod language;
 pub mod limits;
 mod lower;

@@ -7,7 +7,7 @@ use super::limits::*;
 use super::names::{NodeField, Root};
 use super::node::{Binary, Fold, Form, How, Node, Unary};
 use super::report::label;
-use super::scope::Scope;
+use super::scope::{Bound, Scope};
 use super::value::{Key, List, Map, Text, Value, whole};
 use std::rc::Rc;
 
@@ -34,7 +34,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
             Form::Variable(slot) => Ok(self.variables[*slot].clone()),
             Form::Select(of, key) => self.select(node, of, key),
             Form::Has(of, key) => self.has(of, key),
-            Form::HasNodeField(id, field) => Ok(Value::Bool(self.find_node_field(id, *field).is_some())),
+            Form::HasNodeField(id, field) => Ok(Value::Bool(self.find_node_field(node, id, *field)?.is_some())),
             Form::Unary(unary, of) => self.unary(node, *unary, of),
             Form::Binary(Binary::And, sides) => self.logic(sides, false),
             Form::Binary(Binary::Or, sides) => self.logic(sides, true),
@@ -85,22 +85,35 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     #[inline(never)]
     fn root(&mut self, node: &'a Node, root: Root) -> Evaluated<'a> {
         match self.scope.root(root) {
-            Some(json) => Ok(Value::of(json)),
+            Some(bound) => self.bound(node, bound),
             None => Err(self.fail(node, format!("there is no `{root}` here"))),
         }
     }
 
-    fn find_node_field(&self, id: &str, field: NodeField) -> Option<Value<'a>> {
+    /// An object put together costs as many steps as it has parts.
+    fn bound(&mut self, node: &Node, bound: Bound<'a>) -> Evaluated<'a> {
+        match bound {
+            Bound::Json(json) => Ok(Value::of(json)),
+            Bound::Object(parts) => {
+                self.pay(node, parts.len() as u64)?;
+                let part = |(key, part)| Ok((Key::Text(Text::Borrowed(key)), self.bound(node, part)?));
+                let map = parts.into_iter().map(part).collect::<Result<_, Box<Stop<'a>>>>()?;
+                Ok(Value::Map(Map::Built(Rc::new(map))))
+            }
+        }
+    }
+
+    fn find_node_field(&mut self, node: &Node, id: &str, field: NodeField) -> Result<Option<Value<'a>>, Box<Stop<'a>>> {
         match field {
-            NodeField::Output => self.scope.node_output(id).map(Value::of),
-            NodeField::Status => self.scope.node_status(id).map(|status| Value::Text(Text::Borrowed(status))),
-            NodeField::Error => self.scope.node_error(id).map(Value::of),
+            NodeField::Output => self.scope.node_output(id).map(|bound| self.bound(node, bound)).transpose(),
+            NodeField::Status => Ok(self.scope.node_status(id).map(|status| Value::Text(Text::Borrowed(status)))),
+            NodeField::Error => Ok(self.scope.node_error(id).map(Value::of)),
         }
     }
 
     #[inline(never)]
     fn node_field(&mut self, node: &'a Node, id: &str, field: NodeField) -> Evaluated<'a> {
-        match (self.find_node_field(id, field), field) {
+        match (self.find_node_field(node, id, field)?, field) {
             (Some(value), _) => Ok(value),
             (None, NodeField::Error) => Ok(Value::Null),
             (None, NodeField::Status) => Err(self.fail(node, format!("node `{id}` has no status"))),

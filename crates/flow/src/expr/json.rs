@@ -4,9 +4,10 @@ use super::error::{Stop, clipped};
 use super::eval::Evaluator;
 use super::limits::*;
 use super::node::{Form, Literal, Node};
-use super::value::{List, Map, Value, double_to_json};
+use super::value::{List, Map, Value};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::{Map as JsonMap, Value as Json};
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
 
 /// Errors of the result belong to no place of the expression but its start.
 const START: Node = Node { at: 0, form: Form::Literal(Literal::Null) };
@@ -14,43 +15,61 @@ const START: Node = Node { at: 0, form: Form::Literal(Literal::Null) };
 impl Evaluator<'_, '_> {
     /// The value as JSON of its own, to stand `depth` deep in a larger one.
     pub(crate) fn json(&mut self, value: &Value<'_>, depth: usize) -> Result<Json, Box<Stop<'static>>> {
+        self.weigh(value, depth)?;
+        Ok(copied(value))
+    }
+
+    /// Pays for the value as for a copy, and refuses what has no form in JSON.
+    pub(crate) fn weigh(&mut self, value: &Value<'_>, depth: usize) -> Result<(), Box<Stop<'static>>> {
         self.budget.build(ELEMENT_BYTES)?;
         match value {
-            Value::Null => Ok(Json::Null),
-            Value::Bool(value) => Ok(Json::Bool(*value)),
-            Value::Int(value) => Ok(Json::from(*value)),
-            Value::Uint(value) => Ok(Json::from(*value)),
-            Value::Double(value) => match double_to_json(*value) {
-                Some(json) => Ok(json),
-                None => Err(self.fail(&START, format!("JSON has no number for {value}"))),
-            },
-            Value::Text(text) => {
-                self.budget.build_text(text.len())?;
-                Ok(Json::from(&**text))
-            }
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => Ok(()),
+            Value::Double(value) if value.is_finite() => Ok(()),
+            Value::Double(value) => Err(self.fail(&START, format!("JSON has no number for {value}"))),
+            Value::Text(text) => self.budget.build_text(text.len()),
             Value::List(_) | Value::Map(_) if depth >= VALUE_DEPTH_MAX => {
                 Err(self.fail(&START, format!("the result nests deeper than {VALUE_DEPTH_MAX}")))
             }
             Value::List(list) => {
                 // A copy is cheaper than a step: four elements for one.
                 self.pay(&START, list.len() as u64 / 4)?;
-                list.iter().map(|element| self.json(&element, depth + 1)).collect::<Result<_, _>>().map(Json::Array)
+                list.iter().try_for_each(|element| self.weigh(&element, depth + 1))
             }
-            Value::Map(map) => self.json_map(map, depth),
+            Value::Map(map) => self.weigh_map(map, depth),
         }
     }
 
-    fn json_map(&mut self, map: &Map<'_>, depth: usize) -> Result<Json, Box<Stop<'static>>> {
+    fn weigh_map(&mut self, map: &Map<'_>, depth: usize) -> Result<(), Box<Stop<'static>>> {
         self.pay(&START, map.len() as u64)?;
-        let mut json = JsonMap::new();
         for (key, value) in map.entries() {
             self.budget.build_text(key.bytes())?;
-            let value = self.json(&value, depth + 1)?;
-            if json.insert(key.to_string(), value).is_some() {
-                return Err(self.fail(&START, format!("in JSON, the key `{}` would be there twice", clipped(&key.to_string()))));
-            }
+            self.weigh(&value, depth + 1)?;
         }
-        Ok(Json::Object(json))
+        // Only where some keys are texts and some are not can two of them look alike.
+        let texts = map.text_keys().count();
+        if texts == 0 || texts == map.len() {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        match map.entries().map(|(key, _)| key.to_string()).find(|key| !seen.insert(key.clone())) {
+            Some(key) => Err(self.fail(&START, format!("in JSON, the key `{}` would be there twice", clipped(&key)))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn copied(value: &Value<'_>) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(value) => Json::Bool(*value),
+        Value::Int(value) => Json::from(*value),
+        Value::Uint(value) => Json::from(*value),
+        Value::Double(value) => Json::from(*value),
+        Value::Text(text) => Json::from(&**text),
+        Value::List(List::Json(list)) => Json::Array(list.to_vec()),
+        Value::List(list) => list.iter().map(|element| copied(&element)).collect(),
+        Value::Map(Map::Json(map)) => Json::Object((*map).clone()),
+        Value::Map(map) => map.entries().map(|(key, value)| (key.to_string(), copied(&value))).collect(),
     }
 }
 

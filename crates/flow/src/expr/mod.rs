@@ -30,8 +30,9 @@ mod value;
 pub use budget::Budget;
 pub use error::{EvalError, Failure, Problem};
 pub use names::{Listed, Names, NodeField, Reads, Root};
-pub use scope::{Bindings, NodeResult, Scope};
+pub use scope::{Bindings, Bound, NodeResult, Scope};
 pub use template::Template;
+pub(crate) use value::Value;
 
 use eval::Evaluator;
 use node::Node;
@@ -99,6 +100,21 @@ impl Expr {
     pub fn eval_flag(&self, scope: &dyn Scope, budget: &mut Budget) -> Result<bool, EvalError> {
         let flag = Evaluator::new(scope, budget).flag(&self.node);
         flag.map_err(|stop| report::report(*stop, &self.source, &self.node, scope))
+    }
+
+    /// What it gives is handed on as it is, borrowed where it was borrowed. It pays as if it were copied.
+    pub(crate) fn eval_then<T>(
+        &self,
+        scope: &dyn Scope,
+        budget: &mut Budget,
+        then: impl FnOnce(&Value<'_>) -> T,
+    ) -> Result<T, EvalError> {
+        let mut evaluator = Evaluator::new(scope, budget);
+        let value = evaluator.eval(&self.node).and_then(|value| {
+            evaluator.weigh(&value, 0)?;
+            Ok(then(&value))
+        });
+        value.map_err(|stop| report::report(*stop, &self.source, &self.node, scope))
     }
 
     /// `depth` is how deep in a larger value the result will stand.

@@ -4,17 +4,17 @@ use super::error::{EvalError, Failure, Stop, shown};
 use super::limits::*;
 use super::names::{NodeField, Root};
 use super::node::{Binary, Form, Literal, Node};
-use super::scope::Scope;
+use super::scope::{Bound, Scope};
 use crate::problem::nearest;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
-use std::borrow::Cow;
 
 pub(crate) fn report(stop: Stop<'_>, source: &str, node: &Node, scope: &dyn Scope) -> EvalError {
     let mut read = stop.variables;
     let mut paths = Vec::new();
     collect(node, &mut paths);
     for path in paths {
-        let found = walk(path, scope).map(|(walked, value)| (walked.label, shown(&*value)));
+        let found = walk(path, scope).map(|(walked, value)| (walked.label, shown(&value)));
         if let Some(found) = found.filter(|(label, _)| read.iter().all(|(known, _)| known != label)) {
             read.push(found);
         }
@@ -65,11 +65,26 @@ struct Walked {
     stuck: bool,
 }
 
+/// What stands at the end of a way.
+enum Seen<'s> {
+    Bound(Bound<'s>),
+    Text(&'s str),
+}
+
+impl Serialize for Seen<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Seen::Bound(bound) => bound.serialize(serializer),
+            Seen::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
 /// What the path leads to, or the last value on its way that is there.
-fn walk<'s>(node: &Node, scope: &'s dyn Scope) -> Option<(Walked, Cow<'s, Json>)> {
-    let start = |value: Option<Cow<'s, Json>>| value.map(|value| (Walked { label: label(node), stuck: false }, value));
+fn walk<'s>(node: &Node, scope: &'s dyn Scope) -> Option<(Walked, Seen<'s>)> {
+    let start = |value: Option<Seen<'s>>| value.map(|value| (Walked { label: label(node), stuck: false }, value));
     let (of, key) = match &node.form {
-        Form::Root(root) => return start(scope.root(*root).map(Cow::Borrowed)),
+        Form::Root(root) => return start(scope.root(*root).map(Seen::Bound)),
         Form::NodeField(id, field) => return start(node_value(scope, id, *field)),
         Form::Select(of, key) => (of.as_ref(), Literal::Text(key.to_string())),
         Form::Binary(Binary::Index, sides) => match &sides[1].form {
@@ -83,21 +98,26 @@ fn walk<'s>(node: &Node, scope: &'s dyn Scope) -> Option<(Walked, Cow<'s, Json>)
         return Some((walked, value));
     }
     let next = match (&value, &key) {
-        (Cow::Borrowed(Json::Object(map)), Literal::Text(key)) => map.get(key),
-        (Cow::Borrowed(Json::Array(list)), Literal::Int(index)) => usize::try_from(*index).ok().and_then(|index| list.get(index)),
+        (Seen::Bound(Bound::Json(Json::Object(map))), Literal::Text(key)) => map.get(key).map(Bound::Json),
+        (Seen::Bound(Bound::Object(parts)), Literal::Text(key)) => {
+            parts.iter().find(|(name, _)| name == key).map(|(_, part)| part.clone())
+        }
+        (Seen::Bound(Bound::Json(Json::Array(list))), Literal::Int(index)) => {
+            usize::try_from(*index).ok().and_then(|index| list.get(index)).map(Bound::Json)
+        }
         _ => None,
     };
     match next {
-        Some(next) => Some((Walked { label: label(node), stuck: false }, Cow::Borrowed(next))),
+        Some(next) => Some((Walked { label: label(node), stuck: false }, Seen::Bound(next))),
         None => Some((Walked { stuck: true, ..walked }, value)),
     }
 }
 
-fn node_value<'s>(scope: &'s dyn Scope, id: &str, field: NodeField) -> Option<Cow<'s, Json>> {
+fn node_value<'s>(scope: &'s dyn Scope, id: &str, field: NodeField) -> Option<Seen<'s>> {
     match field {
-        NodeField::Output => scope.node_output(id).map(Cow::Borrowed),
-        NodeField::Error => scope.node_error(id).map(Cow::Borrowed),
-        NodeField::Status => scope.node_status(id).map(|status| Cow::Owned(Json::from(status))),
+        NodeField::Output => scope.node_output(id).map(Seen::Bound),
+        NodeField::Error => scope.node_error(id).map(|error| Seen::Bound(Bound::Json(error))),
+        NodeField::Status => scope.node_status(id).map(Seen::Text),
     }
 }
 

@@ -1,14 +1,31 @@
 //! Where an expression finds its values: the caller's JSON, borrowed.
 
 use super::names::Root;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+
+/// A value of the caller's: one that is there, or an object put together of some, none of which is copied.
+#[derive(Clone, Debug)]
+pub enum Bound<'v> {
+    Json(&'v Json),
+    Object(Vec<(&'v str, Bound<'v>)>),
+}
+
+impl Serialize for Bound<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Bound::Json(json) => json.serialize(serializer),
+            Bound::Object(parts) => serializer.collect_map(parts.iter().map(|(key, part)| (key, part))),
+        }
+    }
+}
 
 /// The values of one evaluation. `None` where there is none: an expression that needs it fails, `has()` is false.
 pub trait Scope {
     /// Never asked for `Root::Nodes`.
-    fn root(&self, root: Root) -> Option<&Json>;
-    fn node_output(&self, id: &str) -> Option<&Json>;
+    fn root(&self, root: Root) -> Option<Bound<'_>>;
+    fn node_output(&self, id: &str) -> Option<Bound<'_>>;
     fn node_status(&self, id: &str) -> Option<&str>;
     /// Of a node that did not fail there is none, and the expression sees null.
     fn node_error(&self, id: &str) -> Option<&Json>;
@@ -46,12 +63,12 @@ impl<'v> Bindings<'v> {
 }
 
 impl Scope for Bindings<'_> {
-    fn root(&self, root: Root) -> Option<&Json> {
-        self.roots.get(&root).copied()
+    fn root(&self, root: Root) -> Option<Bound<'_>> {
+        self.roots.get(&root).map(|json| Bound::Json(json))
     }
 
-    fn node_output(&self, id: &str) -> Option<&Json> {
-        self.nodes.get(id)?.output
+    fn node_output(&self, id: &str) -> Option<Bound<'_>> {
+        self.nodes.get(id)?.output.map(Bound::Json)
     }
 
     fn node_status(&self, id: &str) -> Option<&str> {

@@ -2,7 +2,7 @@
 //! so a clone is always cheap. Numbers: JSON integers are ints, uints where an i64 is too small, all others doubles.
 
 use super::node::Literal;
-use serde_json::{Map as JsonMap, Number, Value as Json};
+use serde_json::{Map as JsonMap, Value as Json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -300,11 +300,6 @@ fn compare_integer(integer: i128, double: f64) -> Option<Ordering> {
     let floor = double.floor();
     let below = floor as i128;
     Some(integer.cmp(&below).then(if double > floor { Ordering::Less } else { Ordering::Equal }))
-}
-
-/// The number as JSON; `None` for NaN and the infinities.
-pub(crate) fn double_to_json(value: f64) -> Option<Json> {
-    Number::from_f64(value).map(Json::Number)
 }
 
 #[cfg(test)]

@@ -1,0 +1,98 @@
+//! Instants as texts of RFC 3339, such as `2027-01-31T09:00:00+01:00`.
+
+/// Milliseconds since the Unix epoch, a fraction of one rounded up: nobody is woken early. `None`: no instant, or no day
+/// of the calendar.
+pub fn parse_ms(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let number = |from: usize, digits: usize| -> Option<i64> {
+        let digits = bytes.get(from..from + digits)?;
+        digits.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
+    };
+    let mark = |at: usize, marks: &[u8]| bytes.get(at).filter(|byte| marks.contains(byte)).map(|_| ());
+    let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
+    let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
+    (mark(4, b"-")?, mark(7, b"-")?, mark(10, b"Tt ")?, mark(13, b":")?, mark(16, b":")?);
+    let lawful = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
+    // A leap second is the second after it.
+    if !lawful || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let mut at = 19;
+    let mut fraction_ms = 0;
+    if bytes.get(at) == Some(&b'.') {
+        let digits = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=9).contains(&digits) {
+            return None;
+        }
+        let billionths = number(at + 1, digits)? * 10_i64.pow(9 - digits as u32);
+        fraction_ms = (billionths + 999_999) / 1_000_000;
+        at += 1 + digits;
+    }
+    let (offset_minutes, end) = match bytes.get(at)? {
+        b'Z' | b'z' => (0, at + 1),
+        sign @ (b'+' | b'-') => {
+            mark(at + 3, b":")?;
+            let (hours, minutes) = (number(at + 1, 2)?, number(at + 4, 2)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let minutes = hours * 60 + minutes;
+            (if *sign == b'-' { -minutes } else { minutes }, at + 6)
+        }
+        _ => return None,
+    };
+    let seconds = days_before(year, month, day) * 86_400 + hour * 3_600 + (minute - offset_minutes) * 60 + second;
+    (end == bytes.len()).then_some(seconds * 1_000 + fraction_ms)
+}
+
+fn days_of(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date. Years begin in March here, so that the leap day is a year's last.
+fn days_before(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = (153 * month + 2) / 5 + day - 1;
+    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + days - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_ms;
+
+    #[test]
+    fn instants_are_milliseconds() {
+        for (text, ms) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("1970-01-01t00:00:00.0000001z", Some(1)),
+            ("1969-12-31 23:59:59Z", Some(-1_000)),
+            ("2000-02-29T12:00:00.5Z", Some(951_825_600_500)),
+            ("2027-01-31T09:00:00Z", Some(1_801_386_000_000)),
+            ("2027-01-31T09:00:00+01:00", Some(1_801_382_400_000)),
+            ("2027-01-31T09:00:00-05:30", Some(1_801_405_800_000)),
+            ("2016-12-31T23:59:60Z", Some(1_483_228_800_000)),
+            ("0000-03-01T00:00:00Z", Some(-62_162_035_200_000)),
+            ("9999-12-31T23:59:59Z", Some(253_402_300_799_000)),
+            ("2026-02-29T00:00:00Z", None),
+            ("1900-02-29T00:00:00Z", None),
+            ("2026-13-01T00:00:00Z", None),
+            ("2026-01-00T00:00:00Z", None),
+            ("2026-01-01T24:00:00Z", None),
+            ("2026-01-01T00:00:00", None),
+            ("2026-01-01T00:00:00Zulu", None),
+            ("2026-01-01T00:00:00.Z", None),
+            ("2026-01-01T00:00:00+1:00", None),
+            ("2026-01-01T00:00:00+24:00", None),
+            ("2026-01-01", None),
+            ("ä", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_ms(text), ms, "{text}");
+        }
+    }
+}
