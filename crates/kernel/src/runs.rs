@@ -1,6 +1,8 @@
 //! Live runs: each with its workflow and its frames, and what is derived from them. Only `State::apply` changes the facts
 //! in here, by a record.
 
+mod inspect;
+
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState};
 use crate::ids::{RecordSeq, RunId};

@@ -1,0 +1,75 @@
+//! Runs seen from outside: what a test or a tool may look at, and rows in at load. Nothing here decides.
+
+use super::Live;
+use crate::frame::{Frame, FramePath, Token};
+use crate::ids::RunId;
+use crate::ir::{BodyIx, EdgeIx, Ir};
+use crate::record::{Entry, Owner};
+use crate::row::{BadRow, Row};
+use crate::state::State;
+use crate::time::Time;
+use std::sync::Arc;
+
+impl State {
+    pub fn put_workflow(&mut self, ir: Arc<Ir>) {
+        self.runs.put_workflow(ir);
+    }
+
+    /// A row of a run, a frame or a node, in this order; `runs_loaded` ends it.
+    pub fn take_run_row(&mut self, row: &Row) -> Result<(), BadRow> {
+        self.runs.take_row(row)
+    }
+
+    pub fn runs_loaded(&mut self) {
+        self.runs.loaded();
+    }
+
+    pub fn live_run(&self, run: RunId) -> Option<&Live> {
+        self.runs.get(run)
+    }
+
+    /// When the next sleep ends, or the next approval that nobody answers.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.runs.wakes.first().map(|(at, _)| *at)
+    }
+
+    /// Whether something waits for `ProceedRuns`.
+    pub fn runs_wait(&self) -> bool {
+        !self.runs.held.is_empty() || !self.runs.orphans.is_empty()
+    }
+
+    /// Folds a record that is a run's into the state; others are left out.
+    pub fn replay_run(&mut self, entry: &Entry) {
+        if matches!(entry.owner, Owner::Run(_) | Owner::Frame(..) | Owner::Node(_)) {
+            self.apply(entry);
+        }
+    }
+}
+
+impl Live {
+    /// The run's own frame first.
+    pub fn frames(&self) -> impl Iterator<Item = (FramePath, &Frame)> {
+        let below = self.frames.iter().map(|(path, frame)| (path.clone(), frame));
+        std::iter::once((FramePath::root(), &self.root)).chain(below)
+    }
+
+    /// The same facts, and the same derived from them.
+    pub fn is_same(&self, other: &Live) -> bool {
+        self.run == other.run && self.root == other.root && self.frames == other.frames && self.spreads == other.spreads
+    }
+
+    /// It has ended, and nothing of it goes on.
+    pub fn is_closed(&self) -> bool {
+        !self.run.live
+    }
+}
+
+impl Frame {
+    pub fn body(&self) -> BodyIx {
+        self.body
+    }
+
+    pub fn carried(&self, ir: &Ir, edge: EdgeIx) -> Option<Token> {
+        self.token(ir, edge)
+    }
+}
