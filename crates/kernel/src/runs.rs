@@ -314,9 +314,12 @@ impl Live {
         if path.is_root() { Some(&mut self.root) } else { self.frames.get_mut(path) }
     }
 
-    /// Whether every loop and each above a frame still goes on.
-    fn is_wanted(&self, path: &FramePath) -> bool {
+    /// Whether a frame goes on, with every frame, loop and each above it. One that does not is dropped in some later batch.
+    pub(crate) fn is_wanted(&self, path: &FramePath) -> bool {
         let Some((above, node, _)) = path.up() else { return true };
+        if !self.frame(path).is_some_and(Frame::is_open) {
+            return false;
+        }
         let slot = self.ir.find(node).and_then(|node| self.slot(&above, node));
         slot.is_some_and(|slot| matches!(slot.state, NodeState::Started { .. })) && self.is_wanted(&above)
     }
