@@ -41,6 +41,8 @@ pub struct Ways {
 /// Commands until a run must have ended: far more than any needs.
 const COMMANDS_MAX: usize = 20_000;
 const START_MS: i64 = 1_767_225_600_000;
+/// Longer than all steps of the clock between two advances together.
+const HASTE_MS: u64 = 60_000;
 /// Shorter than any time budget.
 const PATIENCE_MS: u64 = 10_000;
 
@@ -323,7 +325,7 @@ impl<'a> House<'a> {
         let Some(next) = due.chain(self.shards[0].state.next_wake()).min() else { return };
         let next = next.max(self.now.plus_ms(1));
         let late = |(key, (_, until)): &(&String, &(_, Option<Time>))| {
-            until.is_some_and(|until| until <= next) && self.said(key, *until) != Answer::Never
+            until.is_some_and(|until| until <= next.plus_ms(HASTE_MS)) && self.said(key, *until) != Answer::Never
         };
         if let Some((key, _)) = self.ledger.asking.iter().find(late) {
             let key = key.clone();

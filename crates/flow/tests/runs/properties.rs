@@ -36,6 +36,7 @@ pub fn compare(house: &House<'_>, expected: &Expected, cancelled: bool) {
         }
     }
     let broken_off = status == RunStatus::Cancelled;
+    let mut differ = Vec::new();
     for (instance, wanted) in &expected.nodes {
         match house.ledger.nodes.get(instance) {
             Some(became) if became.how == wanted.how => {
@@ -45,9 +46,13 @@ pub fn compare(house: &House<'_>, expected: &Expected, cancelled: bool) {
             }
             Some(became) if (broken_off || !wanted.certain) && became.how == "cancelled" => {}
             None if broken_off || !wanted.certain => {}
-            other => panic!("{instance} is {:?}, not {}", other.map(|became| &became.how), wanted.how),
+            other => {
+                let how = other.map_or("not there", |became| &became.how);
+                differ.push(format!("{instance} is {how}, not {}", wanted.how));
+            }
         }
     }
+    assert!(differ.is_empty(), "{differ:#?}");
     for instance in house.ledger.nodes.keys() {
         assert!(expected.nodes.contains_key(instance), "{instance} came about and should not have");
     }
