@@ -170,9 +170,7 @@ impl Maker {
             let way = match from.kind {
                 Kind::Branch => ["rule", "default", "after", "error"][self.chance.weighted(&[60, 25, 15, error / 3])],
                 Kind::Route => ["to", "after", "error"][self.chance.weighted(&[85, 8, error])],
-                Kind::Approval => {
-                    ["after", "on_reject", "on_timeout", "error"][self.chance.weighted(&[50, 25, 20, error])]
-                }
+                Kind::Approval => ["after", "on_reject", "on_timeout", "error"][self.chance.weighted(&[50, 25, 20, error])],
                 Kind::Loop => ["after", "on_max", "error"][self.chance.weighted(&[70, 25, error])],
                 _ => ["after", "error"][self.chance.weighted(&[100, error])],
             };
@@ -333,7 +331,8 @@ impl Maker {
                 set(draft, "run", json!(run));
                 if self.chance.percent(85) {
                     let (n, flag) = (self.number(&sight), self.flag(&sight));
-                    let text = |source: String| if source.contains(['{', '}']) { "${1}".to_owned() } else { format!("${{{source}}}") };
+                    let text =
+                        |source: String| if source.contains(['{', '}']) { "${1}".to_owned() } else { format!("${{{source}}}") };
                     let flag = if flag.contains(['{', '}']) { json!(true) } else { json!(text(flag)) };
                     set(draft, "with", json!({"n": text(n), "flag": flag, "list": [1, 2], "at": "2026-04-01T00:00:00Z"}));
                 }

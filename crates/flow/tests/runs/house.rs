@@ -281,6 +281,9 @@ impl<'a> House<'a> {
     fn finish(&mut self, at: usize) {
         let held = self.leases.swap_remove(at);
         let (task, fence) = (held.task, held.fence);
+        if self.ledger.nodes.contains_key(&held.instance) {
+            self.ledger.occurred.insert("late result".into());
+        }
         if self.chance.percent(6) {
             let reply = self.ask(self.queues(), &Command::Release { task, fence, cause: ReleaseCause::Undelivered });
             assert!(reply.is_ok(), "{}: {reply:?}", held.instance);

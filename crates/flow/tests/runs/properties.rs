@@ -17,7 +17,8 @@ const SEEDS_DEFAULT: u64 = 300;
 pub fn compiled(workflows: &BTreeMap<String, Json>) -> Vec<Arc<Ir>> {
     let compile = |definition: &Json| {
         let text = serde_json::to_string_pretty(definition).expect("a definition is JSON");
-        let told = |problems: Vec<flow::Problem>| -> String { problems.iter().map(|problem| problem.shown("definition")).collect() };
+        let told =
+            |problems: Vec<flow::Problem>| -> String { problems.iter().map(|problem| problem.shown("definition")).collect() };
         let compiled = flow::compile(text.as_bytes(), &Language).unwrap_or_else(|problems| panic!("{}\n{text}", told(problems)));
         Arc::new(compiled.ir)
     };
@@ -163,7 +164,9 @@ fn runs_come_to_what_the_reference_says() {
         assert!(try_seed(seed, &mut sum), "seed {seed} fails: SEED={seed} runs it alone");
     }
     let Sum { done, failed, cancelled, vague, commands, instances, occurred } = sum;
-    println!("{done} done, {failed} failed, {cancelled} cancelled, {vague} vague; {instances} nodes ended in {commands} commands");
+    println!(
+        "{done} done, {failed} failed, {cancelled} cancelled, {vague} vague; {instances} nodes ended in {commands} commands"
+    );
     if seeds >= SEEDS_DEFAULT {
         covered(&occurred);
         assert!(vague * 10 < (done + failed + cancelled), "{vague} hang on the order of things");
@@ -178,7 +181,7 @@ fn covered(occurred: &BTreeSet<String>) {
         done, done rule, done default, done named, done reject, done timeout, done max, failed fail, failed to, \
         failed ignore, skipped untaken, skipped failed, cancelled, run_started, run_done, run_failed, run_cancelled, \
         run_closed, run_paused, run_resumed, frame_opened, frame_done, frame_failed, frame_dropped, missing, restart, \
-        heard twice";
+        heard twice, late result";
     let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();
     assert!(missing.is_empty(), "never occurred: {missing:?}");
 }

@@ -97,6 +97,7 @@ impl Ledger {
         let own = |output: &ValueAt| if *output == ValueAt::Own { ValueAt::Record(entry.seq) } else { *output };
         let became = match &entry.record {
             Record::NodeStarted { at: Started::Asking { until } } => {
+                self.occurred.insert(format!("asked {key}"));
                 self.asking.insert(key.clone(), (at.clone(), *until));
                 None
             }

@@ -214,7 +214,8 @@ impl Reference<'_> {
                 }
             }
         }
-        let tolerated = node.get("on_failure").and_then(|then| then.get("tolerate")).map_or(0, |most| most.as_u64().expect("a number"));
+        let tolerated =
+            node.get("on_failure").and_then(|then| then.get("tolerate")).map_or(0, |most| most.as_u64().expect("a number"));
         if failed > tolerated {
             if node.get("on_failure").is_none_or(|then| then != "wait_all") {
                 self.broken_off(first);
