@@ -5,6 +5,7 @@ use crate::house::{House, Ways};
 use crate::outcomes::{Answer, Fixed, Outcomes};
 use crate::properties::{compare, compiled};
 use crate::reference::expect;
+use kernel::run::RunStatus;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -394,4 +395,26 @@ fn a_loop_that_is_spent_goes_another_way() {
             ("/j", "done"),
         ],
     });
+}
+
+/// More items than one batch opens or drops: what is left goes on in the next.
+#[test]
+fn a_large_fan_out_goes_on_batch_after_batch() {
+    let items: Vec<usize> = (0..2_500).collect();
+    let text = |body: &str| {
+        let each = json!({"type": "each", "items": items, "concurrency": 10_000, "do": {"nodes": serde_json::from_str::<Json>(body).expect("JSON")}});
+        json!({"workflow": "w", "version": 1, "nodes": {"e": each}, "output": "size(nodes.e.output)"})
+    };
+    let outcomes = Outcomes::default();
+    for (body, cancel_after, ends) in [
+        (r#"{"i": {"type": "transform", "value": "item"}}"#, None, (RunStatus::Done, json!(2_500))),
+        (r#"{"i": {"type": "sleep", "for": "1h"}}"#, Some(3), (RunStatus::Cancelled, Json::Null)),
+    ] {
+        let definition = text(body);
+        let irs = compiled(&[("w".to_owned(), definition)].into());
+        let mut house = House::new(&irs, &outcomes, None, Ways { cancel_after, ..Ways::default() }, 1);
+        house.start("w", &json!(null));
+        house.live();
+        assert_eq!(house.result(), ends);
+    }
 }
