@@ -1,11 +1,13 @@
 //! Runs seen from outside: what a test or a tool may look at, and rows in at load. Nothing here decides.
 
 use super::Live;
+use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
 use crate::ids::RunId;
-use crate::ir::{BodyIx, EdgeIx, Ir};
+use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
 use crate::record::{Entry, Owner};
 use crate::row::{BadRow, Row};
+use crate::run::RunStatus;
 use crate::state::State;
 use crate::time::Time;
 use std::sync::Arc;
@@ -56,6 +58,17 @@ impl Live {
     /// The same facts, and the same derived from them.
     pub fn is_same(&self, other: &Live) -> bool {
         self.run == other.run && self.root == other.root && self.frames == other.frames && self.spreads == other.spreads
+    }
+
+    /// Where the output of a node is, or of what it is put together.
+    pub fn output_of(&self, path: &FramePath, node: NodeIx) -> Option<Shape> {
+        let frame = self.frame(path)?;
+        Some(Shape::of(&self.ir, frame.source(&self.ir, node), self.entry(path)))
+    }
+
+    /// Whether what happens in a frame still counts.
+    pub fn goes_on(&self, path: &FramePath) -> bool {
+        self.run.status == RunStatus::Running && self.is_wanted(path)
     }
 
     /// It has ended, and nothing of it goes on.

@@ -2,6 +2,7 @@
 //! kept as what became of each instance of each node.
 
 use crate::outcomes::{called, instance};
+use kernel::eval::Shape;
 use kernel::frame::FramePath;
 use kernel::ids::RunId;
 use kernel::ir::{EdgeIx, Ir, NodeIx, NodeKind};
@@ -23,6 +24,8 @@ pub struct Ledger {
     /// What has occurred, for the coverage.
     pub occurred: BTreeSet<String>,
     tokens: BTreeMap<(RunId, FramePath), Tokens>,
+    /// What nodes that are done gave. While their frame goes on it never changes: others have read it.
+    given: BTreeMap<(RunId, FramePath), BTreeMap<NodeIx, Shape>>,
 }
 
 pub struct Became {
@@ -52,6 +55,7 @@ impl Ledger {
             asking: BTreeMap::new(),
             occurred: BTreeSet::new(),
             tokens: BTreeMap::new(),
+            given: BTreeMap::new(),
         }
     }
 
@@ -123,6 +127,23 @@ impl Ledger {
             assert!(self.nodes.insert(key.clone(), became).is_none(), "{key} ended twice");
         }
         self.count(at, ends, entry);
+        self.keep(at);
+    }
+
+    fn keep(&mut self, at: &NodeAt) {
+        let live = self.folded.live_run(at.run).expect("a node's run is there");
+        let (ir, frame) = (live.ir(), live.frame(&at.frame).expect("a node's frame is there"));
+        if !live.goes_on(&at.frame) {
+            return;
+        }
+        let given = self.given.entry((at.run, at.frame.clone())).or_default();
+        for node in &ir.body(frame.body()).nodes {
+            if let NodeState::Done { .. } = frame.node(ir, *node) {
+                let now = live.output_of(&at.frame, *node).expect("its frame is there");
+                let before = given.entry(*node).or_insert_with(|| now.clone());
+                assert_eq!(*before, now, "what {} gave has changed", ir.node(*node).id);
+            }
+        }
     }
 
     /// Every edge of a node that has ended holds one token, and every token was taken in or waits.
