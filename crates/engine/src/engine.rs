@@ -2,18 +2,28 @@
 //! is noticed, so that what it was granted goes back unburnt.
 
 use crate::clock::Clock;
+use crate::deliver::{Filled, Filler};
+use crate::fetch::Fetcher;
+use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
+use crate::retention::{self, Retention};
 use crate::stream::{Stream, Subscription};
 use crate::tick::{Core, Ticked};
+use crate::values::Values;
+use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
+use kernel::ir::Ir;
+use kernel::names::WorkflowName;
+use kernel::record::Payload;
 use kernel::time::Time;
+use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
-use store::{Reader, Store, StoreError};
+use store::{BlobStore, Reader, Store, StoreError};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 
@@ -23,11 +33,13 @@ pub struct EngineOptions {
     pub readers: usize,
     /// How long running work may go on after a stop.
     pub stop_limit: Duration,
+    /// `None`: runs that have ended are kept until someone deletes them.
+    pub retention: Option<Retention>,
 }
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { readers: 4, stop_limit: Duration::from_secs(30) }
+        EngineOptions { readers: 4, stop_limit: Duration::from_secs(30), retention: Some(Retention::default()) }
     }
 }
 
@@ -57,6 +69,9 @@ struct Shared {
     readers: Mutex<Vec<Box<dyn Reader>>>,
     reader_free: Condvar,
     describe: String,
+    blobs: Arc<dyn BlobStore>,
+    library: Arc<Library>,
+    values: Arc<Values>,
     stopped: watch::Receiver<Option<Stopped>>,
 }
 
@@ -67,11 +82,12 @@ pub struct Engine {
 
 impl Engine {
     /// Loads the store and starts the writer.
-    pub fn open(mut store: Box<dyn Store>, options: EngineOptions) -> Result<Engine, StoreError> {
+    pub fn open(mut store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, options: EngineOptions) -> Result<Engine, StoreError> {
         let mut clock = Clock::start(Time::from_us(store.last_at_us()?));
         let describe = store.describe();
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
-        let core = Core::open(store, 0, clock.now())?;
+        let core = Core::open(store, blobs.clone(), 0, clock.now())?;
+        let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
         let (announce, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
@@ -80,13 +96,26 @@ impl Engine {
             readers: Mutex::new(readers),
             reader_free: Condvar::new(),
             describe,
+            blobs,
+            library,
+            values,
             stopped,
         });
-        let writer = Writer { shared: shared.clone(), core, clock, answers: FxHashMap::default(), options };
+        let engine = Engine { shared: shared.clone() };
+        let fetcher = Fetcher::start(engine.clone())?;
+        let retention = options.retention;
+        let writer = Writer { shared, core, clock, answers: FxHashMap::default(), options, fetcher };
         let thread = std::thread::Builder::new().name("writer".into());
         let started = thread.spawn(move || announce.send_replace(Some(writer.run())));
         started.map_err(|error| StoreError::Failed(format!("cannot start the writer's thread: {error}")))?;
-        Ok(Engine { shared })
+        if let Some(retention) = retention {
+            retention::start(engine.clone(), retention)?;
+        }
+        Ok(engine)
+    }
+
+    pub fn blobs(&self) -> &dyn BlobStore {
+        &*self.shared.blobs
     }
 
     /// The store as it was opened; how it is now is in the status.
@@ -125,9 +154,47 @@ impl Engine {
     }
 
     /// Sends without waiting for the answer.
-    fn tell(&self, request: Request) {
+    pub(crate) fn tell(&self, request: Request) {
         let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
         _ = self.shared.inbox.put(Letter { ticket, request, answer: None });
+    }
+
+    /// Puts the inputs to grants, from memory alone; `None`: something has to be read.
+    pub fn fill(&self, deliveries: &[Delivery]) -> Option<Filled> {
+        self.filler().from_memory(deliveries).map(|filled| self.told(filled))
+    }
+
+    /// The same, reading what is not in memory. Blocks; not for an async thread.
+    pub fn fill_reading(&self, deliveries: &[Delivery]) -> Result<Filled, StoreError> {
+        let filled = self.read_first(|reader| self.filler().from_store(deliveries, reader))?;
+        Ok(self.told(filled))
+    }
+
+    fn filler(&self) -> Filler<'_> {
+        Filler { library: &self.shared.library, values: &self.shared.values, blobs: &*self.shared.blobs }
+    }
+
+    /// A task whose input cannot be made fails, whoever it was granted to.
+    fn told(&self, filled: Filled) -> Filled {
+        for (delivery, failure) in &filled.failed {
+            let outcome = Outcome::Failed { failure: failure.clone(), retryable: false, retry_after_ms: None };
+            let (task, fence) = (delivery.grant.task, delivery.grant.fence);
+            self.tell(Request::Command(Command::Finish { task, fence, outcome, jitter: 0 }));
+        }
+        filled
+    }
+
+    /// A version of a workflow, or its newest, with what it compiles to. Blocks; not for an async thread.
+    pub fn workflow(&self, name: &WorkflowName, version: Option<u32>) -> Result<Option<(Workflow, Arc<Ir>)>, StoreError> {
+        let Some(row) = self.read(|reader| reader.workflow(name, version))? else { return Ok(None) };
+        let workflow = Workflow::from_row(&row.values)?;
+        let programs = self.shared.library.compile(&workflow).map_err(StoreError::Failed)?;
+        Ok(Some((workflow, programs.ir().clone())))
+    }
+
+    /// Puts a large output into the blob store, durable when it returns, and gives what stands for it. Blocks.
+    pub fn put_away(&self, output: Payload) -> Result<Payload, StoreError> {
+        Ok(crate::blobs::stand_in(&*self.shared.blobs, &output)?.unwrap_or(output))
     }
 
     /// These grants were answered but could not be handed over.
@@ -223,6 +290,7 @@ struct Writer {
     clock: Clock,
     answers: FxHashMap<Ticket, oneshot::Sender<Answer>>,
     options: EngineOptions,
+    fetcher: Fetcher,
 }
 
 impl Writer {
@@ -287,6 +355,7 @@ impl Writer {
             self.shared.stream.unsure();
         }
         self.give_back(ticked.untold);
+        self.fetcher.fetch(ticked.missing);
         // Work first: a worker is on the way of the task, whoever added it only waits to hear of it.
         let (work, rest): (Vec<_>, Vec<_>) =
             ticked.answers.into_iter().partition(|(_, answer)| matches!(answer, Answer::Worked(_)));

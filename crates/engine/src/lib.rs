@@ -2,16 +2,25 @@
 //! simulator drives it as it is; `writer` is the one thread that drives it for real. Nothing is decided here that
 //! the kernel could decide, and nothing leaves the house before its commit.
 
+mod blobs;
 pub mod clock;
+mod deliver;
 mod engine;
+mod fetch;
+mod flows;
 mod inbox;
 mod inputs;
 mod presence;
 pub mod request;
+mod retention;
 mod stream;
 mod tick;
+mod values;
 
+pub use blobs::content;
+pub use deliver::{Filled, payload};
 pub use engine::{Engine, EngineOptions, Refused, Stopped};
 pub use request::*;
+pub use retention::Retention;
 pub use stream::{Heard, Subscription};
 pub use tick::{Core, Ticked};

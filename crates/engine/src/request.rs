@@ -3,8 +3,8 @@
 
 use kernel::bulk::Bulk;
 use kernel::command::{Command, Grant, Outcome, Reply};
-use kernel::explain::Explanation;
-use kernel::ids::{Fence, RecordSeq, TaskId};
+use kernel::explain::{Explanation, RunExplanation};
+use kernel::ids::{Fence, RecordSeq, RunId, TaskId};
 use kernel::limits::BATCH_ITEMS_MAX;
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::record::Payload;
@@ -55,6 +55,11 @@ pub enum Request {
     Explain {
         task: TaskId,
     },
+    ExplainRun {
+        run: RunId,
+    },
+    /// Values that runs waited for, by the records that hold them; `None`: there is none.
+    Values(Vec<(RecordSeq, Option<Payload>)>),
     Queue {
         queue: QueueName,
     },
@@ -81,6 +86,7 @@ impl Request {
         let output = |report: &Report| if let Outcome::Done { output } = &report.outcome { output.text().len() } else { 0 };
         match self {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| new.input.text().len()).sum(),
+            Request::Command(Command::StartRun { new, .. }) => new.input.text().len(),
             Request::Work(work) => work.results.iter().map(output).sum(),
             _ => 0,
         }
@@ -93,7 +99,7 @@ impl Request {
 
     /// New work may be refused when the inbox is full; results, heartbeats and control never.
     pub fn is_new_work(&self) -> bool {
-        matches!(self, Request::Command(Command::Add { .. }))
+        matches!(self, Request::Command(Command::Add { .. } | Command::StartRun { .. }))
     }
 }
 
@@ -146,6 +152,8 @@ pub struct StatusSummary {
     pub counts: Counts,
     pub queues: usize,
     pub bulks: usize,
+    /// Runs that have not ended, or not come to rest.
+    pub runs: usize,
     pub commits: u64,
     pub commits_failed: u64,
     pub last_record: RecordSeq,
@@ -157,6 +165,7 @@ pub enum Answer {
     Reply(Result<Reply, Rejection>),
     Worked(Worked),
     Explained(Result<Box<Explanation>, Rejection>),
+    RunExplained(Result<Box<RunExplanation>, Rejection>),
     Queue {
         summary: Box<QueueSummary>,
         bulks: Vec<Bulk>,

@@ -1,17 +1,22 @@
 //! One turn of the loop, synchronous: load what the requests need, decide them all, commit once, and only then hand
 //! out answers. A failed commit discards memory and loads it again; it never rolls back by hand.
 
+use crate::blobs;
+use crate::flows::Flows;
 use crate::inputs::Inputs;
 use crate::presence::{Poll, Presence, Takers};
 use crate::request::*;
+use crate::values::Values;
 use kernel::command::{Command, Grant, Reply};
-use kernel::explain::{Facts, explain};
-use kernel::ids::{Fence, TaskId};
+use kernel::eval::Flow;
+use kernel::explain::{Facts, explain, explain_run};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
 use kernel::rejection::Rejection;
+use kernel::row::{BadRow, Row};
 use kernel::state::State;
 use kernel::step::{Step, Stepped};
 use kernel::task::Task;
@@ -19,13 +24,17 @@ use kernel::time::Time;
 use kernel::{decide, defect};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use store::{Batch, Store, StoreError};
+use store::{Batch, BlobStore, Store, StoreError};
 
 /// Commits that may fail in a row before the process ends.
 const FAILURES_MAX: u32 = 3;
 
 pub struct Core {
     store: Box<dyn Store>,
+    blobs: Arc<dyn BlobStore>,
+    flows: Flows,
+    /// Values that are on their way.
+    fetching: FxHashSet<RecordSeq>,
     shard: u16,
     state: State,
     presence: Presence,
@@ -52,6 +61,8 @@ pub struct Ticked {
     /// Granted by the commit that failed, or to be given back by it. If it was written all the same, nobody was told of
     /// these leases: they are to be handed in again as undelivered.
     pub untold: Vec<(TaskId, Fence)>,
+    /// Values that runs wait for, to be read off the writer and handed in as `Request::Values`.
+    pub missing: Vec<RecordSeq>,
     /// The engine cannot go on.
     pub fatal: Option<StoreError>,
     /// Stopping, and nothing runs any more.
@@ -59,10 +70,14 @@ pub struct Ticked {
 }
 
 impl Core {
-    pub fn open(mut store: Box<dyn Store>, shard: u16, now: Time) -> Result<Core, StoreError> {
-        let (state, presence) = load(&mut *store, shard, now)?;
+    pub fn open(mut store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, shard: u16, now: Time) -> Result<Core, StoreError> {
+        let mut flows = Flows::new(Arc::default(), Arc::default());
+        let (state, presence) = load(&mut *store, &mut flows, shard, now)?;
         Ok(Core {
             store,
+            blobs,
+            flows,
+            fetching: FxHashSet::default(),
             shard,
             state,
             presence,
@@ -84,6 +99,10 @@ impl Core {
         &*self.store
     }
 
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
     /// `chance` seeds every jitter of this tick; `idle` says no heartbeat waits in the inbox, so silence is the worker's own.
     pub fn tick(&mut self, now: Time, chance: u64, requests: Vec<(Ticket, Request)>, idle: bool) -> Ticked {
         self.notice_sleep(now);
@@ -93,10 +112,14 @@ impl Core {
             let tickets = requests.into_iter().map(|(ticket, _)| ticket).collect();
             return Ticked { untold, ..self.recover(now, error, tickets) };
         }
+        let values = self.flows.values.clone();
+        let fetched = requests.iter().any(|(_, request)| matches!(request, Request::Values(_)));
         let tickets: Vec<Ticket> = requests.iter().map(|(ticket, _)| *ticket).collect();
 
         let mut turn = Turn {
-            step: Step::new(&mut self.state, now),
+            step: Step::with_flow(&mut self.state, now, &mut self.flows),
+            values: values.clone(),
+            fetched: Vec::new(),
             presence: &mut self.presence,
             inputs: &mut self.inputs,
             chance,
@@ -111,6 +134,9 @@ impl Core {
         if turn.step.state().bulk_due(now).is_some() {
             _ = turn.run(&Command::Proceed);
         }
+        if turn.step.state().has_runs_due(now) {
+            _ = turn.run(&Command::ProceedRuns);
+        }
         if turn.step.state().has_due(now) {
             _ = turn.run(&Command::Due);
         }
@@ -123,19 +149,27 @@ impl Core {
         turn.offer();
         turn.end_polls();
         let more = more || turn.leases_left == 0;
-        let Turn { step, answers, .. } = turn;
-        let Stepped { entries, dirty } = step.finish();
+        let Turn { step, answers, fetched: here, .. } = turn;
+        let stepped = step.finish();
+        here.iter().for_each(|seq| _ = self.fetching.remove(seq));
+        if fetched {
+            values.forget_fetched();
+        }
 
-        if !entries.is_empty() {
-            let batch = self.batch(entries, &dirty);
-            if let Err(error) = self.store.commit(&batch) {
-                if defect("reply_before_commit") {
-                    return Ticked { answers, ..self.recover(now, error, Vec::new()) };
+        if !stepped.entries.is_empty() || !stepped.forgotten.is_empty() {
+            let batch = self.batch(stepped);
+            let committed = batch.and_then(|batch| self.store.commit(&batch).map(|()| batch));
+            let batch = match committed {
+                Ok(batch) => batch,
+                Err(error) => {
+                    if defect("reply_before_commit") {
+                        return Ticked { answers, ..self.recover(now, error, Vec::new()) };
+                    }
+                    untold.extend(answers.iter().flat_map(|(_, answer)| answer.grants()));
+                    let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
+                    return Ticked { untold, ..self.recover(now, error, waiting) };
                 }
-                untold.extend(answers.iter().flat_map(|(_, answer)| answer.grants()));
-                let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
-                return Ticked { untold, ..self.recover(now, error, waiting) };
-            }
+            };
             self.commits += 1;
             self.failures = 0;
             self.after_commit(answers, batch.entries, more, now)
@@ -150,15 +184,23 @@ impl Core {
         let next = if more { Some(now) } else { due };
         self.planned = next;
         let drained = self.stopping && self.presence.leases() == 0;
-        Ticked { answers, entries, next, drained, ..Ticked::default() }
+        let mut missing = std::mem::take(&mut self.flows.missing);
+        missing.retain(|seq| self.fetching.insert(*seq));
+        Ticked { answers, entries, next, drained, missing, ..Ticked::default() }
     }
 
-    fn batch(&self, entries: Vec<Entry>, dirty: &[Owner]) -> Batch {
+    fn batch(&self, stepped: Stepped) -> Result<Batch, StoreError> {
+        let Stepped { mut entries, dirty, forgotten, .. } = stepped;
+        blobs::put_away(&*self.blobs, &mut entries)?;
         // What is deleted leaves one record: that it was.
-        let gone = entries.iter().filter(|entry| matches!(entry.record, Record::TaskDeleted { .. }));
-        let prunes = gone.map(|entry| entry.prev).collect();
+        let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
+        let prunes = entries.iter().filter(gone).map(|entry| entry.prev).collect();
         let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new(), prunes };
-        for owner in dirty {
+        for (owner, last) in forgotten {
+            batch.deletes.push(owner.place(self.shard));
+            batch.prunes.push(last);
+        }
+        for owner in &dirty {
             match self.state.row(owner) {
                 Ok(row) => batch.puts.push(row),
                 Err(key) => batch.deletes.push(key),
@@ -167,7 +209,7 @@ impl Core {
         if defect("lost_row") {
             batch.puts.pop();
         }
-        batch
+        Ok(batch)
     }
 
     /// Loads the cold rows these requests touch.
@@ -193,6 +235,7 @@ impl Core {
     fn wanted(&self, now: Time, requests: &[(Ticket, Request)]) -> Vec<Need> {
         let mut wanted = Vec::new();
         needs(&Command::Proceed, &self.state, now, &mut wanted);
+        needs(&Command::ProceedRuns, &self.state, now, &mut wanted);
         for (_, request) in requests {
             match request {
                 Request::Command(command) => needs(command, &self.state, now, &mut wanted),
@@ -212,7 +255,7 @@ impl Core {
     fn take_rows(&mut self, wanted: &[Need], now: Time) -> Result<(), StoreError> {
         if !wanted.is_empty() {
             for row in self.store.rows(wanted)? {
-                self.state.take_row(&row, now)?;
+                take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
         }
         Ok(())
@@ -232,12 +275,13 @@ impl Core {
             ticked.fatal = Some(error);
             return ticked;
         }
-        match load(&mut *self.store, self.shard, now) {
+        match load(&mut *self.store, &mut self.flows, self.shard, now) {
             Ok(_) if defect("memory_kept") => {}
             Ok((state, presence)) => {
                 self.state = state;
                 self.presence = presence;
                 self.inputs = Inputs::default();
+                self.fetching.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }
@@ -256,17 +300,27 @@ impl Core {
     }
 }
 
-fn load(store: &mut dyn Store, shard: u16, now: Time) -> Result<(State, Presence), StoreError> {
+/// A run's row needs its workflow compiled.
+fn take_row(state: &mut State, flows: &mut Flows, row: &Row, now: Time) -> Result<(), BadRow> {
+    if let Some(workflow) = state.wants_ir(row) {
+        let ir = flows.compile(&workflow).map_err(|why| BadRow { table: row.table.name, column: "workflow", why })?;
+        state.learn_ir(workflow.name(), workflow.version(), ir);
+    }
+    state.take_row(row, now)
+}
+
+fn load(store: &mut dyn Store, flows: &mut Flows, shard: u16, now: Time) -> Result<(State, Presence), StoreError> {
     let mut state = State::new(shard);
     let mut bad = None;
     store.load(&mut |row| {
-        if let Err(error) = state.take_row(&row, now) {
+        if let Err(error) = take_row(&mut state, flows, &row, now) {
             bad.get_or_insert(error);
         }
     })?;
     if let Some(error) = bad {
         return Err(error.into());
     }
+    state.loaded();
     let mut presence = Presence::default();
     for task in state.running() {
         let lease = task.lease().expect("a running task has a lease");
@@ -288,11 +342,24 @@ struct Turn<'a> {
     answers: Vec<(Ticket, Answer)>,
     /// Leases this tick may still grant; what is left over is offered in the next, which comes at once.
     leases_left: usize,
+    values: Arc<Values>,
+    /// Values that have come.
+    fetched: Vec<RecordSeq>,
 }
 
 impl Turn<'_> {
     fn run(&mut self, command: &Command) -> Result<Reply, Rejection> {
-        decide(&mut self.step, command)
+        let before = self.step.records();
+        let reply = decide(&mut self.step, command);
+        // What tasks of runs are made of is kept for the worker that will soon ask for them.
+        for entry in &self.step.entries()[before..] {
+            if let (Record::TaskAdded { spec }, Some(input)) = (&entry.record, &entry.payload)
+                && spec.node.is_some()
+            {
+                self.inputs.keep(entry.seq, input);
+            }
+        }
+        reply
     }
 
     /// The next random number of this tick (splitmix64), for jitter.
@@ -326,12 +393,20 @@ impl Turn<'_> {
             Request::Explain { task } => {
                 let now = self.step.now();
                 let found = self.step.state().task(task).ok_or(Rejection::TaskNotFound { task });
-                Answer::Explained(found.map(|task| {
-                    let route = task.card().route();
-                    let Takers { asked_at, busy, elsewhere } = self.presence.takers(route.kind(), route.queue());
-                    let facts = Facts { asked_at, busy, elsewhere, up_since: self.up_since, stopping: *self.stopping };
-                    Box::new(explain(self.step.state(), task, &facts, now))
-                }))
+                Answer::Explained(found.map(|task| Box::new(explain(self.step.state(), task, &self.facts(task), now))))
+            }
+            Request::ExplainRun { run } => {
+                let facts = |task: &Task| self.facts(task);
+                let told = explain_run(self.step.state(), run, &facts, self.step.now());
+                Answer::RunExplained(told.map(Box::new).ok_or(Rejection::RunNotFound { run }))
+            }
+            Request::Values(values) => {
+                for (seq, text) in values {
+                    self.values.provide(seq, text);
+                    self.fetched.push(seq);
+                }
+                _ = self.run(&Command::ProceedRuns);
+                Answer::Noted
             }
             Request::Queue { queue } => {
                 let state = self.step.state();
@@ -348,6 +423,12 @@ impl Turn<'_> {
         self.answers.push((ticket, answer));
     }
 
+    fn facts(&self, task: &Task) -> Facts {
+        let route = task.card().route();
+        let Takers { asked_at, busy, elsewhere } = self.presence.takers(route.kind(), route.queue());
+        Facts { asked_at, busy, elsewhere, up_since: self.up_since, stopping: *self.stopping }
+    }
+
     fn status(&self) -> StatusSummary {
         let state = self.step.state();
         StatusSummary {
@@ -358,6 +439,7 @@ impl Turn<'_> {
             counts: state.counts(),
             queues: state.queue_summaries().len(),
             bulks: state.bulks_open().count(),
+            runs: state.runs_live(),
             commits: self.commits.0,
             commits_failed: self.commits.1,
             last_record: state.last_record(),
@@ -366,7 +448,7 @@ impl Turn<'_> {
     }
 
     fn command(&mut self, mut command: Command) -> Answer {
-        if *self.stopping && matches!(command, Command::Add { .. }) {
+        if *self.stopping && matches!(command, Command::Add { .. } | Command::StartRun { .. }) {
             return Answer::Stopping;
         }
         let mut waiting = None;
@@ -379,7 +461,6 @@ impl Turn<'_> {
             *worker = poll.map(|poll| poll.worker.clone());
             waiting = poll.map(|poll| poll.ticket);
         }
-        let before = self.step.records();
         let reply = self.run(&command);
         if let (Ok(Reply::Added(added)), Command::Add { tasks }) = (&reply, &command) {
             for (added, new) in added.iter().zip(tasks).filter(|(added, _)| !added.duplicate) {
@@ -396,10 +477,8 @@ impl Turn<'_> {
                 Answer::Reply(Ok(Reply::Task { task, status }))
             }
             reply => {
-                if let (Ok(_), Command::Cancel { task, .. }) = (&reply, &command)
-                    && self.step.records() > before
-                {
-                    self.tell_worker(*task);
+                if let (Ok(Reply::Finished { duplicate: false }), Command::Finish { task, .. }) = (&reply, &command) {
+                    self.presence.ended(*task);
                 }
                 Answer::Reply(reply)
             }
@@ -555,8 +634,8 @@ impl Turn<'_> {
         for ticket in over {
             self.end_poll(ticket);
         }
-        let timed_out: Vec<TaskId> = self.step.entries().iter().filter_map(timed_out).collect();
-        for task in timed_out {
+        let to_stop: Vec<TaskId> = self.step.entries().iter().filter_map(to_stop).collect();
+        for task in to_stop {
             self.tell_worker(task);
         }
     }
@@ -576,9 +655,10 @@ impl Turn<'_> {
     }
 }
 
-fn timed_out(entry: &Entry) -> Option<TaskId> {
+/// Whose worker is to hear that it should stop.
+fn to_stop(entry: &Entry) -> Option<TaskId> {
     match (&entry.owner, &entry.record) {
-        (Owner::Task(task), Record::TaskTimedOut {}) => Some(*task),
+        (Owner::Task(task), Record::TaskTimedOut {} | Record::TaskCancelRequested { .. }) => Some(*task),
         _ => None,
     }
 }

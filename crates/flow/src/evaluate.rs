@@ -21,6 +21,11 @@ use std::sync::{Arc, OnceLock};
 pub trait Values {
     /// `None`: not at hand.
     fn value(&mut self, seq: RecordSeq) -> Option<Arc<JsonValue>>;
+
+    /// Its text as it lies there, where that is at hand and so need not be written again.
+    fn text(&mut self, _: RecordSeq) -> Option<Payload> {
+        None
+    }
 }
 
 /// The expressions of one workflow version, each compiled when it is first asked.
@@ -125,6 +130,15 @@ pub fn gather(shape: &Shape, values: &mut dyn Values) -> Evaluated {
     whole(&held.bound(shape), view)
 }
 
+/// The same for one who only hands it on: its text is enough, and nobody looks at it.
+fn pass_on(shape: &Shape, values: &mut dyn Values) -> Evaluated {
+    let text = if let Shape::At(ValueAt::Record(seq)) = shape { values.text(*seq) } else { None };
+    match text {
+        Some(payload) => Evaluated::Value(Json { payload, view: View::Other }),
+        None => gather(shape, values),
+    }
+}
+
 /// The list of these, in order.
 pub fn list(items: &[ValueAt], values: &mut dyn Values) -> Evaluated {
     let mut held = Held::default();
@@ -145,7 +159,7 @@ pub fn resolve(programs: &Programs, recipe: &Recipe, values: &mut dyn Values) ->
     };
     match with {
         Some(with) => eval(programs, *with, &recipe.scope, values),
-        None => gather(&recipe.scope.output, values),
+        None => pass_on(&recipe.scope.output, values),
     }
 }
 

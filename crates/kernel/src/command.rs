@@ -2,7 +2,7 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::BulkWork;
-pub use crate::decide::NewRun;
+pub use crate::decide::{NewRun, NewWorkflow};
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;
@@ -137,6 +137,10 @@ pub enum Command {
         by: Actor,
         reason: String,
     },
+    PutWorkflow {
+        new: Box<NewWorkflow>,
+        by: Actor,
+    },
     StartRun {
         new: Box<NewRun>,
         by: Actor,
@@ -154,6 +158,21 @@ pub enum Command {
     ResumeRun {
         run: RunId,
         by: Actor,
+    },
+    /// What failed it, and what was cut off by that, goes again; with a node, only that.
+    RetryRun {
+        run: RunId,
+        node: Option<Box<NodeAt>>,
+        by: Actor,
+    },
+    /// One that has ended, with all that belongs to it.
+    DeleteRun {
+        run: RunId,
+        by: Actor,
+    },
+    /// These grew old, or are too many.
+    ExpireRuns {
+        runs: Vec<RunId>,
     },
     /// To an approval.
     Answer {
@@ -201,6 +220,18 @@ pub struct Grant {
     pub budget_ms: u64,
     pub input: RecordSeq,
     pub idempotency_key: Option<IdempotencyKey>,
+    /// The node of a run that it is the work of, and the generation.
+    pub node: Option<(Box<NodeAt>, u32)>,
+}
+
+impl Grant {
+    /// The same for every attempt at the same work, so that a worker can tell that it did this before.
+    pub fn work_key(&self) -> Option<String> {
+        match &self.node {
+            Some((at, generation)) => Some(at.work_key(*generation)),
+            None => self.idempotency_key.as_ref().map(|key| key.to_string()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,9 +247,20 @@ pub enum Reply {
         duplicate: bool,
     },
     Leased(Vec<Grant>),
+    /// A duplicate: the key was used before, and this is the run it made then.
+    Started {
+        run: RunId,
+        duplicate: bool,
+    },
     Run {
         run: RunId,
         status: RunStatus,
+    },
+    /// Unchanged: this version has the same text.
+    Workflow {
+        workflow: WorkflowName,
+        version: u32,
+        unchanged: bool,
     },
     Bulk(BulkId),
     /// How many items were changed and how many were left as they were.

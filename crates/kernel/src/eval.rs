@@ -8,6 +8,7 @@ use crate::ir::{ExprIx, Ir};
 use crate::names::{NodeId, WorkflowName};
 use crate::record::{Failure, Payload};
 use crate::run::ValueAt;
+use crate::workflow::Workflow;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -79,10 +80,13 @@ pub trait Flow {
     /// A value that was recorded just now, and may be asked for in the same batch.
     fn keep(&mut self, seq: RecordSeq, payload: &Payload);
 
-    fn eval(&mut self, ir: &Ir, expr: ExprIx, scope: &Scope) -> Evaluated;
+    /// What a workflow's text compiles to; the same for the same text. It was checked when it was put.
+    fn compile(&mut self, workflow: &Workflow) -> Result<Arc<Ir>, String>;
+
+    fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated;
 
     /// `Shape` as one value: what a node without an expression of its own gives or is given.
-    fn gather(&mut self, ir: &Ir, shape: &Shape) -> Evaluated;
+    fn gather(&mut self, shape: &Shape) -> Evaluated;
 
     /// The list of these, in order.
     fn list(&mut self, items: &[ValueAt]) -> Evaluated;
@@ -94,11 +98,15 @@ pub struct NoFlow;
 impl Flow for NoFlow {
     fn keep(&mut self, _: RecordSeq, _: &Payload) {}
 
-    fn eval(&mut self, _: &Ir, _: ExprIx, _: &Scope) -> Evaluated {
+    fn compile(&mut self, _: &Workflow) -> Result<Arc<Ir>, String> {
+        unreachable!("there is no workflow")
+    }
+
+    fn eval(&mut self, _: &Arc<Ir>, _: ExprIx, _: &Scope) -> Evaluated {
         unreachable!("there is no workflow, so there is no expression")
     }
 
-    fn gather(&mut self, _: &Ir, _: &Shape) -> Evaluated {
+    fn gather(&mut self, _: &Shape) -> Evaluated {
         unreachable!("there is no workflow, so there is no value")
     }
 

@@ -1,6 +1,10 @@
 //! Why a task is not running: every cause that holds at this instant, with its exact end where the design knows it.
 //! Deterministic: the same state, facts and time give the same words.
 
+mod run;
+
+pub use run::{RunExplanation, Wait, explain_run};
+
 use crate::ids::TaskId;
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
@@ -106,6 +110,7 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
                 let told_by = match cause {
                     CancelCause::Asked => format!("{by} asked for it{why}"),
                     CancelCause::Cleared => format!("its queue was cleared by {by}{why}"),
+                    CancelCause::Withheld => "its run was paused before a worker took it".into(),
                 };
                 told.cause("cancelled", told_by, None, None);
             }

@@ -7,11 +7,13 @@
 //! | open | done | `FrameDone` |
 //! | open | failed | `FrameFailed` |
 //! | open | dropped | `FrameDropped` |
+//! | failed, dropped | open | `FrameReopened` |
 
 use crate::ids::RecordSeq;
 use crate::ir::{BodyIx, EdgeIx, Ir, Join, NodeIx, On, OnError};
 use crate::names::NodeId;
 use crate::node::{Ended, NodeState, Output, Slot, Went};
+use crate::record::{Entry, Record};
 use crate::run::ValueAt;
 use std::fmt;
 
@@ -33,6 +35,16 @@ impl FramePath {
     pub fn up(&self) -> Option<(FramePath, &NodeId, u32)> {
         let (last, above) = self.0.split_last()?;
         Some((FramePath(above.into()), &last.0, last.1))
+    }
+
+    /// Whether this is the frame itself or one in it.
+    pub(crate) fn is_within(&self, frame: &FramePath) -> bool {
+        self.0.starts_with(&frame.0)
+    }
+
+    /// Whether this is one that a loop or an each of the frame opened, or one in that.
+    pub(crate) fn is_below(&self, frame: &FramePath, node: &NodeId) -> bool {
+        self.is_within(frame) && self.0.get(frame.0.len()).is_some_and(|(of, _)| of == node)
     }
 
     pub(crate) fn depth(&self) -> usize {
@@ -96,6 +108,19 @@ pub enum FrameState {
     Done(ValueAt),
     Failed,
     Dropped,
+}
+
+impl FrameState {
+    pub(crate) fn fold(state: Option<FrameState>, entry: &Entry) -> FrameState {
+        match (state, &entry.record) {
+            (None, Record::FrameOpened {}) => FrameState::Open,
+            (Some(FrameState::Open), Record::FrameDone { output }) => FrameState::Done(output.at(entry.seq)),
+            (Some(FrameState::Open), Record::FrameFailed { .. }) => FrameState::Failed,
+            (Some(FrameState::Open), Record::FrameDropped {}) => FrameState::Dropped,
+            (Some(FrameState::Failed | FrameState::Dropped), Record::FrameReopened {}) => FrameState::Open,
+            (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
+        }
+    }
 }
 
 /// What an edge carries.

@@ -35,6 +35,7 @@ pub mod state;
 pub mod step;
 pub mod task;
 pub mod time;
+pub mod workflow;
 
 pub use decide::decide;
 

@@ -38,11 +38,19 @@ pub const QUEUES_MAX: usize = 10_000;
 pub const QUEUE_KEYS_MAX: usize = 16;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
+/// Versions of all workflows together: their texts are in memory.
+pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
+/// Runs that call one another.
+pub const SUB_RUNS_DEPTH_MAX: u16 = 32;
+/// Runs that one look for old ones takes.
+pub const EXPIRED_RUNS_MAX: usize = 100;
 /// Bulks that may be under way at once.
 pub const BULKS_OPEN_MAX: usize = 64;
 
 /// Input or output of a task, as JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+/// Outputs up to this ride in their records; larger ones lie in the blob store.
+pub const INLINE_BYTES_MAX: usize = 4 * 1_024;
 pub const ERROR_CODE_BYTES_MAX: usize = 64;
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 2_048;
 

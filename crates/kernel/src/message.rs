@@ -21,6 +21,10 @@ pub enum Message {
         by: Actor,
         reason: String,
     },
+    /// To a queue: the run is paused; if no worker has taken this task, give it back.
+    Withhold {
+        task: TaskId,
+    },
     /// To a run: the task of one of its nodes has ended.
     TaskEnded {
         at: NodeAt,
@@ -58,11 +62,13 @@ pub enum Ending {
         by: Actor,
         reason: String,
     },
+    /// Given back: the run was paused.
+    Withheld,
 }
 
 impl Message {
     /// Whether it is for a queue; the others are for runs.
     pub fn is_for_queues(&self) -> bool {
-        matches!(self, Message::Enqueue { .. } | Message::Withdraw { .. })
+        matches!(self, Message::Enqueue { .. } | Message::Withdraw { .. } | Message::Withhold { .. })
     }
 }

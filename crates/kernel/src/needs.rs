@@ -3,10 +3,11 @@
 
 use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::Command;
-use crate::ids::TaskId;
+use crate::ids::{RunId, TaskId};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::message::Message;
-use crate::names::{IdempotencyKey, QueueName};
+use crate::names::{IdempotencyKey, QueueName, WorkflowName};
+use crate::run::NodeAt;
 use crate::state::State;
 use crate::time::Time;
 
@@ -18,6 +19,17 @@ pub enum Need {
     Idempotency { queue: QueueName, key: IdempotencyKey, before: TaskId },
     /// Failed tasks of the queue with `after < id <= upto`, by id, at most `limit`.
     Dead { queue: QueueName, after: Option<TaskId>, upto: TaskId, limit: usize },
+    /// The row of this run alone.
+    Run(RunId),
+    /// This run with all its frames and nodes: first its row, then frames, then nodes.
+    RunWhole(RunId),
+    /// The youngest run of the workflow with this idempotency key.
+    RunKey { workflow: WorkflowName, key: IdempotencyKey },
+    /// The first frames and nodes of the run, `limit` in all, and the tasks that these nodes have ever started.
+    RunParts { run: RunId, limit: usize },
+    /// Runs that have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
+    /// them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
+    RunsEnded { before: Time, keep: usize, limit: usize },
 }
 
 /// To be asked again once the rows are there, until nothing is missing that exists: a row may name others (twice is
@@ -71,15 +83,40 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 into.push(Need::Dead { queue: queue.clone(), after: bulk.after(), upto: *upto, limit });
             }
         }
-        Command::StartRun { .. }
-        | Command::CancelRun { .. }
-        | Command::PauseRun { .. }
-        | Command::ResumeRun { .. }
-        | Command::Answer { .. }
-        | Command::ProceedRuns => {}
+        Command::StartRun { new, .. } => {
+            if let Some(key) = &new.spec.idempotency_key
+                && state.runs.by_key(&new.workflow, key).is_none()
+            {
+                into.push(Need::RunKey { workflow: new.workflow.clone(), key: key.clone() });
+            }
+        }
+        Command::CancelRun { run, .. }
+        | Command::PauseRun { run, .. }
+        | Command::ResumeRun { run, .. }
+        | Command::DeleteRun { run, .. }
+        | Command::Answer { at: NodeAt { run, .. }, .. } => {
+            if state.runs.get(*run).is_none() {
+                into.push(Need::Run(*run));
+            }
+        }
+        Command::RetryRun { run, .. } => {
+            if state.runs.get(*run).is_none_or(|live| !live.run.live) {
+                into.push(Need::RunWhole(*run));
+            }
+        }
+        Command::ExpireRuns { runs } => {
+            into.extend(runs.iter().filter(|run| state.runs.get(**run).is_none()).map(|run| Need::Run(*run)));
+        }
+        Command::ProceedRuns => {
+            if let Some(run) = state.runs.deleting_due(now) {
+                into.push(Need::RunParts { run, limit: CHUNK_ITEMS_MAX });
+            }
+        }
+        Command::PutWorkflow { .. } => {}
         // One that has ended is not added anew.
         Command::Hear(message) => match &**message {
-            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } => task(*id),
+            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } | Message::Withhold { task: id } => task(*id),
+            Message::StartRun { run, .. } if state.runs.get(*run).is_none() => into.push(Need::Run(*run)),
             _ => {}
         },
         Command::Lease { .. }

@@ -8,7 +8,8 @@
 //! | waiting | failed | `NodeFailed` (an expression that does not work out) |
 //! | any that was started | done, failed | `NodeDone`, `NodeFailed` |
 //! | any that has not ended | cancelled | `NodeCancelled` |
-//! | failed, cancelled | waiting | `NodeReopened` |
+//! | working | waiting | `NodeReopened` (its run was paused before a worker took it) |
+//! | failed, cancelled | waiting; turning, spreading if it was that | `NodeReopened` |
 
 use crate::frame::Cause;
 use crate::ids::{RecordSeq, RunId, TaskId};
@@ -26,6 +27,15 @@ pub struct Slot {
     /// The record by which it stopped waiting. Tokens that came later are taken in, and nothing it gives holds them.
     pub(crate) entered: RecordSeq,
     pub(crate) state: NodeState,
+    /// What one that has ended was at, if it was started.
+    pub(crate) was: Option<Box<Was>>,
+    pub(crate) ended_at: Option<Time>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Was {
+    pub since: Time,
+    pub at: Started,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -128,17 +138,6 @@ impl NodeState {
         }
     }
 
-    /// As its row says it, more closely than people are told.
-    pub(crate) const fn row_status(&self) -> &'static str {
-        match self {
-            NodeState::Started { at: Started::Working { .. }, .. } => "working",
-            NodeState::Started { at: Started::Calling { .. }, .. } => "calling",
-            NodeState::Started { at: Started::Turning { .. }, .. } => "turning",
-            NodeState::Started { at: Started::Spreading { .. }, .. } => "spreading",
-            other => other.as_str(),
-        }
-    }
-
     pub const fn as_str(&self) -> &'static str {
         match self {
             NodeState::Waiting => "waiting",
@@ -153,10 +152,47 @@ impl NodeState {
     }
 }
 
+impl Started {
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Started::Working { .. } => "working",
+            Started::Calling { .. } => "calling",
+            Started::Asking { .. } => "asking",
+            Started::Sleeping { .. } => "sleeping",
+            Started::Turning { .. } => "turning",
+            Started::Spreading { .. } => "spreading",
+        }
+    }
+}
+
 impl Slot {
-    pub(crate) fn fold(self, entry: &Entry) -> Slot {
+    pub fn state(&self) -> &NodeState {
+        &self.state
+    }
+
+    pub fn last(&self) -> RecordSeq {
+        self.last
+    }
+
+    pub fn ended_at(&self) -> Option<Time> {
+        self.ended_at
+    }
+
+    /// What it is at, or was, and since when.
+    pub fn work(&self) -> Option<(Time, &Started)> {
+        match (&self.state, &self.was) {
+            (NodeState::Started { since, at }, _) => Some((*since, at)),
+            (_, Some(was)) => Some((was.since, &was.at)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn fold(mut self, entry: &Entry) -> Slot {
         use NodeState::*;
         let waited = self.state == Waiting;
+        if let Started { since, at } = &self.state {
+            self.was = Some(Box::new(Was { since: *since, at: at.clone() }));
+        }
         let state = match (self.state, &entry.record) {
             (Waiting, Record::NodeStarted { at }) => Started { since: entry.at, at: at.own(entry.seq) },
             (Waiting | Started { .. }, Record::NodeDone { output, went }) => {
@@ -167,7 +203,15 @@ impl Slot {
             }
             (Waiting, Record::NodeSkipped { cause, .. }) => Skipped(*cause),
             (Waiting | Started { .. }, Record::NodeCancelled {}) => Cancelled,
-            (Failed { .. } | Cancelled, Record::NodeReopened { .. }) => Waiting,
+            (Failed { .. } | Cancelled | Started { at: self::Started::Working { .. }, .. }, Record::NodeReopened { .. }) => {
+                match self.was.as_deref() {
+                    // Its frames are there: it goes on with them.
+                    Some(Was { since, at: at @ (self::Started::Turning { .. } | self::Started::Spreading { .. }) }) => {
+                        Started { since: *since, at: at.clone() }
+                    }
+                    _ => Waiting,
+                }
+            }
             (state, record) => panic!("{}: {} does not fit a node that is {}", entry.owner, record.kind(), state.as_str()),
         };
         let entered = match (&state, waited) {
@@ -175,7 +219,9 @@ impl Slot {
             (_, true) => entry.seq,
             (_, false) => self.entered,
         };
-        Slot { last: entry.seq, entered, state }
+        let ended = state.ended().is_some();
+        let was = self.was.filter(|_| ended);
+        Slot { last: entry.seq, entered, state, was, ended_at: ended.then_some(entry.at) }
     }
 }
 

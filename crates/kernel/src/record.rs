@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// JSON text, checked at the door and never looked into by the kernel.
+const BLOB: &str = "blob:";
+
+/// JSON text, checked at the door and never looked into by the kernel; or `blob:…`, which stands for one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Payload(pub Arc<str>);
 
@@ -27,6 +29,19 @@ impl Payload {
 
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// What stands for a value in the blob store. No JSON begins so.
+    pub fn blob(id: &str) -> Payload {
+        Payload(format!("{BLOB}{id}").into())
+    }
+
+    pub fn blob_id(&self) -> Option<&str> {
+        self.0.strip_prefix(BLOB)
+    }
+
+    pub fn is_blob(&self) -> bool {
+        self.0.starts_with(BLOB)
     }
 
     /// FNV-1a over the text: stable over versions and machines, used to tell a resent outcome from another one.
@@ -57,6 +72,8 @@ pub enum CancelCause {
     Asked,
     /// The queue was cleared.
     Cleared,
+    /// Its run was paused before a worker took it.
+    Withheld,
 }
 
 impl CancelCause {
@@ -64,6 +81,7 @@ impl CancelCause {
         match self {
             CancelCause::Asked => "asked",
             CancelCause::Cleared => "cleared",
+            CancelCause::Withheld => "withheld",
         }
     }
 }
@@ -107,6 +125,9 @@ pub struct TaskSpec {
     /// The node of a run that it is the work of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Box<NodeAt>>,
+    /// The generation of that run it belongs to.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u32,
 }
 
 impl TaskSpec {
@@ -125,8 +146,13 @@ impl TaskSpec {
             budget_ms: None,
             idle: false,
             node: None,
+            generation: 0,
         }
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_normal(priority: &Priority) -> bool {
@@ -140,6 +166,9 @@ pub enum Record {
     IdsReserved {
         ids: u64,
         records: u64,
+    },
+    RunsExpired {
+        runs: Vec<RunId>,
     },
 
     // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
@@ -262,7 +291,6 @@ pub enum Record {
 
     // Workflow. The payload of `WorkflowPut` is its text.
     WorkflowPut {
-        version: u32,
         by: Actor,
     },
 
@@ -294,9 +322,19 @@ pub enum Record {
     },
     RunClosed {},
     RunReopened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Time>,
         by: Actor,
     },
+    RunDeleting {
+        by: Actor,
+        /// It grew old, or there are too many.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        expired: bool,
+    },
+    /// All that is left of it, so it says what it was.
     RunDeleted {
+        workflow: WorkflowName,
         by: Actor,
     },
 
@@ -309,6 +347,7 @@ pub enum Record {
         failure: Failure,
     },
     FrameDropped {},
+    FrameReopened {},
 
     // Node. The payload of `NodeStarted` is what it asks or spreads over, of `NodeDone` its output.
     NodeStarted {
@@ -332,8 +371,9 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 48] = [
+    pub const KINDS: [&'static str; 51] = [
         "ids_reserved",
+        "runs_expired",
         "task_added",
         "task_queued",
         "task_run_now",
@@ -370,11 +410,13 @@ impl Record {
         "run_cancelled",
         "run_closed",
         "run_reopened",
+        "run_deleting",
         "run_deleted",
         "frame_opened",
         "frame_done",
         "frame_failed",
         "frame_dropped",
+        "frame_reopened",
         "node_started",
         "node_done",
         "node_failed",
@@ -386,53 +428,56 @@ impl Record {
     pub const fn kind(&self) -> &'static str {
         let index = match self {
             Record::IdsReserved { .. } => 0,
-            Record::TaskAdded { .. } => 1,
-            Record::TaskQueued { .. } => 2,
-            Record::TaskRunNow { .. } => 3,
-            Record::TaskUnblocked { .. } => 4,
-            Record::TaskBlockersChanged { .. } => 5,
-            Record::TaskReprioritized { .. } => 6,
-            Record::TaskExpedited { .. } => 7,
-            Record::TaskLeased { .. } => 8,
-            Record::TaskReleased { .. } => 9,
-            Record::TaskCancelRequested { .. } => 10,
-            Record::TaskTimedOut {} => 11,
-            Record::TaskRetried { .. } => 12,
-            Record::TaskDone { .. } => 13,
-            Record::TaskFailed { .. } => 14,
-            Record::TaskCancelled { .. } => 15,
-            Record::TaskReset { .. } => 16,
-            Record::TaskDeleted { .. } => 17,
-            Record::QueueConfigured { .. } => 18,
-            Record::QueuePaused { .. } => 19,
-            Record::QueueResumed { .. } => 20,
-            Record::QueueBoosted { .. } => 21,
-            Record::PermitTaken { .. } => 22,
-            Record::PermitsForgotten {} => 23,
-            Record::BulkStarted { .. } => 24,
-            Record::BulkAdvanced { .. } => 25,
-            Record::BulkFinished { .. } => 26,
-            Record::BulkCancelled { .. } => 27,
-            Record::WorkflowPut { .. } => 28,
-            Record::RunStarted { .. } => 29,
-            Record::RunPaused { .. } => 30,
-            Record::RunResumed { .. } => 31,
-            Record::RunDone { .. } => 32,
-            Record::RunFailed { .. } => 33,
-            Record::RunCancelled { .. } => 34,
-            Record::RunClosed {} => 35,
-            Record::RunReopened { .. } => 36,
-            Record::RunDeleted { .. } => 37,
-            Record::FrameOpened {} => 38,
-            Record::FrameDone { .. } => 39,
-            Record::FrameFailed { .. } => 40,
-            Record::FrameDropped {} => 41,
-            Record::NodeStarted { .. } => 42,
-            Record::NodeDone { .. } => 43,
-            Record::NodeFailed { .. } => 44,
-            Record::NodeSkipped { .. } => 45,
-            Record::NodeCancelled {} => 46,
-            Record::NodeReopened { .. } => 47,
+            Record::RunsExpired { .. } => 1,
+            Record::TaskAdded { .. } => 2,
+            Record::TaskQueued { .. } => 3,
+            Record::TaskRunNow { .. } => 4,
+            Record::TaskUnblocked { .. } => 5,
+            Record::TaskBlockersChanged { .. } => 6,
+            Record::TaskReprioritized { .. } => 7,
+            Record::TaskExpedited { .. } => 8,
+            Record::TaskLeased { .. } => 9,
+            Record::TaskReleased { .. } => 10,
+            Record::TaskCancelRequested { .. } => 11,
+            Record::TaskTimedOut {} => 12,
+            Record::TaskRetried { .. } => 13,
+            Record::TaskDone { .. } => 14,
+            Record::TaskFailed { .. } => 15,
+            Record::TaskCancelled { .. } => 16,
+            Record::TaskReset { .. } => 17,
+            Record::TaskDeleted { .. } => 18,
+            Record::QueueConfigured { .. } => 19,
+            Record::QueuePaused { .. } => 20,
+            Record::QueueResumed { .. } => 21,
+            Record::QueueBoosted { .. } => 22,
+            Record::PermitTaken { .. } => 23,
+            Record::PermitsForgotten {} => 24,
+            Record::BulkStarted { .. } => 25,
+            Record::BulkAdvanced { .. } => 26,
+            Record::BulkFinished { .. } => 27,
+            Record::BulkCancelled { .. } => 28,
+            Record::WorkflowPut { .. } => 29,
+            Record::RunStarted { .. } => 30,
+            Record::RunPaused { .. } => 31,
+            Record::RunResumed { .. } => 32,
+            Record::RunDone { .. } => 33,
+            Record::RunFailed { .. } => 34,
+            Record::RunCancelled { .. } => 35,
+            Record::RunClosed {} => 36,
+            Record::RunReopened { .. } => 37,
+            Record::RunDeleting { .. } => 38,
+            Record::RunDeleted { .. } => 39,
+            Record::FrameOpened {} => 40,
+            Record::FrameDone { .. } => 41,
+            Record::FrameFailed { .. } => 42,
+            Record::FrameDropped {} => 43,
+            Record::FrameReopened {} => 44,
+            Record::NodeStarted { .. } => 45,
+            Record::NodeDone { .. } => 46,
+            Record::NodeFailed { .. } => 47,
+            Record::NodeSkipped { .. } => 48,
+            Record::NodeCancelled {} => 49,
+            Record::NodeReopened { .. } => 50,
         };
         Record::KINDS[index]
     }
@@ -453,7 +498,7 @@ pub enum Owner {
     Queue(QueueName),
     Key(KeyRef),
     Bulk(BulkId),
-    Workflow(WorkflowName),
+    Workflow(WorkflowName, u32),
     Run(RunId),
     /// A frame below the run's own, which has no history but the run's.
     Frame(RunId, FramePath),
@@ -469,7 +514,7 @@ impl fmt::Display for Owner {
             Owner::Key(KeyRef { queue, key: None }) => write!(f, "rate:{queue}"),
             Owner::Key(KeyRef { queue, key: Some((name, value)) }) => write!(f, "key:{queue}|{name}={value}"),
             Owner::Bulk(bulk) => write!(f, "{bulk}"),
-            Owner::Workflow(workflow) => write!(f, "workflow:{workflow}"),
+            Owner::Workflow(workflow, version) => write!(f, "workflow:{version}:{workflow}"),
             Owner::Run(run) => write!(f, "{run}"),
             Owner::Frame(run, frame) => write!(f, "{run}/{frame}"),
             Owner::Node(NodeAt { run, frame, node }) => write!(f, "{run}/{frame}/{node}"),
@@ -496,7 +541,9 @@ impl Owner {
             return Some(Owner::Key(KeyRef { queue: QueueName::parse(queue).ok()?, key }));
         }
         if let Some(name) = text.strip_prefix("workflow:") {
-            return WorkflowName::parse(name).ok().map(Owner::Workflow);
+            let (version, name) = name.split_once(':')?;
+            let number = version.parse().ok().filter(|number: &u32| number.to_string() == version)?;
+            return WorkflowName::parse(name).ok().map(|name| Owner::Workflow(name, number));
         }
         if text.starts_with("run-") {
             let mut parts = text.splitn(3, '/');
@@ -538,7 +585,7 @@ mod tests {
             "rate:ci",
             "key:ci|tenant=a=b|c",
             "bulk-3",
-            "workflow:refund",
+            "workflow:3:refund",
             "run-7",
             "run-7/a[0].b[12]",
             "run-7//pay",

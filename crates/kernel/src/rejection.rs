@@ -1,7 +1,7 @@
 //! Rejections: a deterministic "no" to the caller, with a stable code, a sentence, and what to do next.
 
 use crate::ids::{BulkId, RunId, TaskId};
-use crate::names::{QueueName, WorkflowName};
+use crate::names::{Actor, QueueName, WorkflowName};
 use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use thiserror::Error;
@@ -44,12 +44,30 @@ pub enum Rejection {
     NodeNotFound { at: NodeAt },
     #[error("{} is {status}: there is nothing to answer", .at.show())]
     NotAsking { at: NodeAt, status: &'static str },
+    #[error("{} asks {who}: {by} may not answer", .at.show())]
+    NotAsked { at: NodeAt, by: Actor, who: String },
+    #[error("{run} runs: only one that has ended can be deleted")]
+    RunNotEnded { run: RunId },
+    #[error("{run} has ended, and what was under way in it is still being stopped")]
+    RunEnding { run: RunId },
+    #[error("{run} is {}: only one that failed or was cancelled can be tried again", .status.as_str())]
+    NotToRetry { run: RunId, status: RunStatus },
+    #[error("{} is {status}, and the run went on from there", .at.show())]
+    NodeSettled { at: NodeAt, status: &'static str },
+    #[error("nothing in {run} can be tried again: no node of it failed")]
+    NothingToRetry { run: RunId },
+    #[error("workflow `{workflow}` has version {version} or a newer one already, with another text")]
+    VersionTaken { workflow: WorkflowName, version: u32, next: u32 },
+    #[error("there are {max} versions of workflows already")]
+    WorkflowsTaken { max: usize },
+    #[error("{task} is of {}: {verb} it through the run", .at.show())]
+    OfRun { task: TaskId, at: NodeAt, verb: &'static str },
     #[error("{why}")]
     Invalid { why: String },
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 19] = [
+    pub const CODES: [&'static str; 28] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -68,6 +86,15 @@ impl Rejection {
         "workflow_not_found",
         "node_not_found",
         "not_asking",
+        "not_asked",
+        "run_not_ended",
+        "run_ending",
+        "not_to_retry",
+        "node_settled",
+        "nothing_to_retry",
+        "version_taken",
+        "workflows_taken",
+        "of_run",
         "invalid",
     ];
 
@@ -91,7 +118,16 @@ impl Rejection {
             Rejection::WorkflowNotFound { .. } => 15,
             Rejection::NodeNotFound { .. } => 16,
             Rejection::NotAsking { .. } => 17,
-            Rejection::Invalid { .. } => 18,
+            Rejection::NotAsked { .. } => 18,
+            Rejection::RunNotEnded { .. } => 19,
+            Rejection::RunEnding { .. } => 20,
+            Rejection::NotToRetry { .. } => 21,
+            Rejection::NodeSettled { .. } => 22,
+            Rejection::NothingToRetry { .. } => 23,
+            Rejection::VersionTaken { .. } => 24,
+            Rejection::WorkflowsTaken { .. } => 25,
+            Rejection::OfRun { .. } => 26,
+            Rejection::Invalid { .. } => 27,
         };
         Rejection::CODES[index]
     }
@@ -125,6 +161,15 @@ impl Rejection {
             Rejection::WorkflowNotFound { .. } => "list workflows, or put this one".into(),
             Rejection::NodeNotFound { .. } => "show the run to see its nodes".into(),
             Rejection::NotAsking { .. } => "list approvals to see what waits for an answer".into(),
+            Rejection::NotAsked { who, .. } => format!("answer as one of: {who}"),
+            Rejection::RunNotEnded { run } => format!("cancel {run} first, or wait until it ends"),
+            Rejection::RunEnding { .. } => "try again in a moment".into(),
+            Rejection::NotToRetry { run, .. } => format!("show {run} to see how it stands"),
+            Rejection::NodeSettled { .. } => "retry a node that failed its run, or start a new run".into(),
+            Rejection::NothingToRetry { .. } => "start a new run".into(),
+            Rejection::VersionTaken { next, .. } => format!("put it as version {next}, or leave the version out"),
+            Rejection::WorkflowsTaken { .. } => "use one that is there".into(),
+            Rejection::OfRun { at, .. } => format!("show {} to see its nodes; the task itself can only be cancelled", at.run),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }
     }

@@ -3,7 +3,7 @@
 
 mod runs;
 
-pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS};
+pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS, WORKFLOWS};
 
 use crate::bulk::{Bulk, BulkStatus};
 use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
@@ -11,8 +11,9 @@ use crate::lease::{Ending, Lease};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::Queue;
-use crate::record::{CancelCause, Failure, KeyRef};
+use crate::record::{CancelCause, Failure, KeyRef, Owner};
 use crate::route::Route;
+use crate::run::NodeAt;
 use crate::shard::Shard;
 use crate::task::{Card, More, Phase, Settled, Status, Task};
 use crate::time::Time;
@@ -109,6 +110,7 @@ pub static TASKS: Table = Table {
         ("error_code", Kind::Text),
         ("error_message", Kind::Text),
         ("node", Kind::Text),
+        ("generation", Kind::Int),
     ],
 };
 
@@ -150,7 +152,31 @@ pub static SHARDS: Table = Table {
     columns: &[("id", Kind::Int), ("last", Kind::Int), ("ids", Kind::Int), ("records", Kind::Int), ("at", Kind::Int)],
 };
 
-pub static TABLES: [&Table; 5] = [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS];
+/// In the order in which they are loaded.
+pub static TABLES: [&Table; 9] = [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES];
+
+impl Owner {
+    /// Where its row stands: the table and its key there.
+    pub fn place(&self, shard: u16) -> (&'static Table, Vec<Value>) {
+        let number = Value::Int;
+        match self {
+            Owner::Shard => (&SHARDS, vec![number(shard.into())]),
+            Owner::Task(id) => (&TASKS, vec![number(id.number())]),
+            Owner::Queue(name) => (&QUEUES, vec![name.shared().into()]),
+            Owner::Key(KeyRef { queue, key: None }) => (&KEYS, vec![queue.shared().into(), "".into(), "".into()]),
+            Owner::Key(KeyRef { queue, key: Some((name, value)) }) => {
+                (&KEYS, vec![queue.shared().into(), name.shared().into(), value.shared().into()])
+            }
+            Owner::Bulk(id) => (&BULKS, vec![number(id.number())]),
+            Owner::Workflow(name, version) => (&WORKFLOWS, vec![name.shared().into(), number((*version).into())]),
+            Owner::Run(id) => (&RUNS, vec![number(id.number())]),
+            Owner::Frame(run, path) => (&FRAMES, vec![number(run.number()), path.to_string().as_str().into()]),
+            Owner::Node(NodeAt { run, frame, node }) => {
+                (&NODES, vec![number(run.number()), frame.to_string().as_str().into(), node.shared().into()])
+            }
+        }
+    }
+}
 
 impl From<Time> for Value {
     fn from(time: Time) -> Value {
@@ -364,7 +390,7 @@ impl Task {
         }
         values.push(json_list(card.route.keys()));
         match &card.more {
-            None => values.extend(std::iter::repeat_n(Value::Null, 9)),
+            None => values.extend(std::iter::repeat_n(Value::Null, 10)),
             Some(more) => values.extend([
                 json_list(&more.tags),
                 json_list(&more.blocked_by),
@@ -375,6 +401,7 @@ impl Task {
                 more.failure.as_ref().map(|failure| failure.code.as_str()).into(),
                 more.failure.as_ref().map(|failure| failure.message.as_str()).into(),
                 more.node.as_ref().map_or(Value::Null, json),
+                Some(i64::from(more.generation)).filter(|generation| *generation > 0).into(),
             ]),
         }
         Row { table: &TASKS, values }
@@ -427,6 +454,7 @@ impl Task {
             _ => return Err(c.bad("needs its code, and the code needs it")),
         };
         let node = c.json_or_null()?;
+        let generation = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
 
         let null = |column: &'static str, is_null: bool| {
             if is_null { Ok(()) } else { Err(c.bad_at(column, format!("set on a task that is {status}"))) }
@@ -482,6 +510,7 @@ impl Task {
                 let cause = match cause {
                     Some("asked") => CancelCause::Asked,
                     Some("cleared") => CancelCause::Cleared,
+                    Some("withheld") => CancelCause::Withheld,
                     _ => return Err(c.bad_at("cause", "not a cause")),
                 };
                 let by = cause_by.ok_or_else(|| need("cause_by"))?;
@@ -489,7 +518,8 @@ impl Task {
                 Phase::Cancelled { at: since_or()?, why: Box::new((cause, by, reason.into())) }
             }
         };
-        let more = More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node };
+        let more =
+            More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation };
         let card = Card {
             id,
             last,

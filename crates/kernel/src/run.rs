@@ -5,7 +5,8 @@
 //! | – | running | `RunStarted` |
 //! | running | done, failed, cancelled | `RunDone`, `RunFailed`, `RunCancelled` |
 //! | failed, cancelled | running | `RunReopened` |
-//! | any but running | – | `RunDeleted` |
+//! | any but running | the same, deleting | `RunDeleting` |
+//! | deleting | – | `RunDeleted` |
 //!
 //! `paused` is a field of a running run. One that has ended stays live until every frame below it is closed.
 
@@ -65,6 +66,21 @@ impl NodeAt {
     }
 }
 
+impl NodeAt {
+    /// `run-7/0/rounds[1].check[4]/lint`: the same over retries.
+    pub fn work_key(&self, generation: u32) -> String {
+        let slash = if self.frame.is_root() { "" } else { "/" };
+        format!("{}/{generation}/{}{slash}{}", self.run, self.frame, self.node)
+    }
+
+    /// The other way around from [`NodeAt::show`].
+    pub fn parse(text: &str) -> Option<NodeAt> {
+        let (run, rest) = text.split_once('/')?;
+        let (frame, node) = rest.rsplit_once('/').unwrap_or(("", rest));
+        Some(NodeAt { run: RunId::parse(run)?, frame: FramePath::parse(frame)?, node: NodeId::parse(node).ok()? })
+    }
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RunStatus {
     Running,
@@ -106,6 +122,29 @@ pub struct RunSpec {
     pub parent: Option<NodeAt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    /// How many runs called one another down to it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub depth: u16,
+}
+
+impl RunSpec {
+    /// With nothing special about it.
+    pub fn new(workflow: WorkflowName, version: u32) -> RunSpec {
+        RunSpec {
+            workflow,
+            version,
+            priority: None,
+            tags: Vec::new(),
+            idempotency_key: None,
+            parent: None,
+            deadline: None,
+            depth: 0,
+        }
+    }
+}
+
+fn is_none(depth: &u16) -> bool {
+    *depth == 0
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -115,6 +154,14 @@ pub struct RunPause {
     pub by: Actor,
 }
 
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Deleting {
+    pub by: Actor,
+    /// It grew old, or there were too many.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
     pub(crate) id: RunId,
@@ -122,6 +169,8 @@ pub struct Run {
     pub(crate) status: RunStatus,
     /// In memory: it runs, or has frames to close.
     pub(crate) live: bool,
+    /// What belongs to it is being deleted, chunk by chunk; it goes last.
+    pub(crate) deleting: Option<Box<Deleting>>,
     pub(crate) spec: Box<RunSpec>,
     pub(crate) generation: u32,
     pub(crate) input: RecordSeq,
@@ -142,6 +191,7 @@ impl Run {
                 last: entry.seq,
                 status: Running,
                 live: true,
+                deleting: None,
                 spec: spec.clone(),
                 generation: 0,
                 input: entry.seq,
@@ -166,10 +216,14 @@ impl Run {
                 Run { status: Cancelled, ..run.ended(entry, *closed) }
             }
             (Some(run), Record::RunClosed {}) if run.status != Running && run.live => Run { live: false, ..run },
-            (Some(run), Record::RunReopened { .. }) if matches!(run.status, Failed | Cancelled) && !run.live => {
+            (Some(mut run), Record::RunReopened { deadline, .. }) if matches!(run.status, Failed | Cancelled) && !run.live => {
+                run.spec.deadline = *deadline;
                 Run { status: Running, live: true, failure: None, ended_at: None, ..run }
             }
-            (Some(run), Record::RunDeleted { .. }) if !run.live => {
+            (Some(run), Record::RunDeleting { by, expired }) if !run.live => {
+                Run { live: true, deleting: Some(Box::new(Deleting { by: by.clone(), expired: *expired })), ..run }
+            }
+            (Some(run), Record::RunDeleted { .. }) if run.deleting.is_some() => {
                 drop(run);
                 return None;
             }
@@ -197,6 +251,43 @@ impl Run {
 
     pub fn spec(&self) -> &RunSpec {
         &self.spec
+    }
+
+    pub fn pause(&self) -> Option<&RunPause> {
+        self.pause.as_deref()
+    }
+
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The record whose payload is the input.
+    pub fn input(&self) -> RecordSeq {
+        self.input
+    }
+
+    pub fn output(&self) -> ValueAt {
+        self.output
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_deref()
+    }
+
+    pub fn started_at(&self) -> Time {
+        self.started_at
+    }
+
+    pub fn ended_at(&self) -> Option<Time> {
+        self.ended_at
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.deleting.is_some()
     }
 
     pub fn is_paused(&self) -> bool {

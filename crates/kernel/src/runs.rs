@@ -5,18 +5,23 @@ mod inspect;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState};
-use crate::ids::{RecordSeq, RunId};
+use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::names::WorkflowName;
+use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
-use crate::record::{Entry, Owner, Record};
-use crate::row::{BadRow, FRAMES, FrameRow, NODES, NodeRow, RUNS, Row, Table, Value as Column};
+use crate::record::{Entry, Owner};
+use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus, ValueAt};
 use crate::time::Time;
+use crate::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// How often the supervisor looks, at the most and at the least.
+const SWEEP_MS_MIN: u64 = 1_000;
+const SWEEP_MS_MAX: u64 = 300_000;
 
 /// One node of one frame, by its number in the run's workflow.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,6 +45,7 @@ pub struct Spread {
     pub opened: u32,
     pub open: u32,
     pub failed: u32,
+    pub dropped: u32,
 }
 
 impl Spread {
@@ -48,7 +54,23 @@ impl Spread {
         self.opened += 1;
         self.open += u32::from(state == FrameState::Open);
         self.failed += u32::from(state == FrameState::Failed);
+        self.dropped += u32::from(state == FrameState::Dropped);
     }
+
+    /// One less, as it was.
+    fn uncount(&mut self, state: FrameState) {
+        self.opened -= 1;
+        self.open -= u32::from(state == FrameState::Open);
+        self.failed -= u32::from(state == FrameState::Failed);
+        self.dropped -= u32::from(state == FrameState::Dropped);
+    }
+}
+
+/// What is left of a run that is being deleted, as far as it was loaded.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    pub owners: Vec<(Owner, RecordSeq)>,
+    pub tasks: Vec<(TaskId, NodeAt)>,
 }
 
 #[derive(Debug)]
@@ -63,18 +85,41 @@ pub struct Live {
     spreads: BTreeMap<(FramePath, NodeIx), Spread>,
 }
 
+/// A version of a workflow, and what it compiles to once that was needed.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) workflow: Workflow,
+    pub(crate) ir: Option<Arc<Ir>>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     live: FxHashMap<RunId, Live>,
-    workflows: BTreeMap<WorkflowName, BTreeMap<u32, Arc<Ir>>>,
+    workflows: BTreeMap<WorkflowName, BTreeMap<u32, Known>>,
+    /// Versions in all.
+    versions: usize,
 
     // Derived from here on.
     pub(crate) held: BTreeSet<Held>,
+    /// Some of `held` waits for nothing but the next batch.
+    pub(crate) held_ready: bool,
     /// Open frames whose loop, each or run has ended without them: to be dropped, chunk by chunk.
     pub(crate) orphans: BTreeSet<(RunId, FramePath)>,
     /// What ends by itself: sleeps, and approvals nobody answers.
     pub(crate) wakes: BTreeSet<(Time, Spot)>,
-    /// Ended in this batch: they leave memory after the commit.
+    /// Runs that have a deadline.
+    pub(crate) deadlines: BTreeSet<(Time, RunId)>,
+    /// Runs whose parts are being deleted.
+    pub(crate) deleting: BTreeSet<RunId>,
+    by_key: BTreeMap<(WorkflowName, IdempotencyKey), RunId>,
+    /// Parts of runs that are being deleted, loaded for the batch.
+    parts: BTreeMap<RunId, Parts>,
+    /// Not before then does the deleting of these go on.
+    rests: BTreeMap<RunId, Time>,
+    /// Runs the supervisor has yet to look at in this round, and when the next begins.
+    unswept: Vec<RunId>,
+    sweep_at: Time,
+    /// Ended in this batch, or loaded for it: they leave memory after the commit.
     cooling: Vec<RunId>,
 }
 
@@ -83,11 +128,24 @@ impl Runs {
         self.live.get(&run)
     }
 
+    /// For those who make the IR themselves.
     pub(crate) fn put_workflow(&mut self, ir: Arc<Ir>) {
-        self.workflows.entry(ir.workflow.clone()).or_default().insert(ir.version, ir);
+        let (name, version) = (ir.workflow.clone(), ir.version);
+        let put_by = crate::names::Actor::parse("test").expect("a name");
+        let (last, put_at, text) = (RecordSeq::NONE, Time::ZERO, "".into());
+        self.know(Workflow { name: name.clone(), version, last, put_at, put_by, text });
+        self.learn(&name, version, ir);
     }
 
-    pub(crate) fn workflow(&self, name: &WorkflowName, version: Option<u32>) -> Option<&Arc<Ir>> {
+    /// What a text compiled to.
+    pub(crate) fn learn(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
+        if let Some(known) = self.workflows.get_mut(name).and_then(|versions| versions.get_mut(&version)) {
+            known.ir = Some(ir);
+        }
+    }
+
+    /// That version, or the newest.
+    pub(crate) fn workflow(&self, name: &WorkflowName, version: Option<u32>) -> Option<&Known> {
         let versions = self.workflows.get(name)?;
         match version {
             Some(version) => versions.get(&version),
@@ -95,8 +153,28 @@ impl Runs {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    pub(crate) fn versions(&self) -> usize {
+        self.versions
+    }
+
+    fn ir_of(&self, run: &Run) -> Option<Arc<Ir>> {
+        self.workflow(&run.spec.workflow, Some(run.spec.version))?.ir.clone()
+    }
+
+    pub(crate) fn by_key(&self, workflow: &WorkflowName, key: &IdempotencyKey) -> Option<RunId> {
+        self.by_key.get(&(workflow.clone(), key.clone())).copied()
+    }
+
     pub(crate) fn apply(&mut self, entry: &Entry) {
         match &entry.owner {
+            Owner::Workflow(name, version) => {
+                let workflow = Workflow::fold(None, name, *version, entry);
+                self.know(workflow);
+            }
             Owner::Run(id) => self.apply_run(*id, entry),
             Owner::Frame(run, path) => self.apply_frame(*run, path, entry),
             Owner::Node(at) => self.apply_node(at, entry),
@@ -104,53 +182,71 @@ impl Runs {
         }
     }
 
+    fn know(&mut self, workflow: Workflow) {
+        let versions = self.workflows.entry(workflow.name.clone()).or_default();
+        let before = versions.insert(workflow.version, Known { workflow, ir: None });
+        self.versions += usize::from(before.is_none());
+    }
+
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
-        let (run, frames) = match self.live.remove(&id) {
-            Some(Live { run, ir, root, frames, spreads }) => (Some(run), Some((ir, root, frames, spreads))),
+        let (run, parts) = match self.live.remove(&id) {
+            Some(Live { run, ir, root, frames, spreads }) => {
+                self.unlink(&run);
+                (Some(run), Some((ir, root, frames, spreads)))
+            }
             None => (None, None),
         };
         let Some(run) = Run::fold(run, id, entry) else { return };
-        let (ir, root, frames, spreads) = frames.unwrap_or_else(|| {
-            let spec = run.spec();
-            let ir = self.workflow(&spec.workflow, Some(spec.version)).expect("a run's workflow is known").clone();
+        let (ir, root, frames, spreads) = parts.unwrap_or_else(|| {
+            let ir = self.ir_of(&run).expect("a run's workflow is known");
             let root = Frame::new(&ir, ROOT);
             (ir, root, BTreeMap::new(), BTreeMap::new())
         });
-        if !run.live {
-            self.cooling.push(id);
-        }
+        self.link(&run);
         self.live.insert(id, Live { run, ir, root, frames, spreads });
+    }
+
+    fn link(&mut self, run: &Run) {
+        if run.status == RunStatus::Running
+            && let Some(deadline) = run.spec.deadline
+        {
+            self.deadlines.insert((deadline, run.id));
+        }
+        if run.deleting.is_some() {
+            self.deleting.insert(run.id);
+        } else if let Some(key) = &run.spec.idempotency_key {
+            self.by_key.insert((run.spec.workflow.clone(), key.clone()), run.id);
+        }
+        if !run.live {
+            self.cooling.push(run.id);
+        }
+    }
+
+    fn unlink(&mut self, run: &Run) {
+        if let Some(deadline) = run.spec.deadline {
+            self.deadlines.remove(&(deadline, run.id));
+        }
+        self.deleting.remove(&run.id);
+        if let Some(key) = &run.spec.idempotency_key {
+            self.by_key.remove(&(run.spec.workflow.clone(), key.clone()));
+        }
     }
 
     fn apply_frame(&mut self, run: RunId, path: &FramePath, entry: &Entry) {
         let live = self.live.get_mut(&run).expect("a frame's run is live");
-        let mut frame = match (live.frames.remove(path), &entry.record) {
-            (None, Record::FrameOpened {}) => {
-                let (_, node, _) = path.up().expect("only the root has nothing above it");
-                let node = live.ir.find(node).expect("a frame belongs to a node");
-                Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames"))
-            }
-            (Some(mut frame), record) if frame.is_open() => {
-                frame.state = match record {
-                    Record::FrameDone { output } => FrameState::Done(output.at(entry.seq)),
-                    Record::FrameFailed { .. } => FrameState::Failed,
-                    Record::FrameDropped {} => FrameState::Dropped,
-                    other => panic!("{}: {} does not fit a frame that is open", entry.owner, other.kind()),
-                };
-                frame
-            }
-            (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
-        };
-        frame.last = entry.seq;
         let (above, node, _) = path.up().expect("only the root has nothing above it");
         let node = live.ir.find(node).expect("a frame belongs to a node");
+        let before = live.frames.remove(path);
+        let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
         let spread = live.spreads.entry((above, node)).or_default();
-        if frame.is_open() {
-            spread.count(frame.state);
-        } else {
-            spread.open -= 1;
-            spread.failed += u32::from(frame.state == FrameState::Failed);
+        if let Some(before) = &before {
+            spread.uncount(before.state);
         }
+        spread.count(state);
+        let mut frame =
+            before.unwrap_or_else(|| Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames")));
+        frame.state = state;
+        frame.last = entry.seq;
         self.held.remove(&Held::Frame(run, path.clone()));
         live.frames.insert(path.clone(), frame);
     }
@@ -159,6 +255,64 @@ impl Runs {
     pub(crate) fn due(&self, now: Time) -> Vec<Spot> {
         let due = self.wakes.iter().take_while(|(at, _)| *at <= now).take(CHUNK_ITEMS_MAX);
         due.map(|(_, spot)| spot.clone()).collect()
+    }
+
+    /// Whose deadline has passed.
+    pub(crate) fn late(&self, now: Time) -> Vec<RunId> {
+        self.deadlines.iter().take_while(|(at, _)| *at <= now).take(CHUNK_ITEMS_MAX).map(|(_, run)| *run).collect()
+    }
+
+    /// The run whose parts go next.
+    pub(crate) fn deleting_due(&self, now: Time) -> Option<RunId> {
+        self.deleting.iter().find(|run| self.rests.get(run).is_none_or(|until| *until <= now)).copied()
+    }
+
+    pub(crate) fn take_parts(&mut self, run: RunId) -> Parts {
+        self.rests.remove(&run);
+        self.parts.remove(&run).unwrap_or_default()
+    }
+
+    /// A task of a run that is being deleted.
+    pub(crate) fn take_task_part(&mut self, task: TaskId, at: &NodeAt) {
+        if self.deleting.contains(&at.run) {
+            self.parts.entry(at.run).or_default().tasks.push((task, at.clone()));
+        }
+    }
+
+    pub(crate) fn rest(&mut self, run: RunId, until: Time) {
+        self.rests.insert(run, until);
+    }
+
+    /// It leaves no record.
+    pub(crate) fn forget(&mut self, run: RunId) {
+        if let Some(live) = self.live.remove(&run) {
+            self.unlink(&live.run);
+        }
+    }
+
+    /// The next runs for the supervisor.
+    pub(crate) fn swept(&mut self, now: Time) -> Vec<RunId> {
+        if self.unswept.is_empty() && self.sweep_at <= now {
+            let running = || self.live.values().filter(|live| live.run.status == RunStatus::Running);
+            let stall_ms = running().map(|live| live.ir.limits.stall_ms).min().unwrap_or(u64::MAX);
+            self.sweep_at = now.plus_ms((stall_ms / 10).clamp(SWEEP_MS_MIN, SWEEP_MS_MAX));
+            self.unswept = running().map(|live| live.run.id).collect();
+            self.unswept.sort_unstable();
+        }
+        let left = self.unswept.len().saturating_sub(CHUNK_ITEMS_MAX);
+        self.unswept.split_off(left)
+    }
+
+    /// When runs go on by themselves.
+    pub(crate) fn next_due(&self, now: Time) -> Option<Time> {
+        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held_ready {
+            return Some(now);
+        }
+        let wake = self.wakes.first().map(|(at, _)| *at);
+        let deadline = self.deadlines.first().map(|(at, _)| *at);
+        let sweep = (!self.live.is_empty()).then_some(self.sweep_at);
+        let deleting = self.deleting.iter().map(|run| self.rests.get(run).copied().unwrap_or(now)).min();
+        [wake, deadline, sweep, deleting].into_iter().flatten().min()
     }
 
     pub(crate) fn has_orphans(&self, run: RunId) -> bool {
@@ -193,41 +347,58 @@ impl Runs {
         }
     }
 
-    pub(crate) fn row(&self, owner: &Owner) -> Result<Row, (&'static Table, Vec<Column>)> {
+    pub(crate) fn row(&self, owner: &Owner) -> Option<Row> {
         let live = |run: RunId| self.live.get(&run);
         match owner {
-            Owner::Run(id) => live(*id).map(|live| live.run.to_row()).ok_or_else(|| (&RUNS, vec![Column::Int(id.number())])),
+            Owner::Workflow(name, version) => self.workflow(name, Some(*version)).map(|known| known.workflow.to_row()),
+            Owner::Run(id) => live(*id).map(|live| live.run.to_row()),
             Owner::Frame(run, path) => {
-                let frame = live(*run).and_then(|live| live.frame(path));
-                let row = frame.map(|frame| FrameRow { run: *run, path: path.clone(), last: frame.last, state: frame.state });
-                row.map(|row| row.to_row())
-                    .ok_or_else(|| (&FRAMES, vec![Column::Int(run.number()), path.to_string().as_str().into()]))
+                let frame = live(*run)?.frame(path)?;
+                Some(FrameRow { run: *run, path: path.clone(), last: frame.last, state: frame.state }.to_row())
             }
             Owner::Node(at) => {
-                let live = live(at.run);
-                let slot = live.and_then(|live| live.slot(&at.frame, live.ir.find(&at.node)?));
-                slot.map(|slot| NodeRow { at: at.clone(), slot: slot.clone() }.to_row()).ok_or_else(|| {
-                    let (run, frame) = (Column::Int(at.run.number()), at.frame.to_string().as_str().into());
-                    (&NODES, vec![run, frame, at.node.shared().into()])
-                })
+                let live = live(at.run)?;
+                let slot = live.slot(&at.frame, live.ir.find(&at.node)?)?;
+                Some(NodeRow { at: at.clone(), slot: slot.clone() }.to_row())
             }
             other => panic!("{other} is not of a run"),
         }
     }
 
-    /// Takes a row at load: runs first, then frames, then nodes. [`Runs::loaded`] ends it.
+    /// The workflow that a run's row needs compiled before it can be taken.
+    pub(crate) fn wants_ir(&self, row: &Row) -> Option<Workflow> {
+        let run = Run::from_row(&row.values).ok()?;
+        let known = self.workflow(&run.spec.workflow, Some(run.spec.version))?;
+        known.ir.is_none().then(|| known.workflow.clone())
+    }
+
+    /// Takes a row at load: workflows first, then runs, frames, nodes. [`Runs::loaded`] ends it. Also those of a run that has
+    /// ended and that a command needs.
     pub(crate) fn take_row(&mut self, row: &Row) -> Result<(), BadRow> {
         let misfit = |column: &'static str, why: String| BadRow { table: row.table.name, column, why };
-        if row.table == &RUNS {
+        if row.table == &WORKFLOWS {
+            self.know(Workflow::from_row(&row.values)?);
+        } else if row.table == &RUNS {
             let run = Run::from_row(&row.values)?;
+            if self.live.contains_key(&run.id) {
+                return Ok(());
+            }
             let spec = run.spec();
-            let Some(ir) = self.workflow(&spec.workflow, Some(spec.version)).cloned() else {
+            let Some(ir) = self.ir_of(&run) else {
                 return Err(misfit("workflow", format!("`{}` has no version {}", spec.workflow, spec.version)));
             };
+            self.link(&run);
             let root = Frame::new(&ir, ROOT);
             self.live.insert(run.id, Live { run, ir, root, frames: BTreeMap::new(), spreads: BTreeMap::new() });
         } else if row.table == &FRAMES {
             let FrameRow { run, path, last, state } = FrameRow::from_row(&row.values)?;
+            if self.deleting.contains(&run) {
+                self.parts.entry(run).or_default().owners.push((Owner::Frame(run, path), last));
+                return Ok(());
+            }
+            if self.is_whole(run, &path, None) {
+                return Ok(());
+            }
             let live = self.live.get_mut(&run).ok_or_else(|| misfit("run", format!("{run} is not live")))?;
             let (above, node, _) = path.up().expect("a row's frame is not the root");
             let body = live.ir.find(node).and_then(|node| Some((node, live.ir.body_of(node)?)));
@@ -236,6 +407,16 @@ impl Runs {
             live.spreads.entry((above, node)).or_default().count(state);
         } else {
             let NodeRow { at, slot } = NodeRow::from_row(&row.values)?;
+            if self.deleting.contains(&at.run) {
+                if let Some((_, Started::Working { task })) = slot.work() {
+                    self.parts.entry(at.run).or_default().tasks.push((*task, at.clone()));
+                }
+                self.parts.entry(at.run).or_default().owners.push((Owner::Node(at), slot.last));
+                return Ok(());
+            }
+            if self.is_whole(at.run, &at.frame, Some(&at.node)) {
+                return Ok(());
+            }
             let live = self.live.get_mut(&at.run).ok_or_else(|| misfit("run", format!("{} is not live", at.run)))?;
             let node = live.ir.find(&at.node).ok_or_else(|| misfit("node", format!("there is no node `{}`", at.node)))?;
             let place = live.ir.node(node).place as usize;
@@ -250,10 +431,19 @@ impl Runs {
         Ok(())
     }
 
+    /// Whether this part was taken before, with others that a command in the same batch needed.
+    fn is_whole(&self, run: RunId, path: &FramePath, node: Option<&NodeId>) -> bool {
+        let Some(live) = self.live.get(&run) else { return false };
+        match node {
+            None => live.frames.contains_key(path),
+            Some(node) => live.ir.find(node).is_some_and(|node| live.last_of(path, node) != RecordSeq::NONE),
+        }
+    }
+
     /// Everything is there: whatever could go on is looked at again, and what nobody waits for is to be dropped.
     pub(crate) fn loaded(&mut self) {
         let root = FramePath::root();
-        for (id, live) in &self.live {
+        for (id, live) in self.live.iter().filter(|(_, live)| live.run.deleting.is_none()) {
             let running = live.run.status == RunStatus::Running;
             for (path, frame) in std::iter::once((&root, &live.root)).chain(&live.frames) {
                 let nodes = || live.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
@@ -277,13 +467,16 @@ impl Runs {
                 self.held.extend(spots.map(|(node, _)| Held::Node(Spot { run: *id, frame: path.clone(), node: *node })));
             }
         }
+        self.held_ready = !self.held.is_empty();
     }
 
     /// After a commit: runs that have ended live in the store alone.
     pub(crate) fn cool(&mut self) {
+        self.parts.clear();
         for run in std::mem::take(&mut self.cooling) {
             if self.live.get(&run).is_some_and(|live| !live.run.live) {
-                self.live.remove(&run);
+                let live = self.live.remove(&run).expect("it was there");
+                self.unlink(&live.run);
             }
         }
     }
@@ -328,19 +521,28 @@ impl Live {
     pub(crate) fn below<'a>(
         &'a self,
         path: &FramePath,
-        node: &crate::names::NodeId,
+        node: &NodeId,
     ) -> impl Iterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
         let (first, last) = (path.below(node.clone(), 0), path.below(node.clone(), u32::MAX));
         let depth = first.depth();
         self.frames.range(first..=last).filter(move |(path, _)| path.depth() == depth)
     }
 
+    pub(crate) fn open_frames(&self) -> impl Iterator<Item = (&FramePath, &Frame)> {
+        static ROOT_PATH: std::sync::LazyLock<FramePath> = std::sync::LazyLock::new(FramePath::root);
+        std::iter::once((&*ROOT_PATH, &self.root)).chain(&self.frames).filter(|(_, frame)| frame.is_open())
+    }
+
+    /// The tasks it waits for.
+    pub(crate) fn tasks(&self) -> Vec<TaskId> {
+        let working = self.started().filter_map(|(_, _, at)| if let Started::Working { task } = at { Some(*task) } else { None });
+        working.collect()
+    }
+
     /// Every node that has not been entered, in open frames.
     pub(crate) fn waiting(&self) -> Vec<Spot> {
-        let root = FramePath::root();
-        let frames = std::iter::once((&root, &self.root)).chain(&self.frames).filter(|(_, frame)| frame.is_open());
         let mut waiting = Vec::new();
-        for (path, frame) in frames {
+        for (path, frame) in self.open_frames() {
             let nodes = self.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
             let nodes = nodes.filter(|(_, slot)| slot.state == NodeState::Waiting);
             waiting.extend(nodes.map(|(node, _)| Spot { run: self.run.id, frame: path.clone(), node: *node }));
@@ -366,7 +568,7 @@ impl Live {
         self.entry_of(&above, node, index)
     }
 
-    fn entry_of(&self, above: &FramePath, node: &crate::names::NodeId, index: u32) -> ValueAt {
+    fn entry_of(&self, above: &FramePath, node: &NodeId, index: u32) -> ValueAt {
         let ix = self.ir.find(node).expect("a frame belongs to a node");
         let slot = self.slot(above, ix).expect("a node that opened a frame is there");
         match (&slot.state, index) {

@@ -286,6 +286,7 @@ impl Script {
                 Some(crate::record::Owner::Node(at)) => Box::new(at),
                 other => panic!("{other:?} is no node"),
             }),
+            generation: words.option("generation").map_or(0, |number| number.parse().unwrap()),
         };
         NewTask { spec, delay_ms: words.option("delay").map_or(0, ms), input: Payload::null() }
     }

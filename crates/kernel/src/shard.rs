@@ -29,12 +29,15 @@ impl Shard {
     }
 
     pub fn fold(mut self, entry: &Entry) -> Shard {
-        let Record::IdsReserved { ids, records } = entry.record else {
-            panic!("{} is not a record of the shard", entry.record.kind())
-        };
-        self.ids_reserved = ids;
-        self.records_reserved = records;
-        self.at = entry.at;
+        match entry.record {
+            Record::IdsReserved { ids, records } => {
+                self.ids_reserved = ids;
+                self.records_reserved = records;
+                self.at = entry.at;
+            }
+            Record::RunsExpired { .. } => {}
+            ref other => panic!("{} is not a record of the shard", other.kind()),
+        }
         self.last = entry.seq;
         self
     }

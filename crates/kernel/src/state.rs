@@ -4,16 +4,18 @@
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::ir::Ir;
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::names::{IdempotencyKey, QueueName, TypeName};
+use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
-use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
+use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, RUNS, Row, SHARDS, TASKS, Value};
 use crate::runs::Runs;
 use crate::shard::Shard;
 use crate::task::{Card, Task};
 use crate::time::Time;
+use crate::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -119,6 +121,9 @@ impl State {
             let route = self.lanes.shared(task.card().route().clone());
             *task.route_mut() = route;
             let id = task.card().id();
+            if let Some(at) = task.card().node() {
+                self.runs.take_task_part(id, at);
+            }
             if !self.tasks.contains_key(&id) {
                 self.insert(id, task, now);
             }
@@ -131,28 +136,47 @@ impl State {
         } else if row.table == &BULKS {
             let bulk = Bulk::from_row(values)?;
             self.bulks.insert(bulk.id(), bulk);
-        } else {
-            assert!(row.table == &SHARDS, "{} is a table of the state", row.table.name);
+        } else if row.table == &SHARDS {
             self.shard = Shard::from_row(values)?;
+        } else {
+            self.runs.take_row(row)?;
         }
         Ok(())
     }
 
+    /// The workflow that the row of a run needs compiled before it can be taken.
+    pub fn wants_ir(&self, row: &Row) -> Option<Workflow> {
+        if row.table == &RUNS { self.runs.wants_ir(row) } else { None }
+    }
+
+    pub fn learn_ir(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
+        self.runs.learn(name, version, ir);
+    }
+
+    /// All rows were taken.
+    pub fn loaded(&mut self) {
+        self.runs.loaded();
+    }
+
+    /// Takes a finished task out of memory for good, and says which was its last record.
+    pub(crate) fn forget(&mut self, id: TaskId) -> Option<RecordSeq> {
+        let finished = self.tasks.get(&id).is_some_and(|slot| slot.task.status().is_finished());
+        let slot = self.tasks.remove(&id).filter(|_| finished)?;
+        self.forget_key(&slot.task);
+        Some(slot.task.card().last())
+    }
+
     /// The row of an owner as it is now; `Err` with its table and key when it is gone.
     pub fn row(&self, owner: &Owner) -> Result<Row, (&'static crate::row::Table, Vec<Value>)> {
-        match owner {
-            Owner::Shard => Ok(self.shard.to_row()),
-            Owner::Task(id) => {
-                self.tasks.get(id).map(|slot| slot.task.to_row()).ok_or_else(|| (&TASKS, vec![Value::Int(id.number())]))
-            }
-            Owner::Queue(name) => self.queues.get(name).map(Queue::to_row).ok_or_else(|| (&QUEUES, vec![name.shared().into()])),
-            Owner::Key(key) => self.permits.get(key).map(Permits::to_row).ok_or_else(|| {
-                let gone = Permits { key: key.clone(), last: RecordSeq::NONE, arrival: Time::ZERO };
-                (&KEYS, gone.to_row().key().to_vec())
-            }),
-            Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row).ok_or_else(|| (&BULKS, vec![Value::Int(id.number())])),
-            Owner::Workflow(_) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
-        }
+        let row = match owner {
+            Owner::Shard => Some(self.shard.to_row()),
+            Owner::Task(id) => self.tasks.get(id).map(|slot| slot.task.to_row()),
+            Owner::Queue(name) => self.queues.get(name).map(Queue::to_row),
+            Owner::Key(key) => self.permits.get(key).map(Permits::to_row),
+            Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
+        };
+        row.ok_or_else(|| owner.place(self.shard.id))
     }
 
     /// After a commit: what is finished lives in the store alone.
@@ -166,6 +190,7 @@ impl State {
         for id in std::mem::take(&mut self.closed) {
             self.bulks.remove(&id);
         }
+        self.runs.cool();
     }
 
     // ---- Reading ------------------------------------------------------------------------------------------------
@@ -307,7 +332,7 @@ impl State {
         let bulk = self.bulks_open().map(|bulk| bulk.resume_at().unwrap_or(now)).min();
         let later = self.later.first().map(|(at, _)| *at);
         let due = self.due.first().map(|(at, _)| *at);
-        [bulk, later, due, self.lanes.next_due()].into_iter().flatten().min()
+        [bulk, later, due, self.lanes.next_due(), self.runs.next_due(now)].into_iter().flatten().min()
     }
 
     /// Moves what time alone moves: tasks whose hour has come enter their lanes, gates open, sweeps go on. These are
@@ -348,6 +373,16 @@ impl State {
     /// Facts that fell due, at most `max`: spent budgets and pauses that are over.
     pub(crate) fn due(&self, now: Time, max: usize) -> Vec<Due> {
         self.due.iter().take_while(|(at, _)| *at <= now).take(max).map(|(_, due)| due.clone()).collect()
+    }
+
+    /// Runs go on by themselves now.
+    pub fn has_runs_due(&self, now: Time) -> bool {
+        self.runs.next_due(now).is_some_and(|at| at <= now)
+    }
+
+    /// Runs in memory.
+    pub fn runs_live(&self) -> usize {
+        self.runs.len()
     }
 
     pub fn has_due(&self, now: Time) -> bool {
@@ -395,8 +430,7 @@ impl State {
                 }
                 self.bulks.insert(*id, bulk);
             }
-            Owner::Workflow(_) => {}
-            Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.apply(entry),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.apply(entry),
         }
     }
 

@@ -4,14 +4,17 @@
 use crate::eval::Flow;
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::ir::Ir;
 use crate::limits::{ID_BLOCK, RECORD_BLOCK};
 use crate::message::{Ending, Message};
-use crate::record::{Entry, KeyRef, Owner, Payload, Record};
+use crate::names::WorkflowName;
+use crate::record::{CancelCause, Entry, KeyRef, Owner, Payload, Record};
 use crate::run::{NodeAt, ValueAt};
-use crate::runs::{Held, Spot};
+use crate::runs::{Held, Parts, Spot};
 use crate::state::State;
 use crate::time::Time;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// A consequence on the same shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,7 @@ pub struct Step<'a> {
     outbox: Vec<Message>,
     opened: usize,
     dropped: usize,
+    forgotten: Vec<(Owner, RecordSeq)>,
 }
 
 /// What a step did: its records in order, and each owner it touched, once.
@@ -49,6 +53,8 @@ pub struct Stepped {
     pub dirty: Vec<Owner>,
     /// What other shards are to be told, in order.
     pub outbox: Vec<Message>,
+    /// Owners that go without a record of it, and the newest of their records.
+    pub forgotten: Vec<(Owner, RecordSeq)>,
 }
 
 impl<'a> Step<'a> {
@@ -65,6 +71,7 @@ impl<'a> Step<'a> {
             outbox: Vec::new(),
             opened: 0,
             dropped: 0,
+            forgotten: Vec::new(),
         }
     }
 
@@ -115,7 +122,7 @@ impl<'a> Step<'a> {
         self.dirty_others.dedup();
         let mut dirty = self.dirty_others;
         dirty.extend(self.dirty_tasks.into_iter().map(Owner::Task));
-        Stepped { entries: self.entries, dirty, outbox: self.outbox }
+        Stepped { entries: self.entries, dirty, outbox: self.outbox, forgotten: self.forgotten }
     }
 
     pub(crate) fn follow(&mut self, follow_up: FollowUp) {
@@ -156,6 +163,7 @@ impl<'a> Step<'a> {
         let result = match &record {
             Record::TaskDone { .. } => payload.clone().map(Ending::Carried),
             Record::TaskFailed { failure, .. } => Some(Ending::Failed(failure.clone())),
+            Record::TaskCancelled { cause: CancelCause::Withheld, .. } => Some(Ending::Withheld),
             Record::TaskCancelled { by, reason, .. } => Some(Ending::Cancelled { by: by.clone(), reason: reason.clone() }),
             _ => None,
         };
@@ -223,8 +231,74 @@ impl<'a> Step<'a> {
         self.state.runs.held.insert(held);
     }
 
+    /// It goes on in the next batch.
+    pub(crate) fn hold_over(&mut self, held: Held) {
+        self.state.runs.held_ready = true;
+        self.hold(held);
+    }
+
     pub(crate) fn take_held(&mut self) -> BTreeSet<Held> {
+        self.state.runs.held_ready = false;
         std::mem::take(&mut self.state.runs.held)
+    }
+
+    /// What a version of a workflow, or its newest, compiles to; `None`: there is none.
+    pub(crate) fn ir(&mut self, name: &WorkflowName, version: Option<u32>) -> Option<Result<(u32, Arc<Ir>), String>> {
+        let known = self.state.runs.workflow(name, version)?;
+        let version = known.workflow.version;
+        if let Some(ir) = &known.ir {
+            return Some(Ok((version, ir.clone())));
+        }
+        let workflow = known.workflow.clone();
+        let compiled = self.flow().compile(&workflow);
+        Some(compiled.map(|ir| {
+            self.learn(name, version, ir.clone());
+            (version, ir)
+        }))
+    }
+
+    pub(crate) fn learn(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
+        self.state.runs.learn(name, version, ir);
+    }
+
+    /// The first record of an owner.
+    pub(crate) fn record_fresh(&mut self, owner: Owner, record: Record, payload: Payload) {
+        self.dirty_others.push(owner.clone());
+        self.record(owner, RecordSeq::NONE, record, Some(payload));
+    }
+
+    pub(crate) fn record_shard(&mut self, record: Record) {
+        self.record(Owner::Shard, RecordSeq::NONE, record, None);
+    }
+
+    pub(crate) fn swept(&mut self) -> Vec<RunId> {
+        self.state.runs.swept(self.now)
+    }
+
+    pub(crate) fn take_parts(&mut self, run: RunId) -> Parts {
+        self.state.runs.take_parts(run)
+    }
+
+    pub(crate) fn rest(&mut self, run: RunId, until: Time) {
+        self.state.runs.rest(run, until);
+    }
+
+    /// It goes, with its history.
+    pub(crate) fn forget(&mut self, owner: Owner, last: RecordSeq) {
+        self.forgotten.push((owner, last));
+    }
+
+    pub(crate) fn forget_task(&mut self, task: TaskId) {
+        if let Some(last) = self.state.forget(task) {
+            self.forget(Owner::Task(task), last);
+        }
+    }
+
+    pub(crate) fn forget_run(&mut self, run: RunId, last: RecordSeq) {
+        self.state.runs.forget(run);
+        // What was said of it in this batch is not written as a row.
+        self.dirty_others.retain(|owner| *owner != Owner::Run(run));
+        self.forget(Owner::Run(run), last);
     }
 
     /// Nobody waits for what goes on in this frame.
@@ -274,12 +348,23 @@ impl<'a> Step<'a> {
             Record::FrameDropped {} | Record::NodeCancelled {} => self.dropped += 1,
             _ => {}
         }
-        if let (Some(flow), Some(payload)) = (&mut self.flow, &payload) {
+        if let (Some(flow), Some(payload)) = (&mut self.flow, &payload)
+            && is_value(self.state, &owner, &record)
+        {
             flow.keep(seq, payload);
         }
         let entry = Entry { seq, prev, at: self.now, owner, record, payload };
         self.state.apply(&entry);
         self.entries.push(entry);
         seq
+    }
+}
+
+/// Whether an expression may ask for it.
+fn is_value(state: &State, owner: &Owner, record: &Record) -> bool {
+    match (owner, record) {
+        (Owner::Run(_) | Owner::Frame(..) | Owner::Node(_), _) => true,
+        (Owner::Task(task), Record::TaskDone { .. }) => state.task(*task).is_some_and(|task| task.card().node().is_some()),
+        _ => false,
     }
 }

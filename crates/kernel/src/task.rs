@@ -105,6 +105,7 @@ pub(crate) struct More {
     pub(crate) failure: Option<Failure>,
     /// The node of a run that it is the work of.
     pub(crate) node: Option<Box<NodeAt>>,
+    pub(crate) generation: u32,
 }
 
 impl Card {
@@ -118,6 +119,7 @@ impl Card {
             budget_ms: spec.budget_ms,
             failure: None,
             node: spec.node.clone(),
+            generation: spec.generation,
         };
         Card {
             id,
@@ -522,6 +524,10 @@ impl Card {
 
     pub fn budget_ms(&self) -> Option<u64> {
         self.more.as_ref().and_then(|more| more.budget_ms)
+    }
+
+    pub fn generation(&self) -> u32 {
+        self.more.as_ref().map_or(0, |more| more.generation)
     }
 
     /// The node of a run that it is the work of.

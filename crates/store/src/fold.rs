@@ -2,14 +2,19 @@
 //! and what the suite of tests writes its rows from. No state is derived and nothing is decided.
 
 use kernel::bulk::Bulk;
-use kernel::ids::{BulkId, RecordSeq, TaskId};
-use kernel::names::QueueName;
+use kernel::frame::FramePath;
+use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use kernel::names::{NodeId, QueueName, WorkflowName};
 use kernel::queue::Queue;
 use kernel::record::{Entry, KeyRef, Owner, Record, TaskSpec};
 use kernel::route::Route;
-use kernel::row::{BULKS, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Table, Value};
+use kernel::row::{
+    BULKS, FRAMES, FrameRow, KEYS, NODES, NodeRow, Permits, QUEUES, RUNS, Row, SHARDS, TASKS, Table, Value, WORKFLOWS,
+};
+use kernel::run::{NodeAt, Run};
 use kernel::shard::Shard;
 use kernel::task::Task;
+use kernel::workflow::Workflow;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -23,6 +28,10 @@ pub(crate) struct Fold {
     permits: FxHashMap<KeyRef, Permits>,
     bulks: FxHashMap<BulkId, Bulk>,
     tasks: FxHashMap<TaskId, Task>,
+    workflows: FxHashMap<(WorkflowName, u32), Workflow>,
+    runs: FxHashMap<RunId, Run>,
+    frames: FxHashMap<(RunId, FramePath), FrameRow>,
+    nodes: FxHashMap<NodeAt, NodeRow>,
     /// Shared by the tasks that go the same way, or a million of them would hold a million copies.
     routes: FxHashSet<Arc<Route>>,
 }
@@ -61,6 +70,25 @@ impl Fold {
                 let bulk = Bulk::fold(self.bulks.remove(id), *id, entry);
                 self.bulks.insert(*id, bulk);
             }
+            Owner::Workflow(name, version) => {
+                let key = (name.clone(), *version);
+                let workflow = Workflow::fold(self.workflows.remove(&key), name, *version, entry);
+                self.workflows.insert(key, workflow);
+            }
+            Owner::Run(id) => {
+                if let Some(run) = Run::fold(self.runs.remove(id), *id, entry) {
+                    self.runs.insert(*id, run);
+                }
+            }
+            Owner::Frame(run, path) => {
+                let key = (*run, path.clone());
+                let frame = FrameRow::fold(self.frames.remove(&key), *run, path, entry);
+                self.frames.insert(key, frame);
+            }
+            Owner::Node(at) => {
+                let node = NodeRow::fold(self.nodes.remove(at), at, entry);
+                self.nodes.insert(at.clone(), node);
+            }
         }
     }
 
@@ -72,6 +100,10 @@ impl Fold {
             Owner::Queue(name) => self.queues.get(name).map(Queue::last),
             Owner::Key(key) => self.permits.get(key).map(|permits| permits.last),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::last),
+            Owner::Workflow(name, version) => self.workflows.get(&(name.clone(), *version)).map(Workflow::last),
+            Owner::Run(id) => self.runs.get(id).map(Run::last),
+            Owner::Frame(run, path) => self.frames.get(&(*run, path.clone())).map(|frame| frame.last),
+            Owner::Node(at) => self.nodes.get(at).map(|node| node.slot.last()),
         };
         last.unwrap_or(RecordSeq::NONE)
     }
@@ -83,6 +115,10 @@ impl Fold {
             Owner::Queue(name) => self.queues.get(name).map(Queue::to_row),
             Owner::Key(key) => self.permits.get(key).map(Permits::to_row),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row),
+            Owner::Workflow(name, version) => self.workflows.get(&(name.clone(), *version)).map(Workflow::to_row),
+            Owner::Run(id) => self.runs.get(id).map(Run::to_row),
+            Owner::Frame(run, path) => self.frames.get(&(*run, path.clone())).map(FrameRow::to_row),
+            Owner::Node(at) => self.nodes.get(at).map(NodeRow::to_row),
         }
     }
 
@@ -95,6 +131,10 @@ impl Fold {
             Owner::Queue(name) => drop(self.queues.remove(name)),
             Owner::Key(key) => drop(self.permits.remove(key)),
             Owner::Bulk(id) => drop(self.bulks.remove(id)),
+            Owner::Workflow(name, version) => drop(self.workflows.remove(&(name.clone(), *version))),
+            Owner::Run(id) => drop(self.runs.remove(id)),
+            Owner::Frame(run, path) => drop(self.frames.remove(&(*run, path.clone()))),
+            Owner::Node(at) => drop(self.nodes.remove(at)),
         }
         row
     }
@@ -106,7 +146,12 @@ impl Fold {
         let keys = self.permits.keys().cloned().map(Owner::Key);
         let bulks = self.bulks.keys().copied().map(Owner::Bulk);
         let tasks = self.tasks.keys().copied().map(Owner::Task);
+        let workflows = self.workflows.keys().map(|(name, version)| Owner::Workflow(name.clone(), *version));
+        let runs = self.runs.keys().copied().map(Owner::Run);
+        let frames = self.frames.keys().map(|(run, path)| Owner::Frame(*run, path.clone()));
+        let nodes = self.nodes.keys().cloned().map(Owner::Node);
         let mut owners: Vec<Owner> = shard.chain(queues).chain(keys).chain(bulks).chain(tasks).collect();
+        owners.extend(workflows.chain(runs).chain(frames).chain(nodes));
         owners.sort();
         owners
     }
@@ -132,32 +177,41 @@ pub(crate) fn place(owner: &Owner) -> (&'static Table, Vec<Value>) {
             (&KEYS, vec![queue.shared().into(), name.shared().into(), value.shared().into()])
         }
         Owner::Bulk(id) => (&BULKS, vec![Value::Int(id.number())]),
+        Owner::Workflow(name, version) => (&WORKFLOWS, vec![name.shared().into(), Value::Int((*version).into())]),
+        Owner::Run(id) => (&RUNS, vec![Value::Int(id.number())]),
+        Owner::Frame(run, path) => (&FRAMES, vec![Value::Int(run.number()), path.to_string().as_str().into()]),
+        Owner::Node(NodeAt { run, frame, node }) => {
+            (&NODES, vec![Value::Int(run.number()), frame.to_string().as_str().into(), node.shared().into()])
+        }
     }
 }
 
 /// Whose row it is; `None` for a key that nobody can have.
 pub(crate) fn owner(row: &Row) -> Option<Owner> {
-    let number = || match row.key() {
-        [Value::Int(number)] => Some(*number),
-        _ => None,
-    };
-    let texts = || row.key().iter().map(|value| if let Value::Text(text) = value { Some(&**text) } else { None });
-    let texts: Option<Vec<&str>> = if row.table == &QUEUES || row.table == &KEYS { texts().collect() } else { None };
-    if row.table == &TASKS {
-        number().and_then(TaskId::from_number).map(Owner::Task)
-    } else if row.table == &BULKS {
-        number().and_then(BulkId::from_number).map(Owner::Bulk)
-    } else if row.table == &SHARDS {
-        number().filter(|number| *number == i64::from(SHARD)).map(|_| Owner::Shard)
-    } else if row.table == &QUEUES {
-        QueueName::parse(texts?.first()?).ok().map(Owner::Queue)
-    } else {
-        let [queue, name, value] = texts?[..] else { return None };
+    use Value::{Int, Text};
+    match (row.table.name, row.key()) {
+        ("tasks", [Int(id)]) => TaskId::from_number(*id).map(Owner::Task),
+        ("bulks", [Int(id)]) => BulkId::from_number(*id).map(Owner::Bulk),
+        ("shards", [Int(id)]) => Some(Owner::Shard).filter(|_| *id == i64::from(SHARD)),
+        ("queues", [Text(name)]) => QueueName::parse(name).ok().map(Owner::Queue),
         // The same rules as for the text of an owner.
-        Owner::parse(&if name.is_empty() && value.is_empty() {
+        ("keys", [Text(queue), Text(name), Text(value)]) => Owner::parse(&if name.is_empty() && value.is_empty() {
             format!("rate:{queue}")
         } else {
             format!("key:{queue}|{name}={value}")
-        })
+        }),
+        ("workflows", [Text(name), Int(version)]) => {
+            Some(Owner::Workflow(WorkflowName::parse(name).ok()?, u32::try_from(*version).ok()?))
+        }
+        ("runs", [Int(id)]) => RunId::from_number(*id).map(Owner::Run),
+        ("frames", [Int(run), Text(path)]) => {
+            let path = FramePath::parse(path).filter(|path| !path.is_root())?;
+            Some(Owner::Frame(RunId::from_number(*run)?, path))
+        }
+        ("nodes", [Int(run), Text(frame), Text(node)]) => {
+            let (run, frame) = (RunId::from_number(*run)?, FramePath::parse(frame)?);
+            Some(Owner::Node(NodeAt { run, frame, node: NodeId::parse(node).ok()? }))
+        }
+        _ => None,
     }
 }

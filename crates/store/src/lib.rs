@@ -1,6 +1,9 @@
-//! Durable rows and records. `store` is the contract, `sqlite` and `memory` keep it, `conformance` proves it, and
-//! `verify` folds the history and compares it with the rows. Nothing here decides anything.
+//! Durable rows, records and blobs. `store` is the contract, `sqlite` and `memory` keep it, `conformance` proves it, and
+//! `verify` folds the history and compares it with the rows. `blobs` keeps what is too large for a record. Nothing here
+//! decides anything.
 
+pub mod blobs;
+mod chain;
 pub mod conformance;
 #[cfg(test)]
 mod decoding;
@@ -10,4 +13,5 @@ pub mod sqlite;
 mod store;
 pub mod verify;
 
+pub use blobs::{BlobId, BlobStore};
 pub use store::*;

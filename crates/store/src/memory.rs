@@ -2,12 +2,16 @@
 //! open another one on the same disk. Faults are put in from outside and hit the next call they fit, so a run is the
 //! same every time.
 
-use crate::store::{Batch, Reader, Store, StoreError, TaskQuery};
-use kernel::ids::{BulkId, RecordSeq, TaskId};
-use kernel::names::QueueName;
+mod runs;
+
+use crate::chain::{self, column};
+use crate::store::{Batch, NodeQuery, Reader, RunQuery, Store, StoreError, TaskQuery};
+use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
-use kernel::row::{BULKS, BadRow, KEYS, QUEUES, Row, SHARDS, TABLES, TASKS, Table, Value};
+use kernel::row::{BULKS, BadRow, NODES, RUNS, Row, TABLES, TASKS, Table, Value, WORKFLOWS};
+use kernel::run::NodeAt;
 use kernel::task::{Status, Task};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -49,7 +53,7 @@ pub struct Durable {
     entries: BTreeMap<RecordSeq, Entry>,
     /// What was forgotten: nobody can read it, but a test that watches a store wants to know what was written.
     pruned: BTreeMap<RecordSeq, Entry>,
-    // As the indexes of a database: (queue, id) of failed tasks, and (queue, key, id) of tasks with a key.
+    // As the indexes of a database: (queue, id) of dead letters, and (queue, key, id) of tasks with a key.
     dead: BTreeSet<(Arc<str>, i64)>,
     keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
 }
@@ -58,24 +62,21 @@ fn index_of(table: &'static Table) -> usize {
     TABLES.iter().position(|known| std::ptr::eq(*known, table)).expect("every table is one of the kernel's")
 }
 
-/// The place of a task's column.
-fn column(name: &str) -> usize {
-    TASKS.columns.iter().position(|(column, _)| *column == name).expect("tasks have this column")
-}
-
 /// The columns of a task that the indexes and queries look at, found once.
 struct TaskColumns {
     queue: usize,
     status: usize,
     idempotency_key: usize,
+    node: usize,
 }
 
 impl TaskColumns {
     fn get() -> &'static TaskColumns {
         static COLUMNS: std::sync::LazyLock<TaskColumns> = std::sync::LazyLock::new(|| TaskColumns {
-            queue: column("queue"),
-            status: column("status"),
-            idempotency_key: column("idempotency_key"),
+            queue: column(&TASKS, "queue"),
+            status: column(&TASKS, "status"),
+            idempotency_key: column(&TASKS, "idempotency_key"),
+            node: column(&TASKS, "node"),
         });
         &COLUMNS
     }
@@ -87,6 +88,11 @@ fn text(value: &Value) -> Option<&Arc<str>> {
 
 fn has_status(values: &[Value], statuses: &[Status]) -> bool {
     text(&values[TaskColumns::get().status]).is_some_and(|status| statuses.iter().any(|wanted| wanted.as_str() == &**status))
+}
+
+/// What fails as the work of a run is the run's affair.
+fn is_dead(values: &[Value]) -> bool {
+    has_status(values, &[Status::Failed]) && values[TaskColumns::get().node] == Value::Null
 }
 
 impl Durable {
@@ -117,8 +123,12 @@ impl Durable {
         all
     }
 
-    fn task(&self, id: i64) -> Option<Row> {
-        self.row(&TASKS, &[Value::Int(id)]).map(|values| Row { table: &TASKS, values: values.to_vec() })
+    fn found(&self, table: &'static Table, key: &[Value]) -> Option<Row> {
+        self.row(table, key).map(|values| Row { table, values: values.to_vec() })
+    }
+
+    fn task(&self, id: TaskId) -> Option<Row> {
+        self.found(&TASKS, &[Value::Int(id.number())])
     }
 
     fn check(&self, batch: &Batch) -> Result<(), StoreError> {
@@ -164,7 +174,7 @@ impl Durable {
     fn index(&mut self, values: &[Value]) {
         let columns = TaskColumns::get();
         let (Value::Int(id), Some(queue)) = (&values[0], text(&values[columns.queue])) else { return };
-        if has_status(values, &[Status::Failed]) {
+        if is_dead(values) {
             self.dead.insert((queue.clone(), *id));
         }
         if let Some(key) = text(&values[columns.idempotency_key]) {
@@ -176,7 +186,7 @@ impl Durable {
         let columns = TaskColumns::get();
         let Some(values) = self.tables[index_of(&TASKS)].get(key) else { return };
         let (Value::Int(id), Some(queue)) = (&values[0], text(&values[columns.queue])) else { return };
-        if has_status(values, &[Status::Failed]) {
+        if is_dead(values) {
             self.dead.remove(&(queue.clone(), *id));
         }
         if let Some(key) = text(&values[columns.idempotency_key]) {
@@ -184,23 +194,30 @@ impl Durable {
         }
     }
 
-    fn needed(&self, need: &Need) -> Vec<i64> {
-        match need {
-            Need::Task(id) => vec![id.number()],
+    fn needed(&self, need: &Need) -> Result<Vec<Row>, StoreError> {
+        let task = |id: i64| self.found(&TASKS, &[Value::Int(id)]);
+        Ok(match need {
+            Need::Task(id) => self.task(*id).into_iter().collect(),
             Need::Idempotency { queue, key, before } => {
                 let of = |id| (queue.shared().clone(), key.shared().clone(), id);
-                self.keyed.range(of(i64::MIN)..of(before.number())).next_back().map(|(_, _, id)| *id).into_iter().collect()
+                let youngest = self.keyed.range(of(i64::MIN)..of(before.number())).next_back();
+                youngest.and_then(|(_, _, id)| task(*id)).into_iter().collect()
             }
             Need::Dead { queue, after, upto, limit } => {
                 let of = |id| (queue.shared().clone(), id);
                 let after = after.map_or(-1, TaskId::number);
                 if after >= upto.number() {
-                    return Vec::new();
+                    return Ok(Vec::new());
                 }
                 let range = (Excluded(of(after)), Included(of(upto.number())));
-                self.dead.range(range).take(*limit).map(|(_, id)| *id).collect()
+                self.dead.range(range).take(*limit).filter_map(|(_, id)| task(*id)).collect()
             }
-        }
+            Need::Run(id) => self.found(&RUNS, &[Value::Int(id.number())]).into_iter().collect(),
+            Need::RunWhole(id) => self.found(&RUNS, &[Value::Int(id.number())]).into_iter().chain(self.parts(*id)).collect(),
+            Need::RunKey { workflow, key } => self.run_by_key(workflow, key).into_iter().collect(),
+            Need::RunParts { run, limit } => self.parts_with_tasks(*run, *limit)?,
+            Need::RunsEnded { before, keep, limit } => self.runs_ended(*before, *keep, *limit),
+        })
     }
 }
 
@@ -267,16 +284,17 @@ impl Store for Memory {
         if disk.fault(&[Fault::LoadFails]).is_some() {
             return Err(injected("the load fails"));
         }
-        for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS] {
-            for values in disk.durable.rows(table) {
-                let is_live = if table == &BULKS {
-                    values[2] == Value::from("open")
-                } else {
-                    table != &TASKS || has_status(values, &[Status::Idle, Status::Queued, Status::Running])
-                };
-                if is_live {
-                    each(Row { table, values: values.to_vec() });
-                }
+        let whole = disk.durable.runs_whole();
+        for table in TABLES {
+            let is_live = |values: &&[Value]| match table.name {
+                "bulks" => values[column(table, "status")] == Value::from("open"),
+                "tasks" => has_status(values, &[Status::Idle, Status::Queued, Status::Running]),
+                "runs" => runs::is_live(values),
+                "frames" | "nodes" => whole.contains(&values[0]),
+                _ => true,
+            };
+            for values in disk.durable.rows(table).filter(is_live) {
+                each(Row { table, values: values.to_vec() });
             }
         }
         Ok(())
@@ -291,9 +309,12 @@ impl Store for Memory {
         if disk.fault(&[Fault::RowsFail]).is_some() {
             return Err(injected("the rows cannot be read"));
         }
-        let mut seen = FxHashSet::default();
-        let ids = needs.iter().flat_map(|need| disk.durable.needed(need)).filter(|id| seen.insert(*id));
-        Ok(ids.filter_map(|id| disk.durable.task(id)).collect())
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        for need in needs {
+            let new = |row: &Row| seen.insert((row.table.name, row.key().to_vec()));
+            found.extend(disk.durable.needed(need)?.into_iter().filter(new));
+        }
+        Ok(found)
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
@@ -336,7 +357,7 @@ impl MemoryReader {
 
 impl Reader for MemoryReader {
     fn task(&mut self, id: TaskId) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(|durable| durable.task(id.number())))
+        Ok(self.read(|durable| durable.task(id)))
     }
 
     fn tasks(&mut self, query: &TaskQuery) -> Result<Vec<Row>, StoreError> {
@@ -352,6 +373,7 @@ impl Reader for MemoryReader {
                     && query.queue.as_ref().is_none_or(|queue| queue == card.route().queue())
                     && query.status.is_none_or(|status| status == task.status())
                     && query.tag.as_ref().is_none_or(|tag| card.tags().contains(tag))
+                    && (!query.dead || is_dead(values))
                     && query.filter.matches(card);
                 if fits {
                     found.push(Row { table: &TASKS, values: values.to_vec() });
@@ -372,15 +394,60 @@ impl Reader for MemoryReader {
     }
 
     fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(|durable| {
-            let values = durable.row(&BULKS, &[Value::Int(id.number())])?;
-            Some(Row { table: &BULKS, values: values.to_vec() })
-        }))
+        Ok(self.read(|durable| durable.found(&BULKS, &[Value::Int(id.number())])))
     }
 
     fn bulks(&mut self, limit: usize) -> Result<Vec<Row>, StoreError> {
         let row = |values: &[Value]| Row { table: &BULKS, values: values.to_vec() };
         Ok(self.read(|durable| durable.rows(&BULKS).rev().take(limit).map(row).collect()))
+    }
+
+    fn workflow(&mut self, name: &WorkflowName, version: Option<u32>) -> Result<Option<Row>, StoreError> {
+        Ok(self.read(|durable| match version {
+            Some(version) => durable.found(&WORKFLOWS, &[name.shared().into(), Value::Int(version.into())]),
+            None => durable.workflow_versions(name).pop(),
+        }))
+    }
+
+    fn workflows(&mut self) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(Durable::workflows_newest))
+    }
+
+    fn workflow_versions(&mut self, name: &WorkflowName) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.workflow_versions(name).into_iter().rev().collect()))
+    }
+
+    fn run(&mut self, id: RunId) -> Result<Option<Row>, StoreError> {
+        Ok(self.read(|durable| durable.found(&RUNS, &[Value::Int(id.number())])))
+    }
+
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.runs(query))?)
+    }
+
+    fn runs_ended(&mut self, before: kernel::time::Time, keep: usize, limit: usize) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.runs_ended(before, keep, limit)))
+    }
+
+    fn frames(&mut self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.frames_of(run).take(limit).collect()))
+    }
+
+    fn nodes(&mut self, query: &NodeQuery) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.nodes(query)))
+    }
+
+    fn node(&mut self, at: &NodeAt) -> Result<Option<Row>, StoreError> {
+        let key = [Value::Int(at.run.number()), at.frame.to_string().as_str().into(), at.node.shared().into()];
+        Ok(self.read(|durable| durable.found(&NODES, &key)))
+    }
+
+    fn approvals(&mut self, workflow: Option<&WorkflowName>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.approvals(workflow, limit)))
+    }
+
+    fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError> {
+        self.read(|durable| chain::run_history(durable, run, after, limit, tasks))
     }
 
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
@@ -391,20 +458,7 @@ impl Reader for MemoryReader {
     }
 
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        self.read(|durable| {
-            let (mut history, mut at): (Vec<Entry>, _) = (Vec::new(), last);
-            while history.len() < limit
-                && let Some(entry) = durable.entries.get(&at)
-            {
-                if entry.prev >= entry.seq || history.last().is_some_and(|after| after.owner != entry.owner) {
-                    let why = format!("record {}: its chain leads astray", entry.seq.0);
-                    return Err(BadRow { table: "records", column: "prev", why }.into());
-                }
-                at = entry.prev;
-                history.push(entry.clone());
-            }
-            Ok(history)
-        })
+        self.read(|durable| chain::history(durable, last, limit))
     }
 
     fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {

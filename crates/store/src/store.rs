@@ -2,12 +2,15 @@
 //! never wait for the writer. A commit is all or nothing and durable when it returns.
 
 use kernel::bulk::TaskFilter;
-use kernel::ids::{BulkId, RecordSeq, TaskId};
-use kernel::names::{QueueName, Tag};
+use kernel::frame::FramePath;
+use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use kernel::names::{IdempotencyKey, NodeId, QueueName, Tag, WorkflowName};
 use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
 use kernel::row::{BadRow, Row, Table, Value};
+use kernel::run::{NodeAt, RunStatus};
 use kernel::task::Status;
+use kernel::time::Time;
 use thiserror::Error;
 
 /// What one tick changed: its records, each dirty row once, in its last image, and histories that end with it.
@@ -46,14 +49,16 @@ pub enum StoreError {
 }
 
 pub trait Store: Send {
-    /// Hands over every row that belongs in memory: the shard, queues, keys, open bulks, and tasks that are idle,
-    /// queued or running. Shard first, then queues, keys, bulks, tasks.
+    /// Hands over every row that belongs in memory: the shard, queues, keys, open bulks, tasks that are idle, queued or
+    /// running, workflows, runs that are live, and the frames and nodes of those that are not being deleted. In this
+    /// order, and each by its key.
     fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError>;
 
     /// The time of the newest record, in microseconds; 0 for none.
     fn last_at_us(&mut self) -> Result<i64, StoreError>;
 
-    /// Cold task rows, each once, in the order they are asked for; what does not exist is left out.
+    /// Cold rows, each once, in the order they are asked for; what does not exist is left out. The tasks of a run's parts
+    /// follow its nodes, by node, oldest first.
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError>;
 
     /// All of it, durable, or an error after which nothing is known.
@@ -73,8 +78,42 @@ pub struct TaskQuery {
     pub status: Option<Status>,
     pub filter: TaskFilter,
     pub tag: Option<Tag>,
+    /// Dead letters alone: failed, and not the work of a run, whose affair they would be.
+    pub dead: bool,
     pub before: Option<TaskId>,
     pub limit: usize,
+}
+
+/// Which runs to list, newest first. `before` is the cursor: ids below it. Those that are being deleted are not listed.
+#[derive(Clone, Debug, Default)]
+pub struct RunQuery {
+    pub workflow: Option<WorkflowName>,
+    pub status: Option<RunStatus>,
+    pub paused: Option<bool>,
+    pub tag: Option<Tag>,
+    /// Called by a node of this run.
+    pub parent: Option<RunId>,
+    pub idempotency_key: Option<IdempotencyKey>,
+    pub before: Option<RunId>,
+    pub limit: usize,
+}
+
+/// Which nodes of a run to list, by frame and node as texts. `after` is the cursor.
+#[derive(Clone, Debug)]
+pub struct NodeQuery {
+    pub run: RunId,
+    pub frame: Option<FramePath>,
+    /// As the row says it.
+    pub status: Option<String>,
+    pub after: Option<(FramePath, NodeId)>,
+    pub limit: usize,
+}
+
+impl NodeQuery {
+    /// All of them.
+    pub fn of(run: RunId, limit: usize) -> NodeQuery {
+        NodeQuery { run, frame: None, status: None, after: None, limit }
+    }
 }
 
 pub trait Reader: Send {
@@ -82,13 +121,44 @@ pub trait Reader: Send {
 
     fn tasks(&mut self, query: &TaskQuery) -> Result<Vec<Row>, StoreError>;
 
-    /// Failed tasks per queue.
+    /// Dead letters per queue.
     fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError>;
 
     fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError>;
 
     /// Newest first.
     fn bulks(&mut self, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// This version, or the highest.
+    fn workflow(&mut self, name: &WorkflowName, version: Option<u32>) -> Result<Option<Row>, StoreError>;
+
+    /// The highest version of each, by name.
+    fn workflows(&mut self) -> Result<Vec<Row>, StoreError>;
+
+    /// Highest first.
+    fn workflow_versions(&mut self, name: &WorkflowName) -> Result<Vec<Row>, StoreError>;
+
+    /// Also one that is being deleted.
+    fn run(&mut self, id: RunId) -> Result<Option<Row>, StoreError>;
+
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<Row>, StoreError>;
+
+    /// As [`Need::RunsEnded`] says it.
+    fn runs_ended(&mut self, before: Time, keep: usize, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// Without the run's own frame, by path as text.
+    fn frames(&mut self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    fn nodes(&mut self, query: &NodeQuery) -> Result<Vec<Row>, StoreError>;
+
+    fn node(&mut self, at: &NodeAt) -> Result<Option<Row>, StoreError>;
+
+    /// Nodes that wait for somebody's answer, the longest waiting first.
+    fn approvals(&mut self, workflow: Option<&WorkflowName>, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// The records of a run, its frames, its nodes and, if wanted, its tasks, with their payloads: those after `after`,
+    /// oldest first. All of one moment, so that the last of a page is the cursor of the next.
+    fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError>;
 
     /// The payloads of these records, in the same order; `None` where a record has none or is gone.
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError>;

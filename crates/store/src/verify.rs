@@ -2,13 +2,16 @@
 //! moment, so a server may go on writing meanwhile. Payloads are checked to be JSON and no further.
 //!
 //! Memory is bounded by passes: a very long history is read several times, and each pass folds the owners of one part
-//! of the hash space. A pass holds at most about [`RECORDS_PER_PASS`] owners, some 200 bytes each.
+//! of the hash space. A pass holds at most about [`RECORDS_PER_PASS`] owners, some 200 bytes each, and the number of
+//! every run there is.
 
+use crate::chain;
 use crate::fold::{self, Fold};
 use crate::store::{Reader, StoreError};
 use kernel::ids::RecordSeq;
 use kernel::record::{Entry, Owner, Record};
 use kernel::row::{BadRow, Row, TABLES, Value};
+use kernel::run::NodeAt;
 use kernel::time::Time;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::cell::Cell;
@@ -98,6 +101,9 @@ struct Pass {
     /// Owners whose history cannot have happened: their rows have nothing to be compared with.
     broken: FxHashSet<Owner>,
     report: Report,
+    /// The keys of the workflows and runs there are, sorted as they come.
+    workflows: Vec<Vec<Value>>,
+    runs: Vec<i64>,
     // The record before, whoever it belongs to.
     seq: RecordSeq,
     at: Option<Time>,
@@ -151,7 +157,7 @@ impl Pass {
         }
         let last = self.fold.last(&entry.owner);
         // What was deleted took its history with it, and left that it was.
-        if last == RecordSeq::NONE && matches!(entry.record, Record::TaskDeleted { .. }) {
+        if last == RecordSeq::NONE && matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. }) {
             return;
         }
         if entry.prev != last {
@@ -183,10 +189,17 @@ impl Pass {
 
     fn compare(&mut self, row: &Row) {
         self.report.rows += 1;
+        match (row.table.name, row.key()) {
+            ("workflows", key) => self.workflows.push(key.to_vec()),
+            ("runs", [Value::Int(id)]) => self.runs.push(*id),
+            _ => {}
+        }
         let owner = fold::owner(row);
         match owner {
             Some(owner) if !self.has(&owner) || self.broken.remove(&owner) => {}
             Some(owner) => match self.fold.take(&owner) {
+                // One that is as it should be may still lack what it belongs to.
+                Some(folded) if row.values == folded.values => self.check_belongs(&owner, row),
                 Some(folded) => self.compare_columns(&owner, row, &folded),
                 None => self.name_extra_row(&owner.to_string(), row),
             },
@@ -206,6 +219,27 @@ impl Pass {
             let key = row.key().to_vec();
             self.differ(Difference { owner: owner.to_string(), table, key, column, stored, folded, sentence });
         }
+    }
+
+    /// Frames and nodes belong to a run, and a live run follows a workflow. Both come before them in `TABLES`.
+    fn check_belongs(&mut self, owner: &Owner, row: &Row) {
+        let at = |name| &row.values[chain::column(row.table, name)];
+        let (column, what, is_there) = match owner {
+            Owner::Frame(run, _) | Owner::Node(NodeAt { run, .. }) => {
+                ("run", run.to_string(), self.runs.binary_search(&run.number()).is_ok())
+            }
+            Owner::Run(_) if *at("live") == Value::Int(1) => {
+                let key = vec![at("workflow").clone(), at("version").clone()];
+                ("workflow", format!("version {} of it", key[1]), self.workflows.binary_search(&key).is_ok())
+            }
+            _ => return,
+        };
+        if is_there {
+            return;
+        }
+        let (table, key, stored) = (row.table.name, row.key().to_vec(), shown(at(column)));
+        let sentence = format!("{table}.{column} of {owner} is {stored}, but {what} is not there");
+        self.differ(Difference { owner: owner.to_string(), table, key, column, stored, folded: "-".into(), sentence });
     }
 
     fn name_extra_row(&mut self, owner: &str, row: &Row) {

@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::outcomes::{Answer, Outcomes};
 use crate::reference::{Expected, Seen};
 use book::Book;
-use kernel::command::{Command, Outcome, Reply};
+use kernel::command::{Command, NewRun, NewWorkflow, Outcome, Reply};
 use kernel::eval::Recipe;
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::ir::{EachFailure, Ir, Join, NodeKind};
@@ -53,7 +53,15 @@ struct Held {
     outcome: Outcome,
 }
 
+/// A definition, as text and compiled.
+#[derive(Clone)]
+pub struct Compiled {
+    pub text: Arc<str>,
+    pub ir: Arc<Ir>,
+}
+
 pub struct House<'a> {
+    workflows: Vec<Compiled>,
     outcomes: &'a Outcomes,
     expected: Option<&'a Expected>,
     ways: Ways,
@@ -79,21 +87,29 @@ fn actor() -> Actor {
 }
 
 impl<'a> House<'a> {
-    pub fn new(irs: &[Arc<Ir>], outcomes: &'a Outcomes, expected: Option<&'a Expected>, ways: Ways, seed: u64) -> House<'a> {
+    pub fn new(
+        workflows: &[Compiled],
+        outcomes: &'a Outcomes,
+        expected: Option<&'a Expected>,
+        ways: Ways,
+        seed: u64,
+    ) -> House<'a> {
         let shards = match ways.apart {
-            false => vec![Shard::new(0, irs, |_| false)],
-            true => vec![Shard::new(0, irs, Message::is_for_queues), Shard::new(1, &[], |message| !message.is_for_queues())],
+            false => vec![Shard::new(0, |_| false)],
+            true => vec![Shard::new(0, Message::is_for_queues), Shard::new(1, |message| !message.is_for_queues())],
         };
-        let mut ledger = Ledger::new(irs);
+        let irs: Vec<Arc<Ir>> = workflows.iter().map(|workflow| workflow.ir.clone()).collect();
+        let mut ledger = Ledger::new(&irs);
         irs.iter().for_each(|ir| note_kinds(ir, &mut ledger.occurred));
         House {
+            workflows: workflows.to_vec(),
             outcomes,
             expected,
             ways,
             chance: Chance::new(seed),
             now: Time::from_ms(START_MS),
             shards,
-            book: Book::new(irs, ways.missing_percent, seed),
+            book: Book::new(&irs, ways.missing_percent, seed),
             ledger,
             root: RunId::MAX,
             leases: Vec::new(),
@@ -134,20 +150,19 @@ impl<'a> House<'a> {
         }
     }
 
+    /// Puts the workflows, and starts the run.
     pub fn start(&mut self, workflow: &str, input: &Json) {
+        for put in self.workflows.clone() {
+            let name = put.ir.workflow.clone();
+            let new = NewWorkflow { name, version: Some(1), text: put.text.clone(), ir: put.ir.clone() };
+            let reply = self.ask(0, &Command::PutWorkflow { new: Box::new(new), by: actor() });
+            assert!(reply.is_ok(), "{reply:?}");
+        }
         let workflow = WorkflowName::parse(workflow).expect("a name");
-        let spec = RunSpec {
-            workflow: workflow.clone(),
-            version: 1,
-            priority: None,
-            tags: Vec::new(),
-            idempotency_key: None,
-            parent: None,
-            deadline: None,
-        };
-        let new = kernel::command::NewRun { workflow, version: None, spec, input: Payload(input.to_string().into()) };
+        let spec = RunSpec::new(workflow.clone(), 1);
+        let new = NewRun { workflow, version: None, spec, input: Payload(input.to_string().into()) };
         let reply = self.ask(0, &Command::StartRun { new: Box::new(new), by: actor() });
-        let Ok(Reply::Run { run, .. }) = reply else { panic!("{reply:?} is no run") };
+        let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
         self.root = run;
     }
 
@@ -324,8 +339,10 @@ impl<'a> House<'a> {
 
     /// To the next instant at which something moves by itself. Who will answer does so before it is too late.
     fn advance(&mut self) {
-        let due = self.shards.iter().filter_map(|shard| shard.state.next_due(self.now));
-        let Some(next) = due.chain(self.shards[0].state.next_wake()).min() else { return };
+        // The supervisor looks often; nothing changes if it is passed over.
+        let due = self.shards.iter().filter_map(|shard| shard.state.next_due(self.now)).min();
+        let wake = self.shards[0].state.next_wake().filter(|_| self.chance.percent(50));
+        let Some(next) = wake.or(due) else { return };
         let next = next.max(self.now.plus_ms(1));
         let late = |(key, (_, until)): &(&String, &(_, Option<Time>))| {
             until.is_some_and(|until| until <= next.plus_ms(HASTE_MS)) && self.said(key, *until) != Answer::Never

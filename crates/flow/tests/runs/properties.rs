@@ -2,10 +2,9 @@
 
 use crate::chance::Chance;
 use crate::generate::{Made, generate};
-use crate::house::{House, Ways};
+use crate::house::{Compiled, House, Ways};
 use crate::reference::{Expected, Seen, expect};
 use flow::Language;
-use kernel::ir::Ir;
 use kernel::run::RunStatus;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +13,13 @@ use std::sync::Arc;
 
 const SEEDS_DEFAULT: u64 = 300;
 
-pub fn compiled(workflows: &BTreeMap<String, Json>) -> Vec<Arc<Ir>> {
+pub fn compiled(workflows: &BTreeMap<String, Json>) -> Vec<Compiled> {
     let compile = |definition: &Json| {
         let text = serde_json::to_string_pretty(definition).expect("a definition is JSON");
         let told =
             |problems: Vec<flow::Problem>| -> String { problems.iter().map(|problem| problem.shown("definition")).collect() };
         let compiled = flow::compile(text.as_bytes(), &Language).unwrap_or_else(|problems| panic!("{}\n{text}", told(problems)));
-        Arc::new(compiled.ir)
+        Compiled { text: text.into(), ir: Arc::new(compiled.ir) }
     };
     workflows.values().map(compile).collect()
 }

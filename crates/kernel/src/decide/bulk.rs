@@ -109,7 +109,8 @@ fn one(step: &mut Step<'_>, bulk: &Bulk, task: TaskId) -> bool {
             meant && reprioritize::one(step, task, *priority, bulk.by())
         }
         BulkWork::Redrive { filter, .. } => {
-            let meant = step.state().task(task).is_some_and(|task| filter.matches(task.card()));
+            let dead = |task: &Task| filter.matches(task.card()) && task.card().node().is_none();
+            let meant = step.state().task(task).is_some_and(dead);
             if meant {
                 requeue::queue_again(step, task, bulk.by(), Some(bulk.id()));
             }

@@ -11,6 +11,7 @@ use crate::task::{Status, Task};
 
 pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
     let found = super::find(step.state(), task)?;
+    super::not_of_run(found, "delete")?;
     let status = found.status();
     if matches!(found, Task::Running(_)) {
         return Err(Rejection::WrongState { task, status, verb: "delete", allowed: "not running" });

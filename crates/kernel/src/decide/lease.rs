@@ -52,6 +52,7 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
         budget_ms: card.budget_ms().unwrap_or(config.budget_ms),
         input: card.input(),
         idempotency_key: card.idempotency_key().cloned(),
+        node: card.node().map(|at| (Box::new(at.clone()), card.generation())),
     };
     if !run_now && !expedited && !crate::defect("permit_not_recorded") {
         for (key, arrival) in step.state().lanes.permits_of(&route, now) {

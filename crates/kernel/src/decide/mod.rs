@@ -15,8 +15,10 @@ mod run;
 mod start;
 mod unblock;
 mod walk;
+mod workflow;
 
 pub use run::NewRun;
+pub use workflow::NewWorkflow;
 
 use crate::command::{Command, Reply};
 use crate::ids::TaskId;
@@ -54,6 +56,10 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::PauseRun { run, by, reason } => run::pause(step, *run, by, reason),
         Command::ResumeRun { run, by } => run::resume(step, *run, by),
         Command::Answer { at, approved, comment, by } => run::answer(step, at, *approved, comment, by),
+        Command::PutWorkflow { new, by } => workflow::put(step, new, by),
+        Command::RetryRun { run, node, by } => run::retry::decide(step, *run, node.as_deref(), by),
+        Command::DeleteRun { run, by } => run::remove::delete(step, *run, by),
+        Command::ExpireRuns { runs } => Ok(run::remove::expire(step, runs)),
         Command::Hear(message) => {
             hear(step, (**message).clone());
             Ok(Reply::Done)
@@ -80,6 +86,7 @@ fn hear(step: &mut Step<'_>, message: Message) {
         Message::Enqueue { task, spec, input } => add::enqueue(step, task, *spec, input),
         // It may have ended meanwhile; then there is nothing to take back.
         Message::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
+        Message::Withhold { task } => cancel::withhold(step, task),
         Message::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
         Message::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
         Message::CancelRun { run, by, reason } => _ = run::cancel(step, run, &by, &reason),
@@ -101,6 +108,14 @@ fn itself() -> crate::names::Actor {
 
 fn find(state: &State, task: TaskId) -> Result<&Task, Rejection> {
     state.task(task).ok_or(Rejection::TaskNotFound { task })
+}
+
+/// The tasks of a run accept only cancel directly.
+fn not_of_run(task: &Task, verb: &'static str) -> Result<(), Rejection> {
+    match task.card().node() {
+        Some(at) => Err(Rejection::OfRun { task: task.card().id(), at: at.clone(), verb }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::task::{Status, Task};
 
 pub(super) fn retry(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
     let found = super::find(step.state(), task)?;
+    super::not_of_run(found, "retry")?;
     match found {
         Task::Idle(_) | Task::Failed(_) | Task::Cancelled(_) => {
             // The cap holds off newcomers; what failed or was cancelled was let in once, here as in a redrive.
@@ -35,8 +36,9 @@ pub(super) fn redrive(step: &mut Step<'_>, queue: &QueueName, tasks: &[TaskId], 
     }
     let mut changed = 0;
     for task in tasks {
-        let dead = matches!(step.state().task(*task), Some(found @ Task::Failed(_)) if found.card().route().queue() == queue);
-        if dead {
+        let dead = |found: &Task| matches!(found, Task::Failed(_)) && found.card().route().queue() == queue;
+        // What failed in a run is the run's affair.
+        if step.state().task(*task).is_some_and(|found| dead(found) && found.card().node().is_none()) {
             queue_again(step, *task, by, None);
             changed += 1;
         }
@@ -67,6 +69,7 @@ fn forget_blockers(step: &mut Step<'_>, task: TaskId, ended: Vec<TaskId>) {
 }
 
 pub(super) fn reset(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
+    super::not_of_run(super::find(step.state(), task)?, "reset")?;
     match super::find(step.state(), task)? {
         // Whoever asks for it from now on would be told as well, though it is not done any more.
         Task::Done(_) if step.state().is_telling(task) => return Err(Rejection::StillTelling { task }),

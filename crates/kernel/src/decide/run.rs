@@ -1,13 +1,18 @@
 //! What is asked of a run as a whole: start, cancel, pause, resume, and the answer to an approval.
 
+pub(super) mod remove;
+pub(super) mod retry;
+pub(super) mod supervise;
+
 use super::walk;
 use crate::command::Reply;
 use crate::frame::FramePath;
 use crate::ids::RunId;
-use crate::message::Ending;
+use crate::ir::NodeKind;
+use crate::message::{Ending, Message};
 use crate::names::{Actor, WorkflowName};
 use crate::node::{NodeState, Started};
-use crate::record::{Payload, Record};
+use crate::record::{Failure, Payload, Record};
 use crate::rejection::Rejection;
 use crate::run::{NodeAt, RunSpec, RunStatus};
 use crate::runs::{Held, Spot};
@@ -23,15 +28,23 @@ pub struct NewRun {
 }
 
 pub(super) fn start(step: &mut Step<'_>, new: &NewRun, by: &Actor) -> Result<Reply, Rejection> {
-    let Some(ir) = step.state().runs.workflow(&new.workflow, new.version).cloned() else {
-        return Err(Rejection::WorkflowNotFound { workflow: new.workflow.clone(), version: new.version });
+    let (workflow, version) = (new.workflow.clone(), new.version);
+    if let Some(key) = &new.spec.idempotency_key
+        && let Some(run) = step.state().runs.by_key(&workflow, key)
+    {
+        return Ok(Reply::Started { run, duplicate: true });
+    }
+    let (version, ir) = match step.ir(&workflow, version) {
+        None => return Err(Rejection::WorkflowNotFound { workflow, version }),
+        Some(Err(why)) => return Err(Rejection::Invalid { why }),
+        Some(Ok(found)) => found,
     };
     let limit_ms = ir.limits.deadline_ms;
     let deadline = new.spec.deadline.into_iter().chain(limit_ms.map(|ms| step.now().plus_ms(ms))).min();
-    let spec = RunSpec { workflow: ir.workflow.clone(), version: ir.version, deadline, ..new.spec.clone() };
+    let spec = RunSpec { workflow, version, deadline, ..new.spec.clone() };
     let run = step.new_run();
     begin(step, run, spec, new.input.clone(), by);
-    Ok(Reply::Run { run, status: RunStatus::Running })
+    Ok(Reply::Started { run, duplicate: false })
 }
 
 /// Heard twice, it is begun once.
@@ -39,12 +52,20 @@ pub(super) fn begin(step: &mut Step<'_>, run: RunId, spec: RunSpec, input: Paylo
     if step.state().runs.get(run).is_some() {
         return;
     }
+    // Whoever asks has looked the workflow up; it stays known for good.
+    if !matches!(step.ir(&spec.workflow, Some(spec.version)), Some(Ok(_))) {
+        return;
+    }
     step.record_run(run, Record::RunStarted { spec: Box::new(spec), by: by.clone() }, Some(input));
     walk::begin(step, run, &FramePath::root());
 }
 
+fn found<'a>(step: &'a Step<'_>, run: RunId) -> Result<&'a crate::runs::Live, Rejection> {
+    step.state().runs.get(run).ok_or(Rejection::RunNotFound { run })
+}
+
 fn running<'a>(step: &'a Step<'_>, run: RunId, verb: &'static str) -> Result<&'a crate::runs::Live, Rejection> {
-    let live = step.state().runs.get(run).ok_or(Rejection::RunNotFound { run })?;
+    let live = found(step, run)?;
     let status = live.run.status;
     if status == RunStatus::Running { Ok(live) } else { Err(Rejection::RunEnded { run, status, verb }) }
 }
@@ -57,8 +78,14 @@ pub(super) fn cancel(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) 
 }
 
 pub(super) fn pause(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
-    if !running(step, run, "pause")?.run.is_paused() {
+    let live = running(step, run, "pause")?;
+    if !live.run.is_paused() {
+        let tasks = live.tasks();
         step.record_run(run, Record::RunPaused { reason: reason.to_owned(), by: by.clone() }, None);
+        // What no worker has taken yet waits here instead.
+        for task in tasks {
+            step.send(Message::Withhold { task });
+        }
     }
     Ok(Reply::Run { run, status: RunStatus::Running })
 }
@@ -82,6 +109,12 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
     if !matches!(slot.state, NodeState::Started { at: Started::Asking { .. }, .. }) {
         return Err(Rejection::NotAsking { at: at.clone(), status: slot.state.as_str() });
     }
+    if let NodeKind::Approval { who, .. } = &live.ir.node(node).kind
+        && !who.is_empty()
+        && !who.iter().any(|name| **name == *by.as_str())
+    {
+        return Err(Rejection::NotAsked { at: at.clone(), by: by.clone(), who: who.join(", ") });
+    }
     let spot = Spot { run: at.run, frame: at.frame.clone(), node };
     let answer = serde_json::json!({"approved": approved, "by": by.as_str(), "comment": comment});
     walk::answered(step, &spot, approved, by, comment, Payload(answer.to_string().into()));
@@ -89,7 +122,7 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
 }
 
 /// What was held because a value was missing, or for the next batch, is looked at again; what is due wakes; what nobody
-/// waits for is dropped.
+/// waits for is dropped; what is to be deleted goes on going.
 pub(super) fn proceed(step: &mut Step<'_>) {
     for held in step.take_held() {
         match held {
@@ -97,8 +130,14 @@ pub(super) fn proceed(step: &mut Step<'_>) {
             Held::Frame(run, path) => step.follow(FollowUp::Close(run, path)),
         }
     }
+    for run in step.state().runs.late(step.now()) {
+        let message = "it was not over by its deadline".into();
+        walk::fail_run(step, run, Failure { code: "deadline".into(), message });
+    }
     for spot in step.state().runs.due(step.now()) {
         walk::wake(step, &spot);
     }
     walk::drop_orphans(step);
+    remove::go_on(step);
+    supervise::sweep(step);
 }

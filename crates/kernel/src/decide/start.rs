@@ -17,6 +17,7 @@ pub(super) fn decide(
     by: &Actor,
 ) -> Result<Reply, Rejection> {
     let found = super::find(step.state(), task)?;
+    super::not_of_run(found, "start")?;
     let status = found.status();
     if !matches!(found, Task::Idle(_) | Task::Queued(_)) {
         return Err(Rejection::WrongState { task, status, verb: "start", allowed: "idle or queued" });

@@ -16,7 +16,8 @@ use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live, Spot};
 use crate::step::{FollowUp, Step};
 
-pub(super) use frames::{close, drop_orphans, over, wake};
+pub(super) use super::itself;
+pub(super) use frames::{close, drop_orphans, fail_run, over, wake};
 
 /// What came of asking an expression.
 enum Asked {
@@ -152,6 +153,11 @@ fn settle(step: &mut Step<'_>, spot: &Spot, result: Ending) {
         Ending::Done(value) => done(step, spot, Told::At(value), Went::Done, None),
         Ending::Carried(payload) => done(step, spot, Told::Own, Went::Done, Some(payload)),
         Ending::Failed(failure) => fail(step, spot, failure),
+        // It waits until the run goes on; if that is so by now, it goes again.
+        Ending::Withheld => {
+            step.record_node(spot, Record::NodeReopened { by: itself() }, None);
+            step.follow(FollowUp::Arrive(spot.clone()));
+        }
         Ending::Cancelled { by, reason } => {
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             fail(step, spot, Failure { code: "cancelled".into(), message: format!("cancelled by {by}{why}") });

@@ -5,11 +5,12 @@ use super::{BadRow, Columns, Kind, Row, Table, Value, flag, json, json_list};
 use crate::frame::{Cause, FramePath, FrameState};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
-use crate::names::{IdempotencyKey, NodeId, WorkflowName};
-use crate::node::{NodeState, Output, Slot, Started};
+use crate::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
+use crate::node::{NodeState, Output, Slot, Started, Was, Went};
 use crate::priority::Priority;
-use crate::record::Failure;
-use crate::run::{NodeAt, Run, RunSpec, RunStatus, ValueAt};
+use crate::record::{Entry, Failure};
+use crate::run::{Deleting, NodeAt, Run, RunSpec, RunStatus, ValueAt};
+use crate::workflow::Workflow;
 
 pub static RUNS: Table = Table {
     name: "runs",
@@ -19,6 +20,7 @@ pub static RUNS: Table = Table {
         ("last", Kind::Int),
         ("status", Kind::Text),
         ("live", Kind::Int),
+        ("deleting", Kind::Text),
         ("workflow", Kind::Text),
         ("version", Kind::Int),
         ("generation", Kind::Int),
@@ -26,6 +28,7 @@ pub static RUNS: Table = Table {
         ("tags", Kind::Text),
         ("idempotency_key", Kind::Text),
         ("parent", Kind::Text),
+        ("depth", Kind::Int),
         ("deadline", Kind::Int),
         ("input", Kind::Int),
         ("output", Kind::Text),
@@ -34,6 +37,19 @@ pub static RUNS: Table = Table {
         ("pause", Kind::Text),
         ("started_at", Kind::Int),
         ("ended_at", Kind::Int),
+    ],
+};
+
+pub static WORKFLOWS: Table = Table {
+    name: "workflows",
+    key: 2,
+    columns: &[
+        ("name", Kind::Text),
+        ("version", Kind::Int),
+        ("last", Kind::Int),
+        ("put_at", Kind::Int),
+        ("put_by", Kind::Text),
+        ("text", Kind::Text),
     ],
 };
 
@@ -54,12 +70,15 @@ pub static NODES: Table = Table {
         ("last", Kind::Int),
         ("entered", Kind::Int),
         ("status", Kind::Text),
+        ("work", Kind::Text),
         ("since", Kind::Int),
+        ("ended_at", Kind::Int),
         ("task", Kind::Int),
         ("call", Kind::Int),
         ("until", Kind::Int),
         ("count", Kind::Int),
         ("value", Kind::Text),
+        ("output", Kind::Text),
         ("went", Kind::Text),
         ("cause", Kind::Text),
         ("error_code", Kind::Text),
@@ -133,6 +152,7 @@ impl Run {
             self.last.into(),
             self.status.as_str().into(),
             flag(self.live),
+            self.deleting.as_ref().map_or(Value::Null, json),
             spec.workflow.shared().into(),
             Value::Int(spec.version.into()),
             Value::Int(self.generation.into()),
@@ -140,6 +160,7 @@ impl Run {
             json_list(&spec.tags),
             spec.idempotency_key.as_ref().map_or(Value::Null, |key| key.shared().into()),
             spec.parent.as_ref().map_or(Value::Null, json),
+            Value::Int(spec.depth.into()),
             spec.deadline.into(),
             self.input.into(),
             self.output.to_column(),
@@ -159,6 +180,7 @@ impl Run {
         let status = c.text()?;
         let status = RunStatus::parse(status).ok_or_else(|| c.bad(format!("`{status}` is not a status")))?;
         let live = c.flag()?;
+        let deleting: Option<Box<Deleting>> = c.json_or_null()?.map(Box::new);
         let workflow = c.name(WorkflowName::parse)?;
         let version = c.within()?;
         let generation = c.within()?;
@@ -167,6 +189,7 @@ impl Run {
         let tags = c.json_or_null()?.unwrap_or_default();
         let idempotency_key = c.name_or_null(IdempotencyKey::parse)?;
         let parent: Option<NodeAt> = c.json_or_null()?;
+        let depth = c.within()?;
         let deadline = c.time_or_null()?;
         let input = c.seq()?;
         let output = c.value_at()?;
@@ -175,14 +198,33 @@ impl Run {
         let started_at = c.time()?;
         let ended_at = c.time_or_null()?;
         let running = status == RunStatus::Running;
-        if running != ended_at.is_none() || (running && !live) {
+        if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
         }
         if (status == RunStatus::Failed) != failure.is_some() {
             return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
         }
-        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline });
-        Ok(Run { id, last, status, live, spec, generation, input, output, failure, pause, started_at, ended_at })
+        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, depth });
+        Ok(Run { id, last, status, live, deleting, spec, generation, input, output, failure, pause, started_at, ended_at })
+    }
+}
+
+impl Workflow {
+    pub fn to_row(&self) -> Row {
+        let (name, version) = (self.name.shared().into(), Value::Int(self.version.into()));
+        let values = vec![name, version, self.last.into(), self.put_at.into(), self.put_by.shared().into(), (&self.text).into()];
+        Row { table: &WORKFLOWS, values }
+    }
+
+    pub fn from_row(values: &[Value]) -> Result<Workflow, BadRow> {
+        let mut c = Columns::new(&WORKFLOWS, values)?;
+        let name = c.name(WorkflowName::parse)?;
+        let version = c.within()?;
+        let last = c.seq()?;
+        let put_at = c.time()?;
+        let put_by = c.name(Actor::parse)?;
+        let text = c.text()?.into();
+        Ok(Workflow { name, version, last, put_at, put_by, text })
     }
 }
 
@@ -196,6 +238,12 @@ pub struct FrameRow {
 }
 
 impl FrameRow {
+    /// A frame after one more of its records.
+    pub fn fold(frame: Option<FrameRow>, run: RunId, path: &FramePath, entry: &Entry) -> FrameRow {
+        let before = frame.map(|frame| frame.state);
+        FrameRow { run, path: path.clone(), last: entry.seq, state: FrameState::fold(before, entry) }
+    }
+
     pub fn to_row(&self) -> Row {
         let (status, output) = match self.state {
             FrameState::Open => ("open", Value::Null),
@@ -240,38 +288,53 @@ pub struct NodeRow {
 const PASSED: &str = "passed";
 
 impl NodeRow {
+    /// A node after one more of its records.
+    pub fn fold(node: Option<NodeRow>, at: &NodeAt, entry: &Entry) -> NodeRow {
+        let slot = node.map(|node| node.slot).unwrap_or_default();
+        NodeRow { at: at.clone(), slot: slot.fold(entry) }
+    }
+
     pub fn to_row(&self) -> Row {
         let NodeRow { at, slot } = self;
-        let mut since = Value::Null;
+        let (mut work, mut since) = (Value::Null, Value::Null);
         let (mut task, mut call, mut until, mut count, mut value) =
             (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null);
-        let (mut went, mut cause, mut error) = (Value::Null, Value::Null, None);
-        match &slot.state {
-            NodeState::Waiting | NodeState::Cancelled => {}
-            NodeState::Started { since: at, at: started } => {
-                since = (*at).into();
-                match started {
-                    Started::Working { task: id } => task = Value::Int(id.number()),
-                    Started::Calling { run } => call = Value::Int(run.number()),
-                    Started::Asking { until: at } => until = (*at).into(),
-                    Started::Sleeping { until: at } => until = (*at).into(),
-                    Started::Turning { init } => value = init.to_column(),
-                    Started::Spreading { items, count: items_count } => {
-                        value = items.to_column();
-                        count = Value::Int((*items_count).into());
-                    }
+        if let Some((started, at)) = slot.work() {
+            work = at.as_str().into();
+            since = started.into();
+            match at {
+                Started::Working { task: id } => task = Value::Int(id.number()),
+                Started::Calling { run } => call = Value::Int(run.number()),
+                Started::Asking { until: at } => until = (*at).into(),
+                Started::Sleeping { until: at } => until = (*at).into(),
+                Started::Turning { init } => value = init.to_column(),
+                Started::Spreading { items, count: items_count } => {
+                    value = items.to_column();
+                    count = Value::Int((*items_count).into());
                 }
             }
-            NodeState::Done { output, went: way } => {
-                value = if let Output::At(at) = output { at.to_column() } else { PASSED.into() };
-                went = json(way);
+        }
+        let (mut output, mut went, mut cause, mut error) = (Value::Null, Value::Null, Value::Null, None);
+        let status = match &slot.state {
+            NodeState::Waiting => "waiting",
+            NodeState::Started { .. } => "started",
+            NodeState::Cancelled => "cancelled",
+            NodeState::Done { output: told, went: way } => {
+                output = if let Output::At(at) = told { at.to_column() } else { PASSED.into() };
+                // Most go the plain way.
+                went = if *way == Went::Done { Value::Null } else { json(way) };
+                "done"
             }
             NodeState::Failed { failure, then } => {
                 error = Some(&**failure);
                 cause = then.as_str().into();
+                "failed"
             }
-            NodeState::Skipped(why) => cause = why.as_str().into(),
-        }
+            NodeState::Skipped(why) => {
+                cause = why.as_str().into();
+                "skipped"
+            }
+        };
         let [error_code, error_message] = failure(error);
         let frame = at.frame.to_string();
         let values = vec![
@@ -280,13 +343,16 @@ impl NodeRow {
             at.node.shared().into(),
             slot.last.into(),
             slot.entered.into(),
-            slot.state.row_status().into(),
+            status.into(),
+            work,
             since,
+            slot.ended_at.into(),
             task,
             call,
             until,
             count,
             value,
+            output,
             went,
             cause,
             error_code,
@@ -304,33 +370,45 @@ impl NodeRow {
         let entered = c.seq()?;
         let status = c.text()?;
         let unknown = c.bad(format!("`{status}` is not a status"));
+        let work = c.text_or_null()?;
+        let unknown_work = c.bad(format!("`{}` is not what a node is at", work.unwrap_or_default()));
         let since = c.time_or_null()?;
+        let ended_at = c.time_or_null()?;
         let task = c.int_or_null()?.and_then(TaskId::from_number);
         let call = c.int_or_null()?.and_then(RunId::from_number);
         let until = c.time_or_null()?;
         let count = c.int_or_null()?.and_then(|count| u32::try_from(count).ok());
+        let value = c.value_at()?;
         let passed = matches!(&c.values[c.at], Value::Text(text) if &**text == PASSED);
-        let value = if passed { c.text().map(|_| ValueAt::Null)? } else { c.value_at()? };
-        let went = c.json_or_null()?;
+        let output = if passed { c.text().map(|_| ValueAt::Null)? } else { c.value_at()? };
+        let went: Option<Went> = c.json_or_null()?;
         let cause = c.text_or_null()?;
         let failure = c.failure()?;
         let misfit = || c.bad_at("status", format!("what a node that is {status} has is missing"));
-        let started = |at: Option<Started>| match (since, at) {
-            (Some(since), Some(at)) => Ok(NodeState::Started { since, at }),
-            _ => Err(misfit()),
+        let at = match work {
+            None => None,
+            Some("working") => Some(Started::Working { task: task.ok_or_else(misfit)? }),
+            Some("calling") => Some(Started::Calling { run: call.ok_or_else(misfit)? }),
+            Some("asking") => Some(Started::Asking { until }),
+            Some("sleeping") => Some(Started::Sleeping { until: until.ok_or_else(misfit)? }),
+            Some("turning") => Some(Started::Turning { init: value }),
+            Some("spreading") => Some(Started::Spreading { items: value, count: count.ok_or_else(misfit)? }),
+            Some(_) => return Err(unknown_work),
+        };
+        let mut was = match at {
+            Some(at) => Some(Box::new(Was { since: since.ok_or_else(misfit)?, at })),
+            None => None,
         };
         let state = match status {
             "waiting" => NodeState::Waiting,
             "cancelled" => NodeState::Cancelled,
-            "working" => started(task.map(|task| Started::Working { task }))?,
-            "calling" => started(call.map(|run| Started::Calling { run }))?,
-            "asking" => started(Some(Started::Asking { until }))?,
-            "sleeping" => started(until.map(|until| Started::Sleeping { until }))?,
-            "turning" => started(Some(Started::Turning { init: value }))?,
-            "spreading" => started(count.map(|count| Started::Spreading { items: value, count }))?,
+            "started" => {
+                let Was { since, at } = *was.take().ok_or_else(misfit)?;
+                NodeState::Started { since, at }
+            }
             "done" => {
-                let output = if passed { Output::Passed } else { Output::At(value) };
-                NodeState::Done { output, went: went.ok_or_else(misfit)? }
+                let output = if passed { Output::Passed } else { Output::At(output) };
+                NodeState::Done { output, went: went.unwrap_or(Went::Done) }
             }
             "failed" => {
                 let then = cause.and_then(OnError::parse).ok_or_else(misfit)?;
@@ -339,6 +417,10 @@ impl NodeRow {
             "skipped" => NodeState::Skipped(cause.and_then(Cause::parse).ok_or_else(misfit)?),
             _ => return Err(unknown),
         };
-        Ok(NodeRow { at: NodeAt { run, frame, node }, slot: Slot { last, entered, state } })
+        if state.ended().is_some() != ended_at.is_some() {
+            return Err(c.bad_at("ended_at", format!("does not fit a node that is {status}")));
+        }
+        let was = was.filter(|_| ended_at.is_some());
+        Ok(NodeRow { at: NodeAt { run, frame, node }, slot: Slot { last, entered, state, was, ended_at } })
     }
 }

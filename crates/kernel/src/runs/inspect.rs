@@ -6,7 +6,6 @@ use crate::frame::{Frame, FramePath, Token};
 use crate::ids::RunId;
 use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
 use crate::record::{Entry, Owner};
-use crate::row::{BadRow, Row};
 use crate::run::RunStatus;
 use crate::state::State;
 use crate::time::Time;
@@ -15,15 +14,6 @@ use std::sync::Arc;
 impl State {
     pub fn put_workflow(&mut self, ir: Arc<Ir>) {
         self.runs.put_workflow(ir);
-    }
-
-    /// A row of a run, a frame or a node, in this order; `runs_loaded` ends it.
-    pub fn take_run_row(&mut self, row: &Row) -> Result<(), BadRow> {
-        self.runs.take_row(row)
-    }
-
-    pub fn runs_loaded(&mut self) {
-        self.runs.loaded();
     }
 
     pub fn live_run(&self, run: RunId) -> Option<&Live> {

@@ -345,6 +345,7 @@ fn add(world: &mut World, added: &Added) {
         budget_ms: added.budget_ms,
         idle: added.idle,
         node: None,
+        generation: 0,
     };
     let window_ms = world.state.config(&spec.queue).idempotency_window_ms;
     let same_key = |card: &&Card| card.idempotency_key() == spec.idempotency_key.as_ref() && *card.route().queue() == spec.queue;

@@ -181,6 +181,9 @@ impl World {
                 };
                 tasks().filter(|(_, task)| fits(task)).take(*limit).map(|(row, _)| row).collect()
             }
+            Need::Run(_) | Need::RunWhole(_) | Need::RunKey { .. } | Need::RunParts { .. } | Need::RunsEnded { .. } => {
+                panic!("no run is in these scripts")
+            }
         }
     }
 
@@ -247,7 +250,7 @@ impl World {
             }
             Owner::Bulk(id) => assert_eq!(Bulk::from_row(values).as_ref().ok(), self.state.bulk(*id)),
             Owner::Shard => assert_eq!(Shard::from_row(values).map(|shard| shard.to_row()).as_ref().ok(), Some(row)),
-            Owner::Workflow(_) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
         }
     }
 
@@ -338,7 +341,7 @@ impl Folded {
                 let bulk = Bulk::fold(self.bulks.remove(id), *id, entry);
                 self.bulks.insert(*id, bulk);
             }
-            Owner::Workflow(_) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
         }
     }
 
@@ -349,7 +352,7 @@ impl Folded {
             Owner::Queue(name) => self.queues.get(name).map(Queue::to_row),
             Owner::Key(key) => self.permits.get(key).map(Permits::to_row),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row),
-            Owner::Workflow(_) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
+            Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
         }
     }
 }

@@ -2,8 +2,10 @@
 //! log, one fsync a commit, checkpoints off the writer. The tables are plain: `sqlite3` may look at any time.
 
 mod checkpoint;
-mod place;
+mod cold;
+pub(crate) mod place;
 mod reader;
+mod runs;
 mod schema;
 mod statements;
 
@@ -11,13 +13,11 @@ pub use reader::SqliteReader;
 
 use crate::store::{Batch, Reader, Store, StoreError};
 use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
-use kernel::ids::TaskId;
 use kernel::needs::Need;
 use kernel::record::Entry;
-use kernel::row::{BULKS, KEYS, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
+use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
-use rustc_hash::FxHashSet;
-use statements::{Bound, Bytes, COLD};
+use statements::{Bound, Bytes};
 use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -199,12 +199,17 @@ fn put_rows(db: &Connection, rows: &[Row]) -> Result<(), StoreError> {
 
 impl Store for Sqlite {
     fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        const WHOLE: &str = "WHERE run IN (SELECT id FROM runs WHERE live = 1 AND deleting IS NULL)";
         let wanted = [
             (&SHARDS, ""),
             (&QUEUES, ""),
             (&KEYS, ""),
             (&BULKS, "WHERE status = 'open'"),
             (&TASKS, "WHERE status IN ('idle', 'queued', 'running')"),
+            (&WORKFLOWS, ""),
+            (&RUNS, "WHERE live = 1"),
+            (&FRAMES, WHOLE),
+            (&NODES, WHOLE),
         ];
         for (table, condition) in wanted {
             let sql = statements::of(table);
@@ -223,30 +228,7 @@ impl Store for Sqlite {
     }
 
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
-        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
-        for need in needs {
-            let (sql, parameters) = match need {
-                Need::Task(id) => (&COLD.by_id, vec![Value::Int(id.number())]),
-                Need::Idempotency { queue, key, before } => {
-                    let parameters = vec![queue.shared().into(), key.shared().into(), Value::Int(before.number())];
-                    (&COLD.by_idempotency_key, parameters)
-                }
-                Need::Dead { queue, after, upto, limit } => {
-                    let after = after.map_or(-1, TaskId::number);
-                    let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
-                    (&COLD.dead, vec![queue.shared().into(), Value::Int(after), Value::Int(upto.number()), Value::Int(limit)])
-                }
-            };
-            let mut select = self.db.prepare_cached(sql)?;
-            bind(&mut select, &parameters)?;
-            let mut rows = select.raw_query();
-            while let Some(row) = rows.next()? {
-                if seen.insert(row.get::<_, i64>(0)?) {
-                    found.push(statements::row(&TASKS, row)?);
-                }
-            }
-        }
-        Ok(found)
+        cold::rows(&self.db, needs)
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {

@@ -1,12 +1,17 @@
-//! A read-only connection. Each answer is one short statement, so no reader keeps the log from starting anew, and each
-//! is bounded in time, so no filter can keep a thread for ever.
+//! A read-only connection. Each answer is one short statement, or a few in a short transaction, so no reader keeps the log
+//! from starting anew, and each is bounded in time, so no filter can keep a thread for ever.
 
-use super::{bind, statements};
-use crate::store::{Reader, StoreError, TaskQuery};
-use kernel::ids::{BulkId, RecordSeq, TaskId};
-use kernel::names::QueueName;
+use super::cold::{Now, limited};
+use super::{bind, runs, statements};
+use crate::chain;
+use crate::store::{NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
+use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use kernel::names::{QueueName, WorkflowName};
+use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
-use kernel::row::{BULKS, BadRow, Row, TASKS, Table, Value};
+use kernel::row::{BULKS, BadRow, FRAMES, NODES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
+use kernel::run::NodeAt;
+use kernel::time::Time;
 use rusqlite::{Connection, OptionalExtension};
 use std::fs::File;
 use std::sync::Arc;
@@ -19,7 +24,8 @@ pub(super) const SLOW: &str = "the query was stopped because it took too long: n
 /// How many steps of SQLite's machine lie between two looks at the clock: a fraction of a millisecond.
 const STEPS_PER_LOOK: i32 = 10_000;
 
-pub(super) const DEAD_COUNTS: &str = "SELECT queue, count(*) FROM tasks WHERE status = 'failed' GROUP BY queue ORDER BY queue";
+pub(super) const DEAD_COUNTS: &str =
+    "SELECT queue, count(*) FROM tasks WHERE status = 'failed' AND node IS NULL GROUP BY queue ORDER BY queue";
 
 pub struct SqliteReader {
     db: Connection,
@@ -41,17 +47,18 @@ impl Clock {
     fn now_us(&self) -> u64 {
         self.start.elapsed().as_micros() as u64
     }
+
+    fn is_late(&self) -> bool {
+        let stop_at_us = self.stop_at_us.load(Ordering::Relaxed);
+        stop_at_us != NEVER && self.now_us() >= stop_at_us
+    }
 }
 
 impl SqliteReader {
     pub(super) fn new(mut db: Connection, file: Option<Arc<File>>) -> Result<SqliteReader, StoreError> {
         let clock = Arc::new(Clock { start: Instant::now(), stop_at_us: AtomicU64::new(NEVER) });
         let asked = clock.clone();
-        let is_late = move || {
-            let stop_at_us = asked.stop_at_us.load(Ordering::Relaxed);
-            stop_at_us != NEVER && asked.now_us() >= stop_at_us
-        };
-        db.progress_handler(STEPS_PER_LOOK, Some(is_late))?;
+        db.progress_handler(STEPS_PER_LOOK, Some(move || asked.is_late()))?;
         Ok(SqliteReader { db, clock, answer_within: ANSWER_WITHIN, _file: file })
     }
 
@@ -69,7 +76,12 @@ impl SqliteReader {
     }
 }
 
-fn select_rows(db: &Connection, table: &'static Table, rest: &str, parameters: &[Value]) -> Result<Vec<Row>, StoreError> {
+pub(super) fn select_rows(
+    db: &Connection,
+    table: &'static Table,
+    rest: &str,
+    parameters: &[Value],
+) -> Result<Vec<Row>, StoreError> {
     let mut select = db.prepare_cached(&format!("{} {rest}", statements::of(table).select))?;
     bind(&mut select, parameters)?;
     let (mut rows, mut found) = (select.raw_query(), Vec::new());
@@ -77,10 +89,6 @@ fn select_rows(db: &Connection, table: &'static Table, rest: &str, parameters: &
         found.push(statements::row(table, row)?);
     }
     Ok(found)
-}
-
-fn limited(limit: usize) -> Value {
-    Value::Int(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
 /// The conditions of a query as SQL, with their parameters in order.
@@ -94,6 +102,9 @@ pub(super) fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
     if let Some(status) = query.status {
         // Written out instead of bound: only so does SQLite see that the index of dead letters fits.
         sql.push_str(&format!(" AND status = '{status}'"));
+    }
+    if query.dead {
+        sql.push_str(&format!(" AND {}", statements::DEAD));
     }
     if let Some(kind) = &query.filter.kind {
         sql.push_str(" AND type = ?");
@@ -147,6 +158,62 @@ impl Reader for SqliteReader {
         self.bounded(|db| select_rows(db, &BULKS, "ORDER BY id DESC LIMIT ?", &[limited(limit)]))
     }
 
+    fn workflow(&mut self, name: &WorkflowName, version: Option<u32>) -> Result<Option<Row>, StoreError> {
+        let (sql, parameters) = runs::workflow(name, version);
+        self.bounded(|db| Ok(select_rows(db, &WORKFLOWS, sql, &parameters)?.pop()))
+    }
+
+    fn workflows(&mut self) -> Result<Vec<Row>, StoreError> {
+        self.bounded(|db| select_rows(db, &WORKFLOWS, runs::WORKFLOWS_NEWEST, &[]))
+    }
+
+    fn workflow_versions(&mut self, name: &WorkflowName) -> Result<Vec<Row>, StoreError> {
+        self.bounded(|db| select_rows(db, &WORKFLOWS, "WHERE name = ? ORDER BY version DESC", &[name.shared().into()]))
+    }
+
+    fn run(&mut self, id: RunId) -> Result<Option<Row>, StoreError> {
+        self.bounded(|db| Ok(select_rows(db, &RUNS, "WHERE id = ?", &[Value::Int(id.number())])?.pop()))
+    }
+
+    fn runs(&mut self, query: &RunQuery) -> Result<Vec<Row>, StoreError> {
+        let (sql, parameters) = runs::runs(query);
+        self.bounded(|db| select_rows(db, &RUNS, &sql, &parameters))
+    }
+
+    fn runs_ended(&mut self, before: Time, keep: usize, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.bounded(|db| super::cold::rows(db, &[Need::RunsEnded { before, keep, limit }]))
+    }
+
+    fn frames(&mut self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let parameters = [Value::Int(run.number()), limited(limit)];
+        self.bounded(|db| select_rows(db, &FRAMES, "WHERE run = ? ORDER BY path LIMIT ?", &parameters))
+    }
+
+    fn nodes(&mut self, query: &NodeQuery) -> Result<Vec<Row>, StoreError> {
+        let (sql, parameters) = runs::nodes(query);
+        self.bounded(|db| select_rows(db, &NODES, &sql, &parameters))
+    }
+
+    fn node(&mut self, at: &NodeAt) -> Result<Option<Row>, StoreError> {
+        let parameters = [Value::Int(at.run.number()), at.frame.to_string().as_str().into(), at.node.shared().into()];
+        self.bounded(|db| Ok(select_rows(db, &NODES, "WHERE run = ? AND frame = ? AND node = ?", &parameters)?.pop()))
+    }
+
+    fn approvals(&mut self, workflow: Option<&WorkflowName>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let (sql, parameters) = runs::approvals(workflow, limit);
+        self.bounded(|db| select_rows(db, &NODES, sql, &parameters))
+    }
+
+    fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError> {
+        self.bounded(|db| {
+            // Rows and records of one moment, unless one is held already.
+            let moment = if db.is_autocommit() { Some(db.unchecked_transaction()?) } else { None };
+            let entries = chain::run_history(&Now { db, is_late: &|| self.clock.is_late() }, run, after, limit, tasks)?;
+            moment.map(|moment| moment.finish()).transpose()?;
+            Ok(entries)
+        })
+    }
+
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
         self.bounded(|db| {
             let mut select = db.prepare_cached("SELECT payload FROM records WHERE seq = ?")?;
@@ -159,22 +226,7 @@ impl Reader for SqliteReader {
     }
 
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        self.bounded(|db| {
-            let mut select = db.prepare_cached(&format!("{} WHERE seq = ?", statements::SELECT_RECORD))?;
-            let (mut history, mut at): (Vec<Entry>, _) = (Vec::new(), last);
-            while history.len() < limit && at != RecordSeq::NONE {
-                let mut rows = select.query([at.0 as i64])?;
-                let Some(row) = rows.next()? else { break };
-                let entry = statements::entry(row).map_err(|(_, bad)| bad)?;
-                if entry.prev >= entry.seq || history.last().is_some_and(|after| after.owner != entry.owner) {
-                    let why = format!("record {}: its chain leads astray", entry.seq.0);
-                    return Err(BadRow { table: "records", column: "prev", why }.into());
-                }
-                at = entry.prev;
-                history.push(entry);
-            }
-            Ok(history)
-        })
+        self.bounded(|db| chain::history(&Now { db, is_late: &|| self.clock.is_late() }, last, limit))
     }
 
     fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {

@@ -5,7 +5,7 @@ use crate::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_spine.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_runs.sql")];
 
 /// The first word of our files' header, so that no other program's database is taken for ours.
 const APPLICATION_ID: i64 = 0x5369_676e;
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_views_for_people_work() {
         let db = fresh();
-        for view in ["readable_tasks", "task_payloads", "readable_records"] {
+        for view in ["readable_tasks", "task_payloads", "readable_records", "readable_runs", "readable_nodes"] {
             let count: i64 = db.query_row(&format!("SELECT count(*) FROM (SELECT * FROM {view})"), [], |row| row.get(0)).unwrap();
             assert_eq!(count, 0, "{view}");
         }

@@ -1,7 +1,7 @@
 //! Statements made once from the kernel's description of its tables, and the way of values in and out of SQLite.
 
 use kernel::record::{Entry, Owner, Payload, Record};
-use kernel::row::{BadRow, Row, TABLES, TASKS, Table, Value};
+use kernel::row::{BadRow, FRAMES, NODES, RUNS, Row, TABLES, TASKS, Table, Value};
 use kernel::{ids::RecordSeq, time::Time};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -19,22 +19,40 @@ pub(super) struct TableSql {
 
 static ALL: LazyLock<[TableSql; TABLES.len()]> = LazyLock::new(|| TABLES.map(TableSql::new));
 
-/// How the writer finds cold tasks.
+/// How the writer finds cold rows.
 pub(super) struct ColdSql {
-    pub by_id: String,
+    pub task: String,
     pub by_idempotency_key: String,
     pub dead: String,
+    pub run: String,
+    pub run_frames: String,
+    pub run_nodes: String,
+    pub run_by_key: String,
+    pub runs_ended: String,
 }
 
 pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
-    let select = &of(&TASKS).select;
+    let (tasks, runs, frames, nodes) = (&of(&TASKS).select, &of(&RUNS).select, &of(&FRAMES).select, &of(&NODES).select);
     ColdSql {
-        by_id: format!("{select} WHERE id = ?1"),
-        by_idempotency_key: format!("{select} WHERE queue = ?1 AND idempotency_key = ?2 AND id < ?3 ORDER BY id DESC LIMIT 1"),
-        // The status is written out, or SQLite would not see that the index of dead letters fits.
-        dead: format!("{select} WHERE queue = ?1 AND status = 'failed' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4"),
+        task: format!("{tasks} WHERE id = ?1"),
+        by_idempotency_key: format!("{tasks} WHERE queue = ?1 AND idempotency_key = ?2 AND id < ?3 ORDER BY id DESC LIMIT 1"),
+        // What an index leaves out is written out, or SQLite would not see that it fits.
+        dead: format!("{tasks} WHERE queue = ?1 AND {DEAD} AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4"),
+        run: format!("{runs} WHERE id = ?1"),
+        run_frames: format!("{frames} WHERE run = ?1 ORDER BY path LIMIT ?2"),
+        run_nodes: format!("{nodes} WHERE run = ?1 ORDER BY frame, node LIMIT ?2"),
+        run_by_key: format!("{runs} WHERE workflow = ?1 AND idempotency_key = ?2 ORDER BY id DESC LIMIT 1"),
+        runs_ended: format!("{runs} WHERE {ENDED} AND (ended_at, id) <= (?1, ?2) ORDER BY ended_at, id LIMIT ?3"),
     }
 });
+
+/// A task that is a dead letter.
+pub(super) const DEAD: &str = "status = 'failed' AND node IS NULL";
+const ENDED: &str = "ended_at IS NOT NULL AND deleting IS NULL";
+
+/// The youngest of the runs that have ended, by their end, with so many younger ones before it.
+pub(super) const RUN_ENDED_AT_OFFSET: &str = "SELECT ended_at, id FROM runs WHERE ended_at IS NOT NULL AND deleting IS NULL
+    ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?1";
 
 pub(super) const INSERT_RECORD: &str =
     "INSERT INTO records (seq, prev, at, owner, body, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -45,6 +63,10 @@ pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1 RETUR
 /// What [`entry`] reads, in its order.
 pub(super) const SELECT_RECORD: &str = "SELECT seq, prev, at, owner, body, payload FROM records";
 pub(super) const SELECT_RECORD_BARE: &str = "SELECT seq, prev, at, owner, body, NULL FROM records";
+
+/// One record.
+pub(super) const RECORD: &str = "SELECT seq, prev, at, owner, body, payload FROM records WHERE seq = ?1";
+pub(super) const RECORD_BARE: &str = "SELECT seq, prev, at, owner, body, NULL FROM records WHERE seq = ?1";
 
 /// Where a table stands in `TABLES`.
 pub(super) fn index_of(table: &'static Table) -> usize {

@@ -9,6 +9,7 @@ use kernel::ir::{ExprIx, Ir};
 use kernel::names::WorkflowName;
 use kernel::record::Payload;
 use kernel::run::ValueAt;
+use kernel::workflow::Workflow;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -75,17 +76,27 @@ impl Book {
     }
 }
 
+/// From the text that was put.
+pub fn compile(workflow: &Workflow) -> Result<Arc<Ir>, String> {
+    let compiled = flow::compile(workflow.text().as_bytes(), &flow::Language);
+    compiled.map(|compiled| Arc::new(compiled.ir)).map_err(|problems| problems[0].to_string())
+}
+
 impl Flow for Book {
     fn keep(&mut self, seq: RecordSeq, payload: &Payload) {
         self.shelf.values.insert(seq, Arc::new(serde_json::from_str(payload.text()).expect("a payload is JSON")));
     }
 
-    fn eval(&mut self, ir: &Ir, expr: ExprIx, scope: &Scope) -> Evaluated {
+    fn compile(&mut self, workflow: &Workflow) -> Result<Arc<Ir>, String> {
+        compile(workflow)
+    }
+
+    fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
         let programs = &self.programs[&(ir.workflow.clone(), ir.version)];
         evaluate::eval(programs, expr, scope, &mut self.shelf)
     }
 
-    fn gather(&mut self, _: &Ir, shape: &Shape) -> Evaluated {
+    fn gather(&mut self, shape: &Shape) -> Evaluated {
         evaluate::gather(shape, &mut self.shelf)
     }
 

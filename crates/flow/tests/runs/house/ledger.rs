@@ -106,6 +106,12 @@ impl Ledger {
                 None
             }
             Record::NodeStarted { .. } => None,
+            // Its run was paused before a worker took it.
+            Record::NodeReopened { .. } => {
+                assert!(!self.nodes.contains_key(&key), "{key} had ended");
+                self.occurred.insert("withheld".into());
+                return self.reopen(at);
+            }
             Record::NodeDone { output, went } => {
                 let output = match output {
                     Told::Own => Some(ValueAt::Record(entry.seq)),
@@ -128,6 +134,20 @@ impl Ledger {
         }
         self.count(at, ends, entry);
         self.keep(at);
+    }
+
+    /// It waits again, and so do the tokens it had taken in.
+    fn reopen(&mut self, at: &NodeAt) {
+        let live = self.folded.live_run(at.run).expect("a node's run is there");
+        let (ir, frame) = (live.ir(), live.frame(&at.frame).expect("a node's frame is there"));
+        let node = ir.find(&at.node).expect("a node of the workflow");
+        let tokens = self.tokens.get_mut(&(at.run, at.frame.clone())).expect("it was entered");
+        assert!(tokens.entered.remove(&node), "it was entered");
+        let taken = ir.node(node).ins.iter().filter(|edge| frame.carried(ir, **edge).is_some()).count();
+        tokens.consumed -= taken;
+        if taken > 0 {
+            tokens.waiting.insert(node, taken);
+        }
     }
 
     fn keep(&mut self, at: &NodeAt) {

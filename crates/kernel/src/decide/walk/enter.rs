@@ -3,7 +3,9 @@
 use super::{Asked, answer, ask, done, fail, live, skip};
 use crate::eval::{Json, Recipe, Shape, View};
 use crate::frame::Cause;
+use crate::ids::RunId;
 use crate::ir::{ExprIx, Node, NodeKind, Reads, Sleep};
+use crate::limits::SUB_RUNS_DEPTH_MAX;
 use crate::message::Message;
 use crate::names::{KeyName, KeyValue};
 use crate::node::{Started, Told, Went};
@@ -68,10 +70,19 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 None => gathered(step, spot, &output),
             };
             let Some(input) = input else { return };
-            let Some(found) = step.state().runs.workflow(workflow, *version).map(|ir| (ir.version, ir.limits.deadline_ms)) else {
-                let message = format!("there is no workflow `{workflow}`");
-                return fail(step, spot, Failure { code: "workflow_not_found".into(), message });
+            let found = match step.ir(workflow, *version) {
+                Some(Ok((version, ir))) => (version, ir.limits.deadline_ms),
+                Some(Err(message)) => return fail(step, spot, Failure { code: "bad_workflow".into(), message }),
+                None => {
+                    let version = version.map_or(String::new(), |version| format!(" with version {version}"));
+                    let message = format!("there is no workflow `{workflow}`{version}");
+                    return fail(step, spot, Failure { code: "workflow_not_found".into(), message });
+                }
             };
+            if depth(step, spot.run) >= SUB_RUNS_DEPTH_MAX {
+                let message = format!("runs call one another {SUB_RUNS_DEPTH_MAX} deep");
+                return fail(step, spot, Failure { code: "too_deep".into(), message });
+            }
             let parent = live(step, spot.run).expect("it is being entered");
             let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: node.id.clone() };
             let limit_ms = node.timeout_ms.into_iter().chain(found.1).min();
@@ -83,6 +94,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 idempotency_key: None,
                 parent: Some(at),
                 deadline: limit_ms.map(|ms| step.now().plus_ms(ms)),
+                depth: parent.run.spec.depth + 1,
             };
             let run = step.new_run();
             step.record_node(spot, Record::NodeStarted { at: Started::Calling { run } }, None);
@@ -115,6 +127,11 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
     }
 }
 
+/// How many runs called one another down to this one.
+fn depth(step: &Step<'_>, run: RunId) -> u16 {
+    live(step, run).map_or(0, |live| live.run.spec.depth)
+}
+
 fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
     let NodeKind::Work { kind, queue, priority, keys, with } = &node.kind else { unreachable!("only work is done by workers") };
     let mut values = Vec::with_capacity(keys.len());
@@ -131,7 +148,7 @@ fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
         None => Reads { output: true, ..Reads::default() },
     };
     let scope = run.scope(&spot.frame, &reads, output);
-    let recipe = Recipe { workflow: run.ir.workflow.clone(), version: run.ir.version, node: node.id.clone(), scope };
+    let recipe = Recipe { workflow: run.run.spec.workflow.clone(), version: run.run.spec.version, node: node.id.clone(), scope };
     let input = Payload(serde_json::to_string(&recipe).expect("a recipe has a JSON form").into());
     let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: node.id.clone() };
     let spec = TaskSpec {
@@ -147,6 +164,7 @@ fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
         budget_ms: node.timeout_ms,
         idle: false,
         node: Some(Box::new(at)),
+        generation: run.run.generation,
     };
     let task = step.new_task();
     step.record_node(spot, Record::NodeStarted { at: Started::Working { task } }, None);
@@ -187,8 +205,7 @@ fn value_of(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Op
 }
 
 pub(super) fn gathered(step: &mut Step<'_>, spot: &Spot, shape: &Shape) -> Option<Json> {
-    let ir = live(step, spot.run).expect("only what runs asks").ir.clone();
-    let asked = answer(step, spot, |step| step.flow().gather(&ir, shape));
+    let asked = answer(step, spot, |step| step.flow().gather(shape));
     taken(step, spot, asked)
 }
 

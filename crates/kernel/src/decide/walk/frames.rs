@@ -1,6 +1,7 @@
 //! Frames open, close, fail and are dropped; loops turn and eaches spread.
 
 use super::{Asked, begin, done, fail as fail_node, live, state, withdraw};
+use crate::decide::run::retry;
 use crate::eval::{Evaluated, Json, Shape, View};
 use crate::frame::{Close, FramePath, FrameState, Source};
 use crate::ids::RunId;
@@ -11,7 +12,7 @@ use crate::node::{NodeState, Started, Told, Went};
 use crate::record::{Failure, Payload, Record};
 use crate::run::{NodeAt, RunStatus, ValueAt};
 use crate::runs::{Held, Spot};
-use crate::step::Step;
+use crate::step::{FollowUp, Step};
 
 pub(super) fn open(step: &mut Step<'_>, spot: &Spot, index: u32) {
     let node = live(step, spot.run).expect("only what runs opens frames").ir.node(spot.node).id.clone();
@@ -57,7 +58,7 @@ pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath
         None => match sinks {
             Shape::At(value) => Ok(Some((value, None))),
             shape => {
-                let given = step.flow().gather(&ir, &shape);
+                let given = step.flow().gather(&shape);
                 taken(step, held, given)
             }
         },
@@ -68,7 +69,7 @@ pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath
         Ok(Some((output, payload))) if path.is_root() => finish(step, run, output, payload),
         Ok(Some((output, payload))) => {
             step.record_frame(run, path, Record::FrameDone { output }, payload);
-            above(step, run, path, go_on);
+            above(step, run, path, |step, spot| step.follow(FollowUp::Arrive(spot.clone())));
         }
     }
 }
@@ -147,14 +148,20 @@ pub(super) fn spread(step: &mut Step<'_>, spot: &Spot) {
         let message = format!("{} of {count} items failed", counts.failed);
         return fail_node(step, spot, Failure { code: "items_failed".into(), message });
     }
-    while counts.opened < count && counts.open < concurrency {
-        if step.opened() >= CHUNK_ITEMS_MAX {
-            return step.hold(Held::Node(spot.clone()));
+    while (counts.dropped > 0 || counts.opened < count) && counts.open < concurrency {
+        let room = CHUNK_ITEMS_MAX.saturating_sub(step.opened()) as u32;
+        if room == 0 {
+            return step.hold_over(Held::Node(spot.clone()));
         }
-        open(step, spot, counts.opened);
+        // Those that were cut off when the run ended come first, now that it goes on.
+        if counts.dropped > 0 {
+            retry::take_up_dropped(step, spot, room.min(concurrency - counts.open));
+        } else {
+            open(step, spot, counts.opened);
+        }
         counts = live(step, spot.run).expect("it goes on").spread(spot);
     }
-    if counts.opened == count && counts.open == 0 {
+    if counts.opened == count && counts.open == 0 && counts.dropped == 0 {
         gather(step, spot);
     }
 }
@@ -169,6 +176,13 @@ fn gather(step: &mut Step<'_>, spot: &Spot) {
         Asked::Held => {}
         Asked::Failed(failure) => fail_node(step, spot, failure),
         Asked::Json(json) => done(step, spot, Told::Own, Went::Done, Some(json.payload)),
+    }
+}
+
+/// The run fails for a reason of its own.
+pub(in crate::decide) fn fail_run(step: &mut Step<'_>, run: RunId, failure: Failure) {
+    if live(step, run).is_some() {
+        fail(step, run, &FramePath::root(), failure, None);
     }
 }
 
@@ -188,7 +202,8 @@ pub(super) fn fail(step: &mut Step<'_>, run: RunId, path: &FramePath, failure: F
             let ir = live(step, spot.run).expect("it has a state").ir.clone();
             match ir.node(spot.node).kind {
                 NodeKind::Each { on_failure: EachFailure::Fast, .. } => fail_node(step, spot, failure),
-                _ => spread(step, spot),
+                // As a follow-up: a fan-out whose items all fail at once must not nest.
+                _ => step.follow(FollowUp::Arrive(spot.clone())),
             }
         }
         _ => {}

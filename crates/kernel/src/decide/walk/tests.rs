@@ -67,7 +67,11 @@ impl Flow for Toy {
         self.values.insert(seq, serde_json::from_str(payload.text()).unwrap());
     }
 
-    fn eval(&mut self, ir: &Ir, expr: ExprIx, scope: &Scope) -> Evaluated {
+    fn compile(&mut self, _: &crate::workflow::Workflow) -> Result<Arc<Ir>, String> {
+        unreachable!("all are compiled")
+    }
+
+    fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
         let source = &*ir.expr(expr).source;
         let value = match source {
             "yes" => json!(true),
@@ -88,7 +92,7 @@ impl Flow for Toy {
         self.answer(format!("{source} {scope:?}"), value)
     }
 
-    fn gather(&mut self, _: &Ir, shape: &Shape) -> Evaluated {
+    fn gather(&mut self, shape: &Shape) -> Evaluated {
         let value = self.shape(shape);
         self.answer(format!("{shape:?}"), value)
     }
@@ -357,18 +361,11 @@ impl World {
 
     fn start(&mut self, workflow: &str, input: Value) {
         let workflow = WorkflowName::parse(workflow).unwrap();
-        let spec = RunSpec {
-            workflow: workflow.clone(),
-            version: 1,
-            priority: None,
-            tags: Vec::new(),
-            idempotency_key: None,
-            parent: None,
-            deadline: None,
-        };
+        let spec = RunSpec::new(workflow.clone(), 1);
         let new = NewRun { workflow, version: None, spec, input: Payload(input.to_string().into()) };
         // The id is known before, so that its records are recognised.
-        let Reply::Run { run, .. } = self.ask(Command::StartRun { new: Box::new(new), by: Actor::parse("ann").unwrap() }) else {
+        let Reply::Started { run, .. } = self.ask(Command::StartRun { new: Box::new(new), by: Actor::parse("ann").unwrap() })
+        else {
             panic!("a run was started")
         };
         self.run = run;

@@ -1,0 +1,118 @@
+//! Try a run again that failed or was cancelled: what failed it and what was cut off by that goes on from where it was; what
+//! is done stays done.
+
+use super::found;
+use crate::command::Reply;
+use crate::decide::walk;
+use crate::frame::{FramePath, FrameState};
+use crate::ids::RunId;
+use crate::ir::{NodeIx, OnError};
+use crate::names::Actor;
+use crate::node::{NodeState, Started};
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::run::{NodeAt, RunStatus};
+use crate::runs::{Live, Spot};
+use crate::step::{FollowUp, Step};
+
+/// With a node: that one, and what was cut off; without: all that failed it.
+pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&NodeAt>, by: &Actor) -> Result<Reply, Rejection> {
+    let live = found(step, run)?;
+    match live.run.status {
+        RunStatus::Failed | RunStatus::Cancelled => {}
+        status => return Err(Rejection::NotToRetry { run, status }),
+    }
+    if live.run.live {
+        return Err(Rejection::RunEnding { run });
+    }
+    if let Some(parent) = &live.run.spec.parent {
+        return Err(Rejection::Invalid { why: format!("{run} was called by {}: retry that run", parent.show()) });
+    }
+    if let Some(at) = only {
+        let state = live.ir.find(&at.node).and_then(|node| live.slot(&at.frame, node)).map(|slot| &slot.state);
+        let state = state.ok_or_else(|| Rejection::NodeNotFound { at: at.clone() })?;
+        if !matches!(state, NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled) {
+            return Err(Rejection::NodeSettled { at: at.clone(), status: state.as_str() });
+        }
+    } else if !is_broken(live, &FramePath::root()) {
+        return Err(Rejection::NothingToRetry { run });
+    }
+    let limit_ms = live.ir.limits.deadline_ms;
+    let deadline = limit_ms.map(|ms| step.now().plus_ms(ms));
+    step.record_run(run, Record::RunReopened { deadline, by: by.clone() }, None);
+    reopen(step, run, &FramePath::root(), only, by);
+    Ok(Reply::Run { run, status: RunStatus::Running })
+}
+
+/// Whether something in a frame stopped short.
+fn is_broken(live: &Live, path: &FramePath) -> bool {
+    let Some(frame) = live.frame(path) else { return false };
+    frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled))
+}
+
+/// Takes up a frame where it stopped. Its record that it is open again is written.
+pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePath, only: Option<&NodeAt>, by: &Actor) {
+    let live = step.state().runs.get(run).expect("it is being reopened");
+    let ir = live.ir.clone();
+    let frame = live.frame(path).expect("it is being reopened");
+    let nodes: Vec<(NodeIx, NodeState)> =
+        ir.body(frame.body).nodes.iter().map(|node| (*node, frame.node(&ir, *node).clone())).collect();
+    for (node, state) in nodes {
+        let spot = Spot { run, frame: path.clone(), node };
+        let id = &ir.node(node).id;
+        let on_the_way = |at: &NodeAt| (at.frame == *path && at.node == *id) || at.frame.is_below(path, id);
+        let again = match state {
+            NodeState::Failed { then: OnError::Fail, .. } => only.is_none_or(on_the_way),
+            NodeState::Cancelled => true,
+            _ => false,
+        };
+        if again {
+            step.record_node(&spot, Record::NodeReopened { by: by.clone() }, None);
+            reopen_frames(step, &spot, only, by);
+        }
+        // Also those that only wait: what they wait for may have come when it was over.
+        step.follow(FollowUp::Arrive(spot));
+    }
+    step.follow(FollowUp::Close(run, path.clone()));
+}
+
+/// The failed frames of a loop or an each that goes on; those that were only cut off are taken up as there is room.
+fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &Actor) {
+    let live = step.state().runs.get(spot.run).expect("it is being reopened");
+    let Some(slot) = live.slot(&spot.frame, spot.node) else { return };
+    let turning = match &slot.state {
+        NodeState::Started { at: Started::Turning { .. }, .. } => true,
+        NodeState::Started { at: Started::Spreading { .. }, .. } => false,
+        _ => return,
+    };
+    let id = live.ir.node(spot.node).id.clone();
+    let named = |path: &FramePath| only.is_none_or(|at| at.frame == *path || at.frame.is_within(path));
+    let broken = |state: FrameState, path: &FramePath| match state {
+        FrameState::Failed => named(path),
+        FrameState::Dropped => turning,
+        FrameState::Open | FrameState::Done(_) => false,
+    };
+    let below = live.below(&spot.frame, &id);
+    let paths: Vec<FramePath> = below.filter(|(path, frame)| broken(frame.state, path)).map(|(path, _)| path.clone()).collect();
+    for path in paths {
+        take_up(step, spot.run, &path, only, by);
+    }
+}
+
+/// A frame that was closed before it was done goes on.
+pub(in crate::decide) fn take_up(step: &mut Step<'_>, run: RunId, path: &FramePath, only: Option<&NodeAt>, by: &Actor) {
+    step.record_frame(run, path, Record::FrameReopened {}, None);
+    reopen(step, run, path, only, by);
+}
+
+/// The next frames of an each that were cut off, as many as may be under way.
+pub(in crate::decide) fn take_up_dropped(step: &mut Step<'_>, spot: &Spot, many: u32) {
+    let live = step.state().runs.get(spot.run).expect("it goes on");
+    let id = live.ir.node(spot.node).id.clone();
+    let dropped = live.below(&spot.frame, &id).filter(|(_, frame)| frame.state == FrameState::Dropped);
+    let paths: Vec<FramePath> = dropped.take(many as usize).map(|(path, _)| path.clone()).collect();
+    let by = walk::itself();
+    for path in paths {
+        take_up(step, spot.run, &path, None, &by);
+    }
+}

@@ -1,0 +1,153 @@
+//! What a run waits for: every node that was started and has not ended, each with its cause. The same state, facts and time
+//! give the same words.
+
+use super::{Explanation, Facts, explain, span};
+use crate::ids::RunId;
+use crate::node::{NodeState, Started};
+use crate::run::{NodeAt, RunStatus};
+use crate::runs::{Held, Live};
+use crate::state::State;
+use crate::task::Task;
+use crate::time::Time;
+
+/// Waits that are told one by one; the rest is counted.
+const WAITS_TOLD_MAX: usize = 50;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub at: NodeAt,
+    pub code: &'static str,
+    pub sentence: String,
+    pub since: Option<Time>,
+    /// When it ends by itself, where that is known exactly.
+    pub eta: Option<Time>,
+    /// Why its task does not run.
+    pub task: Option<Box<Explanation>>,
+    /// The run it called.
+    pub run: Option<RunId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunExplanation {
+    pub run: RunId,
+    pub status: RunStatus,
+    pub sentence: String,
+    pub waits: Vec<Wait>,
+    /// Waits beyond those.
+    pub more: usize,
+    pub next_actions: Vec<String>,
+}
+
+/// `facts` are those of the workers that could take a task. `None`: it is not in memory, so it has ended or never was.
+pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, now: Time) -> Option<RunExplanation> {
+    let live = state.runs.get(run)?;
+    let status = live.run.status;
+    let (mut waits, mut more, mut actions) = (Vec::new(), 0, Vec::new());
+    if status == RunStatus::Running {
+        for (path, node, at) in live.started() {
+            if matches!(at, Started::Turning { .. } | Started::Spreading { .. }) {
+                continue;
+            }
+            if waits.len() == WAITS_TOLD_MAX {
+                more += 1;
+                continue;
+            }
+            let spot = NodeAt { run, frame: path.clone(), node: live.ir.node(node).id.clone() };
+            let since = match live.slot(path, node).map(|slot| &slot.state) {
+                Some(NodeState::Started { since, .. }) => Some(*since),
+                _ => None,
+            };
+            waits.push(wait(state, spot, at, since, facts, now, &mut actions));
+        }
+        more += held(state, live, &mut waits);
+    }
+    if let Some(pause) = live.run.pause() {
+        let why = if pause.reason.is_empty() { String::new() } else { format!(" because {}", pause.reason) };
+        let sentence = format!("{run} is paused by {}{why}: nothing new begins in it.", pause.by);
+        actions.insert(0, format!("signaller run resume {run}"));
+        return Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions });
+    }
+    let sentence = match (status, waits.first(), waits.len() + more) {
+        (RunStatus::Running, None, _) => format!("{run} goes on in a moment."),
+        (RunStatus::Running, Some(first), 1) => format!("{run} waits for {}: {}.", first.at.place(), first.sentence),
+        (RunStatus::Running, Some(first), many) => {
+            format!("{run} waits for {many} nodes; {}: {}.", first.at.place(), first.sentence)
+        }
+        (ended, ..) => {
+            let stopping = if live.run.live { ", and what was under way in it is being stopped" } else { "" };
+            format!("{run} is {}{stopping}.", ended.as_str())
+        }
+    };
+    actions.dedup();
+    Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions })
+}
+
+fn wait(
+    state: &State,
+    at: NodeAt,
+    started: &Started,
+    since: Option<Time>,
+    facts: &dyn Fn(&Task) -> Facts,
+    now: Time,
+    actions: &mut Vec<String>,
+) -> Wait {
+    let (mut task, mut run, mut eta) = (None, None, None);
+    let (code, sentence) = match started {
+        Started::Working { task: id } => match state.task(*id) {
+            Some(found) => {
+                let told = explain(state, found, &facts(found), now);
+                eta = told.eta;
+                actions.extend(told.next_actions.iter().cloned());
+                let sentence = told.sentence.trim_end_matches('.').to_owned();
+                task = Some(Box::new(told));
+                ("task", sentence)
+            }
+            None => ("task", format!("{id} is on its way to its queue")),
+        },
+        Started::Calling { run: called } => {
+            run = Some(*called);
+            actions.push(format!("signaller run explain {called}"));
+            ("run", format!("{called}, which it called, has not ended"))
+        }
+        Started::Asking { until } => {
+            eta = None;
+            let node = at.show();
+            actions.push(format!("signaller approval answer {node} --yes --by NAME"));
+            let limit = until.map_or(String::new(), |until| format!(", for another {}", span(until.ms_since(now))));
+            ("approval", format!("it waits for an answer{limit}"))
+        }
+        Started::Sleeping { until } => {
+            eta = Some(*until);
+            ("sleep", format!("it sleeps for another {}", span(until.ms_since(now))))
+        }
+        Started::Turning { .. } | Started::Spreading { .. } => ("frames", "it waits for what goes on in it".into()),
+    };
+    Wait { at, code, sentence, since, eta, task, run }
+}
+
+/// What is held until a value is fetched.
+fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
+    let mut more = 0;
+    for held in state.runs.held.iter() {
+        let Held::Node(spot) = held else { continue };
+        if spot.run != live.run.id {
+            continue;
+        }
+        if waits.len() >= WAITS_TOLD_MAX {
+            more += 1;
+            continue;
+        }
+        let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: live.ir.node(spot.node).id.clone() };
+        let sentence = "a value it needs is being fetched".to_owned();
+        waits.push(Wait { at, code: "loading", sentence, since: None, eta: None, task: None, run: None });
+    }
+    more
+}
+
+impl NodeAt {
+    /// `pay`, `rounds[1]/pay`
+    fn place(&self) -> String {
+        let dash = if self.frame.is_root() { "" } else { "/" };
+        format!("{}{dash}{}", self.frame, self.node)
+    }
+}
