@@ -13,10 +13,12 @@ use crate::reference::{Expected, Seen};
 use book::Book;
 use kernel::command::{Command, NewRun, NewWorkflow, Outcome, Reply};
 use kernel::eval::Recipe;
+use kernel::frame::Token;
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::ir::{EachFailure, Ir, Join, NodeKind};
 use kernel::message::Message;
 use kernel::names::{Actor, TypeName, WorkerName, WorkflowName};
+use kernel::node::NodeState;
 use kernel::record::{Failure, Payload, ReleaseCause};
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
@@ -132,6 +134,7 @@ impl<'a> House<'a> {
         if shard == 0 {
             stepped.entries.iter().for_each(|entry| self.ledger.take(entry));
             self.compare();
+            self.nothing_lags();
         }
         for message in stepped.outbox {
             self.mail[usize::from(message.is_for_queues())].push_back(message);
@@ -146,6 +149,29 @@ impl<'a> House<'a> {
             match self.shards[0].state.live_run(*run) {
                 Some(live) => assert!(live.is_same(folded), "{name} is not the fold of its records:\n{live:#?}\n{folded:#?}"),
                 None => assert!(folded.is_closed(), "{name} was lost"),
+            }
+        }
+    }
+
+    /// Work moves the moment it can: after a command nothing waits whose tokens are there, unless it is held. What the
+    /// supervisor would find is lost already.
+    fn nothing_lags(&self) {
+        let state = &self.shards[0].state;
+        for (run, name) in &self.ledger.runs {
+            let Some(live) = state.live_run(*run).filter(|live| !live.run().is_paused()) else { continue };
+            let ir = live.ir();
+            for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
+                let nodes = &ir.body(frame.body()).nodes;
+                let open = nodes.iter().any(|node| frame.node(ir, *node).ended().is_none());
+                assert!(open || state.is_held(*run, &path, None), "{name}: frame `{path}` is over and not closed");
+                for node in nodes.iter().filter(|node| *frame.node(ir, **node) == NodeState::Waiting) {
+                    let tokens: Vec<_> = ir.node(*node).ins.iter().map(|edge| frame.carried(ir, *edge)).collect();
+                    let live = tokens.iter().filter(|token| **token == Some(Token::Live)).count();
+                    let fires = matches!(ir.node(*node).join, Join::NOf(wanted) if live >= usize::from(wanted) && live > 0);
+                    let waits = !fires && tokens.iter().any(Option::is_none);
+                    let id = &ir.node(*node).id;
+                    assert!(waits || state.is_held(*run, &path, Some(*node)), "{name}: `{id}` in `{path}` could go on");
+                }
             }
         }
     }

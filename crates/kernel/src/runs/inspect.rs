@@ -1,6 +1,6 @@
 //! Runs seen from outside: what a test or a tool may look at, and rows in at load. Nothing here decides.
 
-use super::Live;
+use super::{Held, Live, Spot};
 use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
 use crate::ids::RunId;
@@ -28,6 +28,15 @@ impl State {
     /// Whether something waits for `ProceedRuns`.
     pub fn runs_wait(&self) -> bool {
         !self.runs.held.is_empty() || !self.runs.orphans.is_empty()
+    }
+
+    /// Whether a node, or the closing of its frame, waits for a value or for the next batch.
+    pub fn is_held(&self, run: RunId, path: &FramePath, node: Option<NodeIx>) -> bool {
+        let held = match node {
+            Some(node) => Held::Node(Spot { run, frame: path.clone(), node }),
+            None => Held::Frame(run, path.clone()),
+        };
+        self.runs.held.contains(&held)
     }
 
     /// Folds a record that is a run's into the state; others are left out.
