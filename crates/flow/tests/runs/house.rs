@@ -20,6 +20,7 @@ use kernel::message::Message;
 use kernel::names::{Actor, TypeName, WorkerName, WorkflowName};
 use kernel::node::NodeState;
 use kernel::record::{Failure, Payload, ReleaseCause};
+use kernel::rejection::Rejection;
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
 use ledger::Ledger;
@@ -127,7 +128,7 @@ impl<'a> House<'a> {
         self.shards.len() - 1
     }
 
-    fn ask(&mut self, shard: usize, command: &Command) -> Result<Reply, kernel::rejection::Rejection> {
+    fn ask(&mut self, shard: usize, command: &Command) -> Result<Reply, Rejection> {
         self.commands += 1;
         assert!(self.commands < COMMANDS_MAX, "the run does not end");
         let (reply, stepped) = self.shards[shard].ask(command, self.now, &mut self.book);
@@ -190,6 +191,17 @@ impl<'a> House<'a> {
         let reply = self.ask(0, &Command::StartRun { new: Box::new(new), by: actor() });
         let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
         self.root = run;
+    }
+
+    /// Tries a run that has ended again, with other outcomes. `false`: there is nothing to try.
+    pub fn retry(&mut self, outcomes: &'a Outcomes, expected: Option<&'a Expected>) -> bool {
+        (self.outcomes, self.expected) = (outcomes, expected);
+        self.ways.cancel_after = None;
+        match self.ask(0, &Command::RetryRun { run: self.root, node: None, by: actor() }) {
+            Ok(_) => true,
+            Err(Rejection::NothingToRetry { .. }) => false,
+            Err(other) => panic!("{other}"),
+        }
     }
 
     /// Until nothing is left to do.

@@ -3,7 +3,7 @@
 
 use crate::chance::{Chance, hash};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
@@ -12,6 +12,8 @@ pub struct Outcomes {
     pub nodes: BTreeMap<String, Likely>,
     /// By instance: told by a table of corner cases rather than by chance.
     pub fixed: BTreeMap<String, Fixed>,
+    /// Instances that failed and are tried again: now they do not.
+    pub mended: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,6 +66,11 @@ impl Outcomes {
     }
 
     pub fn work(&self, instance: &str) -> Work {
+        let work = self.drawn_work(instance);
+        if self.mended.contains(instance) { Work { failing: 0, ..work } } else { work }
+    }
+
+    fn drawn_work(&self, instance: &str) -> Work {
         match self.fixed.get(instance) {
             Some(Fixed::Done(output)) => return Work { failing: 0, output: output.clone() },
             Some(Fixed::Fails) => return Work { failing: u32::MAX, output: Json::Null },
@@ -83,6 +90,9 @@ impl Outcomes {
     }
 
     pub fn answer(&self, instance: &str) -> Answer {
+        if self.mended.contains(instance) {
+            return Answer::Yes;
+        }
         if let Some(Fixed::Answer(answer)) = self.fixed.get(instance) {
             return *answer;
         }

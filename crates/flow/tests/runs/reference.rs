@@ -33,6 +33,8 @@ pub struct Expected {
     pub nodes: BTreeMap<String, Node>,
     /// What workers are given; `None`: it cannot be worked out, and the node fails.
     pub inputs: BTreeMap<String, Option<Seen>>,
+    /// The workers and people without whose failure the run would not have failed by it.
+    pub fatal: BTreeSet<String>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -44,14 +46,15 @@ pub struct Node {
 }
 
 pub fn expect(workflows: &BTreeMap<String, Json>, outcomes: &Outcomes, workflow: &str, input: &Json) -> Result<Expected, Vague> {
-    let mut reference = Reference { workflows, outcomes, nodes: Vec::new(), inputs: BTreeMap::new(), ended: BTreeMap::new() };
+    let (inputs, ended, causes) = Default::default();
+    let mut reference = Reference { workflows, outcomes, nodes: Vec::new(), inputs, ended, causes };
     let end = reference.run(workflow, workflow, Seen::Value(input.clone()))?;
-    let (done, output) = match end {
-        End::Done(output) => (true, output),
-        End::Failed => (false, Seen::Value(Json::Null)),
+    let (done, output, fatal) = match end {
+        End::Done(output) => (true, output, BTreeSet::new()),
+        End::Failed(causes) => (false, Seen::Value(Json::Null), causes),
     };
     let nodes = reference.nodes.into_iter().collect();
-    Ok(Expected { done, output, nodes, inputs: reference.inputs })
+    Ok(Expected { done, output, nodes, inputs: reference.inputs, fatal })
 }
 
 struct Reference<'a> {
@@ -62,12 +65,14 @@ struct Reference<'a> {
     inputs: BTreeMap<String, Option<Seen>>,
     /// Of the frame that was walked last: a loop's `until` sees them.
     ended: BTreeMap<String, Ended>,
+    /// Of the node that failed last: the instances it failed by.
+    causes: BTreeSet<String>,
 }
 
-/// How a run or a frame ends.
+/// How a run or a frame ends, and by which instances it failed.
 enum End {
     Done(Seen),
-    Failed,
+    Failed(BTreeSet<String>),
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -106,6 +111,7 @@ enum How {
 struct Ended {
     how: How,
     output: Seen,
+    causes: BTreeSet<String>,
     /// The nodes of its frame that have ended for certain when it is entered.
     settled: BTreeSet<String>,
 }
@@ -183,16 +189,17 @@ impl Reference<'_> {
             self.nodes.push((key, Node { how: shown(&node.how), output: node.output.clone(), certain: true }));
             ended.insert(id, node);
         }
-        if ended.values().any(|node| node.how == How::Failed(Policy::Fail)) {
+        let failing: Vec<&Ended> = ended.values().filter(|node| node.how == How::Failed(Policy::Fail)).collect();
+        if !failing.is_empty() {
             self.broken_off(first);
-            return Ok(End::Failed);
+            return Ok(End::Failed(failing.iter().flat_map(|node| node.causes.clone()).collect()));
         }
         let leads: BTreeSet<&String> = ins.values().flatten().map(|edge| &edge.from).collect();
         let sinks: Vec<(&String, &Ended)> = ended.iter().filter(|(id, _)| !leads.contains(id)).collect();
         let done = sinks.iter().any(|(_, sink)| matches!(sink.how, How::Done(_) | How::Failed(Policy::Ignore)));
         let failed = sinks.iter().any(|(_, sink)| sink.how == How::Skipped(Cause::Failed));
         if failed && !done {
-            return Ok(End::Failed);
+            return Ok(End::Failed(BTreeSet::new()));
         }
         let given = match (body.get("output"), sinks.as_slice()) {
             (Some(output), _) => {
@@ -206,7 +213,7 @@ impl Reference<'_> {
             }
         };
         self.ended = ended;
-        Ok(given.map_or(End::Failed, End::Done))
+        Ok(given.map_or(End::Failed(BTreeSet::new()), End::Done))
     }
 
     /// What was walked since may not have come about.
@@ -238,7 +245,8 @@ impl Reference<'_> {
             None => !live.is_empty() && !failed,
             Some(wanted) => live.len() >= wanted,
         };
-        let skipped = |cause, settled| Ended { how: How::Skipped(cause), output: Seen::Value(Json::Null), settled };
+        let null = || Seen::Value(Json::Null);
+        let skipped = |cause, settled| Ended { how: How::Skipped(cause), output: null(), causes: BTreeSet::new(), settled };
         if !enters {
             let cause = if failed || !live.is_empty() { Cause::Failed } else { Cause::Untaken };
             return Ok(skipped(cause, settled(ended, &all, all.len())));
@@ -261,14 +269,18 @@ impl Reference<'_> {
             match self.truth(when.as_str().expect("`when` is a text"), &here)? {
                 Ok(true) => {}
                 Ok(false) => return Ok(skipped(Cause::Untaken, settled)),
-                Err(_) => return Ok(Ended { how: How::Failed(policy(definition)), output: Seen::Value(Json::Null), settled }),
+                Err(_) => {
+                    let how = How::Failed(policy(definition));
+                    return Ok(Ended { how, output: null(), causes: BTreeSet::new(), settled });
+                }
             }
         }
         let (how, output) = match self.kind(id, definition, &here)? {
             Some((way, output)) => (How::Done(way), output),
-            None => (How::Failed(policy(definition)), Seen::Value(Json::Null)),
+            None => (How::Failed(policy(definition)), null()),
         };
-        Ok(Ended { how, output, settled })
+        let causes = if let How::Failed(_) = how { std::mem::take(&mut self.causes) } else { BTreeSet::new() };
+        Ok(Ended { how, output, causes, settled })
     }
 
     /// A text is an expression, a list or a map a template.

@@ -82,9 +82,13 @@ impl Ledger {
                     Some(at) => called(&self.instance(at), spec.workflow.as_str()),
                     None => spec.workflow.to_string(),
                 };
-                assert!(!self.runs.values().any(|known| *known == name), "{name} was started twice");
+                let before = self.runs.iter().filter(|(_, known)| **known == name);
+                before.for_each(|(run, _)| assert!(self.ended_runs.contains_key(run), "{name} was started twice"));
+                // One that is called again begins anew.
+                self.nodes.retain(|instance, _| !instance.starts_with(&format!("{name}/")));
                 self.runs.insert(run, name);
             }
+            Record::RunReopened { .. } => _ = self.ended_runs.remove(&run),
             Record::RunDone { output, .. } => self.end_run(run, RunStatus::Done, own(output)),
             Record::RunFailed { .. } => self.end_run(run, RunStatus::Failed, ValueAt::Null),
             Record::RunCancelled { .. } => self.end_run(run, RunStatus::Cancelled, ValueAt::Null),
@@ -106,12 +110,7 @@ impl Ledger {
                 None
             }
             Record::NodeStarted { .. } => None,
-            // Its run was paused before a worker took it.
-            Record::NodeReopened { .. } => {
-                assert!(!self.nodes.contains_key(&key), "{key} had ended");
-                self.occurred.insert("withheld".into());
-                return self.reopen(at);
-            }
+            Record::NodeReopened { .. } => return self.reopen(at, entry),
             Record::NodeDone { output, went } => {
                 let output = match output {
                     Told::Own => Some(ValueAt::Record(entry.seq)),
@@ -136,18 +135,31 @@ impl Ledger {
         self.keep(at);
     }
 
-    /// It waits again, and so do the tokens it had taken in.
-    fn reopen(&mut self, at: &NodeAt) {
+    /// Its run is tried again, or was paused before a worker took it. The tokens it gave are gone; those it took in wait, unless
+    /// it goes on with the frames it has.
+    fn reopen(&mut self, at: &NodeAt, entry: &Entry) {
+        let had_ended = self.nodes.remove(&self.instance(at)).is_some();
+        self.occurred.insert(if had_ended { "tried again".into() } else { "withheld".into() });
         let live = self.folded.live_run(at.run).expect("a node's run is there");
         let (ir, frame) = (live.ir(), live.frame(&at.frame).expect("a node's frame is there"));
         let node = ir.find(&at.node).expect("a node of the workflow");
         let tokens = self.tokens.get_mut(&(at.run, at.frame.clone())).expect("it was entered");
-        assert!(tokens.entered.remove(&node), "it was entered");
-        let taken = ir.node(node).ins.iter().filter(|edge| frame.carried(ir, **edge).is_some()).count();
-        tokens.consumed -= taken;
-        if taken > 0 {
+        for edge in ir.node(node).outs.iter().filter(|_| had_ended) {
+            let to = ir.edge(*edge).to;
+            tokens.produced -= 1;
+            if tokens.entered.contains(&to) {
+                tokens.consumed -= 1;
+            } else {
+                *tokens.waiting.get_mut(&to).expect("it was given one") -= 1;
+            }
+        }
+        if *frame.node(ir, node) == NodeState::Waiting {
+            tokens.entered.remove(&node);
+            let taken = ir.node(node).ins.iter().filter(|edge| frame.carried(ir, **edge).is_some()).count();
+            tokens.consumed -= taken;
             tokens.waiting.insert(node, taken);
         }
+        self.balance(at, entry);
     }
 
     fn keep(&mut self, at: &NodeAt) {
@@ -187,6 +199,13 @@ impl Ledger {
                 }
             }
         }
+        self.balance(at, entry);
+    }
+
+    fn balance(&self, at: &NodeAt, entry: &Entry) {
+        let live = self.folded.live_run(at.run).expect("a node's run is there");
+        let ir = live.ir();
+        let tokens = &self.tokens[&(at.run, at.frame.clone())];
         let frame = live.frame(&at.frame).expect("a node's frame is there");
         let edges = || ir.body(frame.body()).nodes.iter().flat_map(|node| &ir.node(*node).outs);
         let carried = edges().filter(|edge| frame.carried(ir, **edge).is_some());

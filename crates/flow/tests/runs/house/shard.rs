@@ -62,6 +62,12 @@ impl Shard {
             needs(command, &self.state, now, &mut needed);
             for need in needed {
                 let (table, number) = match need {
+                    Need::RunWhole(run) => {
+                        let of_run = |(at, key): &(usize, Vec<Value>)| *at >= rank(&RUNS) && key[0] == Value::Int(run.number());
+                        let rows = self.rows.iter().filter(|(place, _)| of_run(place));
+                        rows.for_each(|(_, row)| take(&mut self.state, row, now));
+                        continue;
+                    }
                     Need::Task(task) => (&TASKS, task.number()),
                     Need::Run(run) => (&RUNS, run.number()),
                     other => panic!("{other:?} is of no command here"),

@@ -9,6 +9,7 @@ type Came = Result<Option<(Way, Seen)>, Vague>;
 impl Reference<'_> {
     pub(super) fn kind(&mut self, id: &str, node: &Json, here: &Here<'_>) -> Came {
         let key = instance(&here.around.run, &here.around.path, id);
+        self.causes.clear();
         let passed = || here.output.clone().expect("a node has something before it");
         match node["type"].as_str().expect("a type is a text") {
             "branch" if node.get("route").is_some() => self.route(node, here),
@@ -42,11 +43,16 @@ impl Reference<'_> {
                 }
                 match self.run(&called(&key, workflow), workflow, input)? {
                     End::Done(output) => Ok(Some((Way::Done, output))),
-                    End::Failed => Ok(None),
+                    End::Failed(causes) => self.failed(causes),
                 }
             }
             _ => self.work(node, &key, here),
         }
+    }
+
+    fn failed(&mut self, causes: BTreeSet<String>) -> Came {
+        self.causes = causes;
+        Ok(None)
     }
 
     fn work(&mut self, node: &Json, key: &str, here: &Here<'_>) -> Came {
@@ -68,8 +74,10 @@ impl Reference<'_> {
         }
         let attempts = node.get("retry").map_or(1, |retry| retry["attempts"].as_u64().expect("attempts is a number"));
         let work = self.outcomes.work(key);
-        let done = u64::from(work.failing) < attempts;
-        Ok(done.then_some((Way::Done, Seen::Value(work.output))))
+        if u64::from(work.failing) >= attempts {
+            return self.failed([key.to_owned()].into());
+        }
+        Ok(Some((Way::Done, Seen::Value(work.output))))
     }
 
     fn route(&mut self, node: &Json, here: &Here<'_>) -> Came {
@@ -158,10 +166,10 @@ impl Reference<'_> {
         let answer = self.outcomes.answer(key);
         Ok(match answer {
             Answer::No if node.get("on_reject").is_some() => Some((Way::Reject, said(false))),
-            Answer::No => None,
+            Answer::No => return self.failed([key.to_owned()].into()),
             Answer::Never if node.get("timeout").is_none() => Some((Way::Done, said(true))),
             Answer::Never if node.get("on_timeout").is_some() => Some((Way::Timeout, here.output.clone().expect("see above"))),
-            Answer::Never => None,
+            Answer::Never => return self.failed([key.to_owned()].into()),
             Answer::Yes => Some((Way::Done, said(true))),
         })
     }
@@ -187,8 +195,12 @@ impl Reference<'_> {
         for turn in 0..most {
             let below = self.below(id, turn, here);
             let around = Around { entry: last.clone(), last: Some((turn, last)), ..below };
-            let End::Done(output) = self.frame(&node["do"], &around)? else { return Ok(None) };
+            let output = match self.frame(&node["do"], &around)? {
+                End::Done(output) => output,
+                End::Failed(causes) => return self.failed(causes),
+            };
             let nodes = std::mem::take(&mut self.ended);
+            self.causes.clear();
             let after = Here { around: &around, output: Some(output.clone()), nodes: &nodes, settled: None };
             match self.truth(node["until"].as_str().expect("`until` is a text"), &after)? {
                 Ok(true) => return Ok(Some((Way::Done, output))),
@@ -202,14 +214,15 @@ impl Reference<'_> {
     fn items(&mut self, id: &str, node: &Json, here: &Here<'_>) -> Came {
         let Some(list) = self.list(&node["items"], here)? else { return Ok(None) };
         let first = self.nodes.len();
-        let (mut outputs, mut failed) = (Vec::new(), 0);
+        let (mut outputs, mut failed, mut causes) = (Vec::new(), 0, BTreeSet::new());
         for (index, item) in list.into_iter().enumerate() {
             let item = Seen::Value(item);
             let around = Around { entry: item.clone(), item: Some((item, index)), ..self.below(id, index, here) };
             match self.frame(&node["do"], &around)? {
                 End::Done(output) => outputs.push(output),
-                End::Failed => {
+                End::Failed(by) => {
                     failed += 1;
+                    causes.extend(by);
                     outputs.push(Seen::Value(Json::Null));
                 }
             }
@@ -220,7 +233,7 @@ impl Reference<'_> {
             if node.get("on_failure").is_none_or(|then| then != "wait_all") {
                 self.broken_off(first);
             }
-            return Ok(None);
+            return self.failed(causes);
         }
         let known = |output| if let Seen::Value(value) = output { Some(value) } else { None };
         let outputs: Option<Vec<Json>> = outputs.into_iter().map(known).collect();
