@@ -418,3 +418,25 @@ fn a_large_fan_out_goes_on_batch_after_batch() {
         assert_eq!(house.result(), ends);
     }
 }
+
+/// Seed 1987: between the failure of a frame and its dropping a second refusal came into it, and it failed again.
+#[test]
+fn an_answer_in_an_item_that_has_failed_changes_nothing() {
+    check(&Case {
+        definitions: &[r#"{"workflow": "w", "nodes": {
+            "e": {"type": "each", "items": "[1]", "on_failure": "wait_all", "on_error": "ignore", "do": {"nodes": {
+                "s": {"type": "transform", "value": "item"},
+                "a": {"type": "approval", "after": "s"}, "b": {"type": "approval", "after": "s"},
+                "j": {"type": "join", "after": ["a", "b"]}}}}}}"#],
+        outcomes: &[("w/e[0]/a", NO), ("w/e[0]/b", NO)],
+        cancel_after: None,
+        ends: "done null",
+        nodes: &[
+            ("/e", "failed ignore"),
+            ("e[0]/s", "done"),
+            ("e[0]/a", "failed fail | cancelled"),
+            ("e[0]/b", "failed fail | cancelled"),
+            ("e[0]/j", "-"),
+        ],
+    });
+}

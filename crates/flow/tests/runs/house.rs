@@ -370,9 +370,9 @@ impl<'a> House<'a> {
             Answer::Never => return,
             answer => answer == Answer::Yes,
         };
-        let run = at.run;
+        let counts = self.ledger.folded.live_run(at.run).is_some_and(|live| live.goes_on(&at.frame));
         let reply = self.ask(0, &Command::Answer { at, approved, comment: String::new(), by: actor() });
-        assert!(reply.is_ok() || self.ledger.ended_runs.contains_key(&run), "{reply:?}");
+        assert_eq!(reply.is_ok(), counts, "{reply:?}");
     }
 
     /// To the next instant at which something moves by itself. Who will answer does so before it is too late.
