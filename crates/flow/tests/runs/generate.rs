@@ -107,7 +107,7 @@ impl Maker {
         if depth > 0 && open > 1 {
             self.add(&mut drafts, false, true, depth, around);
         }
-        drafts.iter_mut().for_each(|draft| mend(draft));
+        drafts.iter_mut().for_each(mend);
         for draft in &drafts {
             self.likely(draft);
         }

@@ -4,22 +4,21 @@
 //! engine is started anew from its rows. After every record it is checked what holds always, see [`ledger`].
 
 mod book;
+mod checks;
 mod ledger;
 mod shard;
+mod workers;
 
 use crate::chance::Chance;
 use crate::outcomes::{Answer, Outcomes};
-use crate::reference::{Expected, Seen};
+use crate::reference::Expected;
 use book::Book;
 use kernel::command::{Command, NewRun, NewWorkflow, Outcome, Reply};
-use kernel::eval::Recipe;
-use kernel::frame::Token;
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::ir::{EachFailure, Ir, Join, NodeKind};
 use kernel::message::Message;
-use kernel::names::{Actor, TypeName, WorkerName, WorkflowName};
-use kernel::node::NodeState;
-use kernel::record::{Failure, Payload, ReleaseCause};
+use kernel::names::{Actor, WorkflowName};
+use kernel::record::Payload;
 use kernel::rejection::Rejection;
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
@@ -143,40 +142,6 @@ impl<'a> House<'a> {
         reply
     }
 
-    /// The fold of the records is what is live.
-    fn compare(&self) {
-        for (run, name) in &self.ledger.runs {
-            let folded = self.ledger.folded.live_run(*run).expect("it was started");
-            match self.shards[0].state.live_run(*run) {
-                Some(live) => assert!(live.is_same(folded), "{name} is not the fold of its records:\n{live:#?}\n{folded:#?}"),
-                None => assert!(folded.is_closed(), "{name} was lost"),
-            }
-        }
-    }
-
-    /// Work moves the moment it can: after a command nothing waits whose tokens are there, unless it is held. What the
-    /// supervisor would find is lost already.
-    fn nothing_lags(&self) {
-        let state = &self.shards[0].state;
-        for (run, name) in &self.ledger.runs {
-            let Some(live) = state.live_run(*run).filter(|live| !live.run().is_paused()) else { continue };
-            let ir = live.ir();
-            for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
-                let nodes = &ir.body(frame.body()).nodes;
-                let open = nodes.iter().any(|node| frame.node(ir, *node).ended().is_none());
-                assert!(open || state.is_held(*run, &path, None), "{name}: frame `{path}` is over and not closed");
-                for node in nodes.iter().filter(|node| *frame.node(ir, **node) == NodeState::Waiting) {
-                    let tokens: Vec<_> = ir.node(*node).ins.iter().map(|edge| frame.carried(ir, *edge)).collect();
-                    let live = tokens.iter().filter(|token| **token == Some(Token::Live)).count();
-                    let fires = matches!(ir.node(*node).join, Join::NOf(wanted) if live >= usize::from(wanted) && live > 0);
-                    let waits = !fires && tokens.iter().any(Option::is_none);
-                    let id = &ir.node(*node).id;
-                    assert!(waits || state.is_held(*run, &path, Some(*node)), "{name}: `{id}` in `{path}` could go on");
-                }
-            }
-        }
-    }
-
     /// Puts the workflows, and starts the run.
     pub fn start(&mut self, workflow: &str, input: &Json) {
         for put in self.workflows.clone() {
@@ -288,73 +253,6 @@ impl<'a> House<'a> {
             let reply = self.ask(0, &Command::ResumeRun { run, by: actor() });
             assert!(reply.is_ok() || self.ledger.ended_runs.contains_key(&run), "{reply:?}");
         }
-    }
-
-    fn lease(&mut self) {
-        let kinds = [&["x"][..], &["y"], &["x", "y"]][self.chance.below(3)];
-        let types = kinds.iter().map(|kind| TypeName::parse(kind).expect("a name")).collect();
-        let worker = WorkerName::parse("w").expect("a name");
-        let lease = Command::Lease { worker, types, queues: [].into(), want: self.chance.from(1, 3) };
-        let Ok(Reply::Leased(grants)) = self.ask(self.queues(), &lease) else { panic!("a lease is granted or empty") };
-        for grant in grants {
-            let shard = &self.shards[self.queues()];
-            let node = shard.state.task(grant.task).and_then(|task| task.card().node()).expect("a task of a run").clone();
-            let instance = self.ledger.instance(&node);
-            let recipe: Recipe = serde_json::from_str(shard.payloads[&grant.input].text()).expect("a recipe");
-            let outcome = self.outcome(&instance, &recipe, grant.attempt);
-            self.leases.push(Held { task: grant.task, fence: grant.fence, instance, outcome });
-        }
-    }
-
-    /// What the worker will say; and what it was given is what it should have been.
-    fn outcome(&mut self, instance: &str, recipe: &Recipe, attempt: u16) -> Outcome {
-        let input = self.book.input(recipe);
-        if let Some(expected) = self.expected {
-            let wanted = expected.inputs.get(instance).unwrap_or_else(|| panic!("{instance} is no work"));
-            match (wanted, &input) {
-                (None, Err(_)) | (Some(Seen::Depends), _) => {}
-                (Some(Seen::Value(wanted)), Ok(given)) => assert_eq!(given, wanted, "the input of {instance}"),
-                (wanted, given) => panic!("the input of {instance} is {given:?}, not {wanted:?}"),
-            }
-        }
-        if let Err(failure) = input {
-            return Outcome::Failed { failure, retryable: false, retry_after_ms: None };
-        }
-        let live = self.ledger.folded.live_run(recipe.scope.run).expect("it was started");
-        let ir = live.ir();
-        let retryable = ir.find(&recipe.node).is_some_and(|node| ir.node(node).retry.is_some());
-        let work = self.outcomes.work(instance);
-        if u32::from(attempt) <= work.failing {
-            let failure = Failure { code: "oops".into(), message: format!("attempt {attempt}") };
-            return Outcome::Failed { failure, retryable, retry_after_ms: None };
-        }
-        Outcome::Done { output: Payload(work.output.to_string().into()) }
-    }
-
-    fn finish(&mut self, at: usize) {
-        let held = self.leases.swap_remove(at);
-        let (task, fence) = (held.task, held.fence);
-        if self.ledger.nodes.contains_key(&held.instance) {
-            self.ledger.occurred.insert("late result".into());
-        }
-        if self.chance.percent(6) {
-            let reply = self.ask(self.queues(), &Command::Release { task, fence, cause: ReleaseCause::Undelivered });
-            assert!(reply.is_ok(), "{}: {reply:?}", held.instance);
-            return;
-        }
-        let command = Command::Finish { task, fence, outcome: held.outcome.clone(), jitter: 0 };
-        let reply = self.ask(self.queues(), &command);
-        assert!(reply.is_ok(), "{}: {reply:?}", held.instance);
-        if self.told.len() < 8 {
-            self.told.push(held);
-        }
-    }
-
-    /// A worker that did not hear the answer says it again: nothing changes.
-    fn tell_again(&mut self) {
-        let at = self.chance.below(self.told.len());
-        let Held { task, fence, outcome, .. } = self.told.swap_remove(at);
-        _ = self.ask(self.queues(), &Command::Finish { task, fence, outcome, jitter: 0 });
     }
 
     fn said(&self, key: &str, until: Option<Time>) -> Answer {
