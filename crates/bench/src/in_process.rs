@@ -1,5 +1,6 @@
 //! Through the engine without HTTP: add, lease, finish, on real SQLite.
 
+use crate::runs::blobs;
 use crate::{BATCH, Measure, Options, payload_text};
 use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
 use kernel::command::{Command, NewTask, Outcome};
@@ -47,7 +48,7 @@ struct Shared {
 fn through(options: &Options, keys: u64) -> Result<f64, String> {
     let dir = options.fresh_dir()?;
     let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), EngineOptions::default()).map_err(|error| error.to_string())?;
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
     if keys > 0 {
         configure(&engine)?;
     }

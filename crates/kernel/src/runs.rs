@@ -203,6 +203,9 @@ impl Runs {
             (ir, root, BTreeMap::new(), BTreeMap::new())
         });
         self.link(&run);
+        if run.status == RunStatus::Running {
+            self.sweep_at = self.sweep_at.min(entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
+        }
         self.live.insert(id, Live { run, ir, root, frames, spreads });
     }
 
@@ -295,7 +298,7 @@ impl Runs {
         if self.unswept.is_empty() && self.sweep_at <= now {
             let running = || self.live.values().filter(|live| live.run.status == RunStatus::Running);
             let stall_ms = running().map(|live| live.ir.limits.stall_ms).min().unwrap_or(u64::MAX);
-            self.sweep_at = now.plus_ms((stall_ms / 10).clamp(SWEEP_MS_MIN, SWEEP_MS_MAX));
+            self.sweep_at = now.plus_ms(sweep_every_ms(stall_ms));
             self.unswept = running().map(|live| live.run.id).collect();
             self.unswept.sort_unstable();
         }
@@ -480,6 +483,11 @@ impl Runs {
             }
         }
     }
+}
+
+/// How often the supervisor has to look to notice such a stall in good time.
+fn sweep_every_ms(stall_ms: u64) -> u64 {
+    (stall_ms / 10).clamp(SWEEP_MS_MIN, SWEEP_MS_MAX)
 }
 
 fn wake_at(state: &NodeState) -> Option<Time> {
