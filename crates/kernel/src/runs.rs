@@ -530,7 +530,7 @@ impl Live {
         &'a self,
         path: &FramePath,
         node: &NodeId,
-    ) -> impl Iterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
+    ) -> impl DoubleEndedIterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
         let (first, last) = (path.below(node.clone(), 0), path.below(node.clone(), u32::MAX));
         let depth = first.depth();
         self.frames.range(first..=last).filter(move |(path, _)| path.depth() == depth)
