@@ -249,6 +249,21 @@ fn a_loop_that_is_spent_goes_another_way() {
     });
 }
 
+/// Turns that wait for nobody: they too leave room for others.
+#[test]
+fn a_long_loop_goes_on_batch_after_batch() {
+    let body = json!({"t": {"type": "transform", "value": "iteration"}});
+    let turns = json!({"type": "loop", "max_iterations": 3_000, "until": "iteration == 2499", "do": {"nodes": body}});
+    let definition = json!({"workflow": "w", "version": 1, "nodes": {"l": turns}});
+    let workflows = compiled(&[("w".to_owned(), definition)].into());
+    let outcomes = Outcomes::default();
+    let mut house = House::new(&workflows, &outcomes, None, Ways::default(), 1);
+    house.start("w", &json!(null));
+    house.live();
+    assert_eq!(house.result(), (RunStatus::Done, json!(2_499)));
+    assert!(house.records_max <= 4 * kernel::limits::CHUNK_ITEMS_MAX, "{} records at once", house.records_max);
+}
+
 /// More items than one batch opens or drops: what is left goes on in the next.
 #[test]
 fn a_large_fan_out_goes_on_batch_after_batch() {

@@ -109,7 +109,7 @@ impl Maker {
         }
         drafts.iter_mut().for_each(mend);
         for draft in &drafts {
-            self.likely(draft);
+            self.likely(draft, depth);
         }
         let nodes: Map<String, Json> = drafts.iter().map(|draft| (draft.id.clone(), draft.fields.clone().into())).collect();
         (drafts, json!({"nodes": nodes}))
@@ -297,12 +297,13 @@ impl Maker {
     }
 
     /// How workers and people will answer, now that all its edges are known.
-    fn likely(&mut self, draft: &Draft) {
+    fn likely(&mut self, draft: &Draft, depth: usize) {
         let handled = draft.fields.contains_key("on_error");
         let has = |field: &str| draft.fields.contains_key(field);
         let likely = self.outcomes.nodes.entry(format!("{}/{}", self.workflow, draft.id)).or_default();
         *likely = Likely {
-            fail_percent: if handled { 40 } else { 4 },
+            // Items and turns fail more often than runs: what they belong to may be told to bear it.
+            fail_percent: if handled { 40 } else { [4, 10, 12, 12][depth] },
             ways: std::mem::take(&mut likely.ways),
             no_percent: if has("on_reject") || handled { 35 } else { 5 },
             never_percent: if has("on_timeout") || handled { 40 } else { 5 },

@@ -82,6 +82,8 @@ pub struct House<'a> {
     mail: [VecDeque<Message>; 2],
     heard: [Vec<Message>; 2],
     pub commands: usize,
+    /// Of one command.
+    pub records_max: usize,
 }
 
 fn actor() -> Actor {
@@ -120,6 +122,7 @@ impl<'a> House<'a> {
             mail: Default::default(),
             heard: Default::default(),
             commands: 0,
+            records_max: 0,
         }
     }
 
@@ -131,6 +134,7 @@ impl<'a> House<'a> {
         self.commands += 1;
         assert!(self.commands < COMMANDS_MAX, "the run does not end");
         let (reply, stepped) = self.shards[shard].ask(command, self.now, &mut self.book);
+        self.records_max = self.records_max.max(stepped.entries.len());
         if shard == 0 {
             stepped.entries.iter().for_each(|entry| self.ledger.take(entry));
             self.compare();
