@@ -139,6 +139,7 @@ impl<'a> House<'a> {
             stepped.entries.iter().for_each(|entry| self.ledger.take(entry));
             self.compare();
             self.nothing_lags();
+            self.nobody_is_abandoned();
         }
         for message in stepped.outbox {
             self.mail[usize::from(message.is_for_queues())].push_back(message);
@@ -178,8 +179,7 @@ impl<'a> House<'a> {
         while !self.is_over() {
             self.act();
         }
-        assert!(self.ledger.asking.is_empty(), "{:?} is asked by a run that has ended", self.ledger.asking.keys());
-        assert!(self.book_is_even(), "tasks are left that no run waits for");
+        self.nothing_is_left();
     }
 
     fn is_over(&self) -> bool {

@@ -2,8 +2,11 @@
 
 use super::House;
 use kernel::frame::Token;
+use kernel::ids::TaskId;
 use kernel::ir::Join;
-use kernel::node::NodeState;
+use kernel::message::Message;
+use kernel::node::{NodeState, Started};
+use kernel::run::{NodeAt, RunStatus};
 
 impl House<'_> {
     /// The fold of the records is what is live.
@@ -38,5 +41,45 @@ impl House<'_> {
                 }
             }
         }
+    }
+
+    /// A run that was called ends with the node that called it.
+    pub(super) fn nobody_is_abandoned(&self) {
+        for (run, name) in &self.ledger.runs {
+            let live = self.ledger.folded.live_run(*run).expect("it was started");
+            let Some(at) = live.run().spec().parent.as_ref().filter(|_| live.run().status() == RunStatus::Running) else {
+                continue;
+            };
+            let caller = self.ledger.folded.live_run(at.run).expect("it was started");
+            let node = caller.ir().find(&at.node).expect("a node of the workflow");
+            let state = caller.frame(&at.frame).expect("a node's frame is there").node(caller.ir(), node);
+            let waits = matches!(state, NodeState::Started { at: Started::Calling { run: its }, .. } if its == run);
+            assert!(waits, "{name} goes on and nobody waits for it");
+        }
+    }
+
+    /// A run that is closed leaves nothing behind.
+    pub(super) fn nothing_is_left(&self) {
+        assert!(self.ledger.asking.is_empty(), "{:?} is asked by a run that has ended", self.ledger.asking.keys());
+        for (run, name) in &self.ledger.runs {
+            let live = self.ledger.folded.live_run(*run).expect("it was started");
+            for (path, frame) in live.frames() {
+                assert!(path.is_root() || !frame.is_open(), "{name}: frame `{path}` is open");
+                let nodes = live.ir().body(frame.body()).nodes.iter();
+                let busy = nodes.filter(|node| matches!(frame.node(live.ir(), **node), NodeState::Started { .. }));
+                let busy: Vec<&str> = busy.map(|node| live.ir().node(*node).id.as_str()).collect();
+                assert!(busy.is_empty(), "{name}: {busy:?} in `{path}` go on");
+            }
+        }
+    }
+
+    /// Nobody does what nobody waits for, once that was heard.
+    pub(super) fn is_waited_for(&self, at: &NodeAt, task: TaskId) {
+        let live = self.ledger.folded.live_run(at.run).expect("it was started");
+        let node = live.ir().find(&at.node).expect("a node of the workflow");
+        let state = live.frame(&at.frame).expect("a node's frame is there").node(live.ir(), node);
+        let waits = matches!(state, NodeState::Started { at: Started::Working { task: its }, .. } if *its == task);
+        let unheard = self.mail[1].iter().any(|message| matches!(message, Message::Withdraw { task: its, .. } if *its == task));
+        assert!(waits || unheard, "{} is leased and nobody waits for it", at.show());
     }
 }

@@ -18,6 +18,7 @@ impl House<'_> {
         for grant in grants {
             let shard = &self.shards[self.queues()];
             let node = shard.state.task(grant.task).and_then(|task| task.card().node()).expect("a task of a run").clone();
+            self.is_waited_for(&node, grant.task);
             let instance = self.ledger.instance(&node);
             let recipe: Recipe = serde_json::from_str(shard.payloads[&grant.input].text()).expect("a recipe");
             let outcome = self.outcome(&instance, &recipe, grant.attempt);
