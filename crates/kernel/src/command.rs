@@ -2,7 +2,6 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::BulkWork;
-use crate::decide::{NewRun, NewWorkflow};
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;
@@ -13,6 +12,8 @@ use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use crate::time::Time;
 use std::sync::Arc;
+
+pub use crate::decide::{NewRun, NewWorkflow};
 
 #[derive(Clone, Debug)]
 pub struct NewTask {
