@@ -9,8 +9,10 @@ use kernel::ids::TaskId;
 use kernel::names::{Actor, QueueName, TypeName, WorkerName};
 use kernel::priority::Priority;
 use kernel::record::Failure;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use store::blobs::MemoryBlobs;
 use store::sqlite::Sqlite;
 
 const TASKS: usize = 1_000_000;
@@ -21,7 +23,8 @@ const PROBE_EVERY: Duration = Duration::from_millis(2);
 pub fn million(options: &Options) -> Result<Vec<Measure>, String> {
     let dir = options.fresh_dir()?;
     let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), EngineOptions::default()).map_err(|error| error.to_string())?;
+    let engine = Engine::open(Box::new(store), Arc::new(MemoryBlobs::default()), EngineOptions::default())
+        .map_err(|error| error.to_string())?;
     for _ in 0..TASKS / CHUNK {
         ask(&engine, Command::Add { tasks: vec![new_task(None)?; CHUNK] })?;
     }
