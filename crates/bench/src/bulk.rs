@@ -1,6 +1,7 @@
 //! Bulks over a million tasks: how fast they go, and how long any other command waits meanwhile.
 
 use crate::in_process::{name, new_task};
+use crate::runs::blobs;
 use crate::{Measure, Options};
 use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
 use kernel::bulk::{BulkWork, TaskFilter};
@@ -9,10 +10,8 @@ use kernel::ids::TaskId;
 use kernel::names::{Actor, QueueName, TypeName, WorkerName};
 use kernel::priority::Priority;
 use kernel::record::Failure;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::blobs::MemoryBlobs;
 use store::sqlite::Sqlite;
 
 const TASKS: usize = 1_000_000;
@@ -23,8 +22,7 @@ const PROBE_EVERY: Duration = Duration::from_millis(2);
 pub fn million(options: &Options) -> Result<Vec<Measure>, String> {
     let dir = options.fresh_dir()?;
     let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), Arc::new(MemoryBlobs::default()), EngineOptions::default())
-        .map_err(|error| error.to_string())?;
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
     for _ in 0..TASKS / CHUNK {
         ask(&engine, Command::Add { tasks: vec![new_task(None)?; CHUNK] })?;
     }

@@ -1,5 +1,6 @@
 //! Through the engine without HTTP: add, lease, finish, on real SQLite.
 
+use crate::runs::blobs;
 use crate::{BATCH, Measure, Options, payload_text};
 use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
 use kernel::command::{Command, NewTask, Outcome};
@@ -9,7 +10,6 @@ use kernel::record::{Payload, TaskSpec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use store::blobs::MemoryBlobs;
 use store::sqlite::Sqlite;
 
 const ADDERS: usize = 4;
@@ -48,8 +48,7 @@ struct Shared {
 fn through(options: &Options, keys: u64) -> Result<f64, String> {
     let dir = options.fresh_dir()?;
     let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), Arc::new(MemoryBlobs::default()), EngineOptions::default())
-        .map_err(|error| error.to_string())?;
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
     if keys > 0 {
         configure(&engine)?;
     }

@@ -65,7 +65,7 @@ fn lease_us(state: &mut State) -> Result<f64, String> {
 }
 
 /// As Linux tells it; elsewhere memory is not measured.
-fn resident_bytes() -> Option<u64> {
+pub fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)

@@ -8,6 +8,7 @@ mod http;
 mod in_process;
 mod kernel_only;
 pub mod load;
+mod runs;
 
 use serde::Serialize;
 use std::path::PathBuf;
@@ -50,11 +51,16 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 10] = [
+const LOADS: [(&[&str], Load); 15] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
     (&["queued.bytes_each", "lease_us.at_1k", "lease_us.at_1m"], kernel_only::big_queue),
+    (&["run.parked_bytes_each"], runs::parked),
+    (&["run.validate_5k_ms"], runs::validate),
+    (&["run.in_process.hops_per_s"], runs::in_process),
+    (&["run.idle_hop_ms.p50"], runs::idle_hop),
+    (&["run.fan_out_10k_s"], runs::fan_out),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
     (&["task.http.per_s"], http::through),

@@ -2,6 +2,7 @@
 //! out answers. A failed commit discards memory and loads it again; it never rolls back by hand.
 
 use crate::blobs;
+use crate::deliver::{Filled, Filler};
 use crate::flows::Flows;
 use crate::inputs::Inputs;
 use crate::presence::{Poll, Presence, Takers};
@@ -24,7 +25,7 @@ use kernel::time::Time;
 use kernel::{decide, defect};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use store::{Batch, BlobStore, Store, StoreError};
+use store::{Batch, BlobStore, Reader, Store, StoreError};
 
 /// Commits that may fail in a row before the process ends.
 const FAILURES_MAX: u32 = 3;
@@ -97,6 +98,12 @@ impl Core {
 
     pub fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// Puts the inputs to grants.
+    pub fn fill(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
+        let Flows { library, values, .. } = &self.flows;
+        Filler { library, values, blobs: &*self.blobs }.from_store(deliveries, reader)
     }
 
     pub(crate) fn flows(&self) -> &Flows {
@@ -282,6 +289,7 @@ impl Core {
                 self.presence = presence;
                 self.inputs = Inputs::default();
                 self.fetching.clear();
+                self.flows.missing.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }

@@ -17,7 +17,7 @@ use store::memory::{Fault, Memory, MemoryDisk};
 use store::{Batch, Reader, Store, StoreError};
 
 fn open(disk: &MemoryDisk) -> Engine {
-    Engine::open(Box::new(disk.open()), EngineOptions::default()).expect("the memory opens")
+    Engine::open(Box::new(disk.open()), blobs(), EngineOptions::default()).expect("the memory opens")
 }
 
 fn add(key: Option<&str>) -> Request {
@@ -137,7 +137,7 @@ impl Store for Gated {
 fn a_full_inbox_refuses_adds_and_takes_results() {
     let gate = Arc::new(Gate::default());
     let store = Gated { inner: MemoryDisk::new().open(), gate: gate.clone() };
-    let engine = Engine::open(Box::new(store), EngineOptions::default()).unwrap();
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
     ask(&engine, add(None));
     let (task, fence, _) = lease(&engine, "w");
 
@@ -311,7 +311,7 @@ fn the_stream_carries_records_without_their_payloads_and_ends_with_the_engine() 
 fn a_stop_waits_for_running_work_up_to_its_limit() {
     let disk = MemoryDisk::new();
     let options = EngineOptions { stop_limit: Duration::from_millis(50), ..EngineOptions::default() };
-    let engine = Engine::open(Box::new(disk.open()), options).unwrap();
+    let engine = Engine::open(Box::new(disk.open()), blobs(), options).unwrap();
     ask(&engine, add(None));
     let (task, fence, _) = lease(&engine, "w");
     let mut parked = pin!(engine.work(poll("other", 1, 60_000)));
@@ -321,4 +321,8 @@ fn a_stop_waits_for_running_work_up_to_its_limit() {
     let engine = open(&disk);
     let done = Report { task, fence, outcome: Outcome::Done { output: Payload::null() } };
     assert_eq!(told(wait(engine.work(Work { results: vec![done], ..poll("w", 0, 0) }))), "worked 0 [true]");
+}
+
+fn blobs() -> Arc<store::blobs::MemoryBlobs> {
+    Arc::default()
 }

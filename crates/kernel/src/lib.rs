@@ -5,7 +5,7 @@
 
 pub mod bulk;
 pub mod command;
-mod decide;
+pub mod decide;
 pub mod eval;
 pub mod explain;
 pub mod frame;

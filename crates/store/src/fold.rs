@@ -8,9 +8,7 @@ use kernel::names::{NodeId, QueueName, WorkflowName};
 use kernel::queue::Queue;
 use kernel::record::{Entry, KeyRef, Owner, Record, TaskSpec};
 use kernel::route::Route;
-use kernel::row::{
-    BULKS, FRAMES, FrameRow, KEYS, NODES, NodeRow, Permits, QUEUES, RUNS, Row, SHARDS, TASKS, Table, Value, WORKFLOWS,
-};
+use kernel::row::{FrameRow, NodeRow, Permits, Row, Table, Value};
 use kernel::run::{NodeAt, Run};
 use kernel::shard::Shard;
 use kernel::task::Task;
@@ -168,22 +166,7 @@ fn shared(routes: &mut FxHashSet<Arc<Route>>, spec: &TaskSpec) -> Arc<Route> {
 
 /// Where an owner's row stands.
 pub(crate) fn place(owner: &Owner) -> (&'static Table, Vec<Value>) {
-    match owner {
-        Owner::Shard => (&SHARDS, vec![Value::Int(SHARD.into())]),
-        Owner::Task(id) => (&TASKS, vec![Value::Int(id.number())]),
-        Owner::Queue(name) => (&QUEUES, vec![name.shared().into()]),
-        Owner::Key(KeyRef { queue, key: None }) => (&KEYS, vec![queue.shared().into(), "".into(), "".into()]),
-        Owner::Key(KeyRef { queue, key: Some((name, value)) }) => {
-            (&KEYS, vec![queue.shared().into(), name.shared().into(), value.shared().into()])
-        }
-        Owner::Bulk(id) => (&BULKS, vec![Value::Int(id.number())]),
-        Owner::Workflow(name, version) => (&WORKFLOWS, vec![name.shared().into(), Value::Int((*version).into())]),
-        Owner::Run(id) => (&RUNS, vec![Value::Int(id.number())]),
-        Owner::Frame(run, path) => (&FRAMES, vec![Value::Int(run.number()), path.to_string().as_str().into()]),
-        Owner::Node(NodeAt { run, frame, node }) => {
-            (&NODES, vec![Value::Int(run.number()), frame.to_string().as_str().into(), node.shared().into()])
-        }
-    }
+    owner.place(SHARD)
 }
 
 /// Whose row it is; `None` for a key that nobody can have.

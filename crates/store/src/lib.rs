@@ -13,5 +13,5 @@ pub mod sqlite;
 mod store;
 pub mod verify;
 
-pub use blobs::{BlobId, BlobStore};
+pub use blobs::{BlobId, BlobStore, Blobs, MemoryBlobs};
 pub use store::*;

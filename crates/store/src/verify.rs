@@ -5,11 +5,12 @@
 //! of the hash space. A pass holds at most about [`RECORDS_PER_PASS`] owners, some 200 bytes each, and the number of
 //! every run there is.
 
+use crate::blobs::BlobId;
 use crate::chain;
 use crate::fold::{self, Fold};
 use crate::store::{Reader, StoreError};
 use kernel::ids::RecordSeq;
-use kernel::record::{Entry, Owner, Record};
+use kernel::record::{Entry, Owner, Payload, Record};
 use kernel::row::{BadRow, Row, TABLES, Value};
 use kernel::run::NodeAt;
 use kernel::time::Time;
@@ -146,9 +147,9 @@ impl Pass {
         if self.is_first() {
             self.check_order(entry, &owner);
             if let Some(payload) = &entry.payload
-                && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(payload.text())
+                && let Some(wrong) = misfit(payload)
             {
-                let sentence = format!("the payload of record {} of {owner} is not JSON: {error}", entry.seq.0);
+                let sentence = format!("the payload of record {} of {owner} is {wrong}", entry.seq.0);
                 self.differ(record_of(&owner, entry.seq, "payload", payload.text(), "JSON", sentence));
             }
         }
@@ -265,6 +266,17 @@ impl Pass {
         self.report.differences_total += 1;
         if self.report.differences.len() < DIFFERENCES_KEPT_MAX {
             self.report.differences.push(difference);
+        }
+    }
+}
+
+/// What is wrong with a payload; one in the blob store is not looked for there.
+fn misfit(payload: &Payload) -> Option<String> {
+    match payload.blob_id() {
+        Some(id) => BlobId::parse(id).is_none().then(|| "not the id of a blob".into()),
+        None => {
+            let error = serde_json::from_str::<&serde_json::value::RawValue>(payload.text()).err()?;
+            Some(format!("not JSON: {error}"))
         }
     }
 }

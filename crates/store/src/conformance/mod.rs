@@ -2,7 +2,10 @@
 //! opens its place as often as it likes, one store at a time, and finds what it left there.
 
 mod queries;
+mod run_queries;
+mod run_writes;
 pub mod sample;
+mod sample_runs;
 pub mod scribe;
 mod writes;
 
@@ -48,6 +51,20 @@ pub const CASES: &[Case] = cases![
     queries::scans_go_by_key,
     queries::readers_see_whole_batches_while_commits_go_on,
     queries::a_held_moment_stays_as_it_was,
+    run_writes::a_run_is_found_with_its_parts,
+    run_writes::the_youngest_run_of_an_idempotency_key_is_found,
+    run_writes::the_parts_of_a_run_come_with_every_task_they_started,
+    run_writes::runs_that_have_ended_are_found_oldest_first,
+    run_writes::runs_that_end_at_once_are_found_by_id,
+    run_writes::the_work_of_a_run_is_no_dead_letter,
+    run_writes::the_parts_of_a_run_are_deleted_with_their_histories,
+    run_queries::workflows_are_found_by_version_and_name,
+    run_queries::runs_are_listed_by_every_filter,
+    run_queries::runs_are_listed_in_pages,
+    run_queries::frames_and_nodes_are_listed_by_key,
+    run_queries::approvals_are_listed_oldest_first,
+    run_queries::a_runs_history_is_all_its_chains,
+    run_queries::no_record_of_a_run_is_missed_while_commits_go_on,
 ];
 
 /// Runs every case, each at a place of its own; `fresh` gives a new, empty place.

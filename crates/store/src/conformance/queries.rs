@@ -1,7 +1,7 @@
 //! Cases about what readers see.
 
 use super::sample::{key, sample, tag};
-use super::scribe::{Scribe, bulk, plain, queue, task};
+use super::scribe::{Scribe, bulk, node, path, plain, queue, run, task};
 use super::{Open, scanned};
 use crate::store::{Reader, Store, TaskQuery};
 use kernel::bulk::TaskFilter;
@@ -12,7 +12,7 @@ use kernel::row::{BULKS, KEYS, QUEUES, Row, TABLES, TASKS};
 use kernel::task::{Status, Task};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn with_sample(open: &mut Open<'_>) -> (Box<dyn Store>, Scribe, Vec<Entry>) {
+pub(super) fn with_sample(open: &mut Open<'_>) -> (Box<dyn Store>, Scribe, Vec<Entry>) {
     let mut store = open();
     let (scribe, batches) = sample();
     batches.iter().for_each(|batch| store.commit(batch).expect("it commits"));
@@ -22,7 +22,10 @@ fn with_sample(open: &mut Open<'_>) -> (Box<dyn Store>, Scribe, Vec<Entry>) {
 pub(super) fn a_history_is_a_chain(open: &mut Open<'_>) {
     let (store, scribe, entries) = with_sample(open);
     let mut reader = store.reader().unwrap();
-    for owner in [Owner::Shard, Owner::Task(task(3)), Owner::Task(task(26)), Owner::Queue(queue("ci")), Owner::Bulk(bulk(40))] {
+    let tasks = [3, 26].map(|id| Owner::Task(task(id)));
+    let runs = [Owner::Run(run(104)), Owner::Frame(run(102), path("rounds[1].check[3]")), Owner::Node(node(100, "", "pay"))];
+    let others = [Owner::Shard, Owner::Queue(queue("ci")), Owner::Bulk(bulk(40))];
+    for owner in tasks.into_iter().chain(runs).chain(others) {
         let all: Vec<Entry> = entries.iter().rev().filter(|entry| entry.owner == owner).cloned().collect();
         let last = scribe.last(&owner);
         assert_eq!(reader.history(last, 100).unwrap(), all, "{owner}");

@@ -19,7 +19,8 @@ use std::sync::Arc;
 pub fn sample() -> (Scribe, Vec<Batch>) {
     let mut scribe = Scribe::new();
     let mut batches = Vec::new();
-    for write in [shard, queues, keys, waiting_tasks, running_tasks, finished_tasks, bulks] {
+    let spine = [shard, queues, keys, waiting_tasks, running_tasks, finished_tasks, bulks];
+    for write in spine.into_iter().chain(super::sample_runs::WRITES) {
         write(&mut scribe);
         batches.push(scribe.batch());
     }

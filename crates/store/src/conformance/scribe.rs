@@ -3,11 +3,15 @@
 
 use crate::fold::{self, Fold};
 use crate::store::Batch;
-use kernel::ids::{BulkId, RecordSeq, TaskId};
-use kernel::names::{Actor, QueueName, TypeName};
+use kernel::frame::FramePath;
+use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use kernel::names::{Actor, NodeId, QueueName, TypeName, WorkflowName};
+use kernel::node::{Started, Told, Went};
 use kernel::record::{Entry, Owner, Payload, Record, TaskSpec};
 use kernel::row::Row;
+use kernel::run::{NodeAt, RunSpec};
 use kernel::time::Time;
+use kernel::workflow::Workflow;
 use std::collections::BTreeSet;
 
 pub struct Scribe {
@@ -16,6 +20,7 @@ pub struct Scribe {
     now: Time,
     entries: Vec<Entry>,
     dirty: BTreeSet<Owner>,
+    prunes: Vec<RecordSeq>,
 }
 
 impl Default for Scribe {
@@ -26,8 +31,8 @@ impl Default for Scribe {
 
 impl Scribe {
     pub fn new() -> Scribe {
-        let (fold, entries, dirty) = Default::default();
-        Scribe { fold, seq: 0, now: Time::from_ms(1_700_000_000_000), entries, dirty }
+        let (fold, entries, dirty, prunes) = Default::default();
+        Scribe { fold, seq: 0, now: Time::from_ms(1_700_000_000_000), entries, dirty, prunes }
     }
 
     /// The next record's number and time; both only rise.
@@ -51,9 +56,17 @@ impl Scribe {
         seq
     }
 
+    /// Takes an owner away with its history, as the parts of a run go that is deleted.
+    pub fn forget(&mut self, owner: &Owner) {
+        self.prunes.push(self.fold.last(owner));
+        self.fold.take(owner);
+        self.dirty.insert(owner.clone());
+    }
+
     /// What happened since the last one.
     pub fn batch(&mut self) -> Batch {
-        let mut batch = Batch { entries: std::mem::take(&mut self.entries), ..Batch::default() };
+        let (entries, prunes) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.prunes));
+        let mut batch = Batch { entries, prunes, ..Batch::default() };
         for owner in std::mem::take(&mut self.dirty) {
             match self.fold.row(&owner) {
                 Some(row) => batch.puts.push(row),
@@ -93,6 +106,30 @@ impl Scribe {
         self.record(Owner::Task(id), lease)
     }
 
+    pub fn put(&mut self, name: &str, version: u32, text: &str) -> RecordSeq {
+        let put = Record::WorkflowPut { by: actor("ada") };
+        self.record_with(Owner::Workflow(flow(name), version), put, Some(Workflow::payload(text)))
+    }
+
+    pub fn start(&mut self, id: RunId, spec: RunSpec) -> RecordSeq {
+        let input = Payload(format!(r#"{{"of":"{id}"}}"#).into());
+        self.record_with(Owner::Run(id), Record::RunStarted { spec: Box::new(spec), by: actor("ada") }, Some(input))
+    }
+
+    /// Starts a node's work, and its task.
+    pub fn work(&mut self, at: &NodeAt, id: TaskId) -> RecordSeq {
+        self.record(Owner::Node(at.clone()), Record::NodeStarted { at: Started::Working { task: id } });
+        self.add(id, TaskSpec { node: Some(Box::new(at.clone())), ..plain("ci") })
+    }
+
+    /// Starts a node's work and ends it.
+    pub fn worked(&mut self, at: &NodeAt, id: TaskId) -> RecordSeq {
+        self.work(at, id);
+        let output = self.done(id, r#"{"ok":true}"#);
+        let done = Record::NodeDone { output: Told::At(kernel::run::ValueAt::Record(output)), went: Went::Done };
+        self.record(Owner::Node(at.clone()), done)
+    }
+
     pub fn done(&mut self, id: TaskId, output: &str) -> RecordSeq {
         self.lease(id);
         let output = Payload(output.into());
@@ -112,6 +149,28 @@ pub fn task(sequence: u64) -> TaskId {
 
 pub fn bulk(sequence: u64) -> BulkId {
     BulkId::new(sequence, 0)
+}
+
+pub fn run(sequence: u64) -> RunId {
+    RunId::new(sequence, 0)
+}
+
+pub fn flow(name: &str) -> WorkflowName {
+    WorkflowName::parse(name).expect("a good name")
+}
+
+pub fn path(text: &str) -> FramePath {
+    FramePath::parse(text).expect("the path of a frame")
+}
+
+/// A node of a run; the frame's path as text, empty for the run's own.
+pub fn node(sequence: u64, frame: &str, node: &str) -> NodeAt {
+    NodeAt { run: run(sequence), frame: path(frame), node: NodeId::parse(node).expect("a good name") }
+}
+
+/// A run of a workflow with nothing special about it.
+pub fn plain_run(workflow: &str) -> RunSpec {
+    RunSpec::new(flow(workflow), 1)
 }
 
 pub fn queue(name: &str) -> QueueName {

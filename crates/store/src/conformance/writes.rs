@@ -1,18 +1,19 @@
 //! Cases about what the writer commits and gets back.
 
 use super::sample::{key, sample};
-use super::scribe::{Scribe, plain, queue, task};
+use super::scribe::{Scribe, plain, queue, run, task};
 use super::{Open, loaded, scanned};
 use crate::store::{Batch, Store};
 use kernel::ids::{RecordSeq, TaskId};
 use kernel::names::IdempotencyKey;
 use kernel::needs::Need;
 use kernel::record::{KeyRef, Owner, Payload, Record, TaskSpec};
-use kernel::row::{BULKS, KEYS, Kind, QUEUES, Row, SHARDS, TABLES, TASKS, Table, Value};
-use kernel::task::{Status, Task};
+use kernel::row::{KEYS, Kind, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Table, Value, WORKFLOWS};
+use kernel::run::Run;
+use kernel::task::Task;
 use kernel::time::Time;
 
-fn commit_sample(store: &mut dyn Store) -> Scribe {
+pub(super) fn commit_sample(store: &mut dyn Store) -> Scribe {
     let (scribe, batches) = sample();
     batches.iter().for_each(|batch| store.commit(batch).expect("it commits"));
     scribe
@@ -41,7 +42,7 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-fn all_rows(store: &dyn Store) -> Vec<Row> {
+pub(super) fn all_rows(store: &dyn Store) -> Vec<Row> {
     TABLES.iter().flat_map(|table| scanned(store, table)).collect()
 }
 
@@ -63,6 +64,9 @@ pub(super) fn an_empty_store_holds_nothing(open: &mut Open<'_>) {
     assert_eq!(reader.task(task(1)).unwrap(), None);
     assert_eq!(reader.dead_counts().unwrap(), []);
     assert_eq!(reader.bulks(10).unwrap(), []);
+    assert_eq!(reader.workflows().unwrap(), []);
+    assert_eq!(reader.run(run(1)).unwrap(), None);
+    assert_eq!(reader.run_history(run(1), RecordSeq::NONE, 10, true).unwrap(), []);
     assert_eq!(all_rows(&*store), []);
 }
 
@@ -70,18 +74,31 @@ pub(super) fn what_is_live_is_loaded_and_nothing_else(open: &mut Open<'_>) {
     let mut store = open();
     commit_sample(&mut *store);
     let rows = loaded(&mut *store);
-    let order = [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS];
-    let places = rows.iter().map(|row| order.iter().position(|table| *table == row.table));
-    assert!(places.is_sorted(), "shard, queues, keys, bulks, tasks");
+    assert!(rows.is_sorted_by_key(|row| (place_of(row.table), row.key().to_vec())), "by table, and by key");
 
     let (_, batches) = sample();
-    let is_live = |row: &Row| match &row.values[if row.table == &TASKS { 4 } else { 2 }] {
-        Value::Text(status) if row.table == &TASKS => !Status::parse(status).expect("a status").is_finished(),
-        Value::Text(status) if row.table == &BULKS => &**status == "open",
+    let images = images(&batches);
+    let runs: Vec<Run> =
+        images.iter().filter(|row| row.table == &RUNS).map(|row| Run::from_row(&row.values).expect("a run")).collect();
+    let is_whole = |id: &Value| {
+        let run = runs.iter().find(|run| Value::Int(run.id().number()) == *id).expect("a part's run");
+        run.is_live() && !run.is_deleting()
+    };
+    let is_live = |row: &Row| match row.table.name {
+        "tasks" => !Task::from_row(&row.values).expect("a task").status().is_finished(),
+        "bulks" => row.values[2] == Value::from("open"),
+        "runs" => Run::from_row(&row.values).expect("a run").is_live(),
+        "frames" | "nodes" => is_whole(&row.values[0]),
         _ => true,
     };
-    let live: Vec<Row> = images(&batches).into_iter().filter(is_live).collect();
-    assert_eq!(sorted(rows), live);
+    let live: Vec<Row> = images.iter().filter(|row| is_live(row)).cloned().collect();
+    assert_eq!(rows, live);
+    // Of each kind some are live and some, but for those that always are, are not.
+    for table in TABLES {
+        let of = |rows: &[Row]| rows.iter().filter(|row| row.table == table).count();
+        let is_always = [&SHARDS, &QUEUES, &KEYS, &WORKFLOWS].contains(&table);
+        assert!(of(&live) > 0 && (is_always || of(&live) < of(&images)), "{}", table.name);
+    }
 }
 
 pub(super) fn the_last_image_wins(open: &mut Open<'_>) {
@@ -312,9 +329,10 @@ pub(super) fn the_ends_of_the_number_line_fit(open: &mut Open<'_>) {
     assert_eq!(reader.last_record().unwrap(), RecordSeq(i64::MAX as u64));
     assert_eq!(reader.history(RecordSeq(i64::MAX as u64), 10).unwrap(), entries);
     assert_eq!(reader.task(TaskId::MAX).unwrap().as_ref(), puts.iter().find(|row| row.table == &TASKS));
-    // The queues and keys of both rows are the same, so the last one won.
-    let overwritten = |row: &Row| matches!(row.key()[0], Value::Text(_)) && row.values.contains(&Value::Int(i64::MAX));
-    assert_eq!(all_rows(&*store), sorted(puts.into_iter().filter(|row| !overwritten(row)).collect()));
+    // Where the keys of both rows are the same, as they are of queues, the last one won.
+    let places: Vec<_> = puts.iter().map(|row| (row.table.name, row.key().to_vec())).collect();
+    let last = puts.iter().enumerate().filter(|(at, _)| !places[at + 1..].contains(&places[*at]));
+    assert_eq!(all_rows(&*store), sorted(last.map(|(_, row)| row.clone()).collect()));
 }
 
 pub(super) fn any_text_and_large_payloads_fit(open: &mut Open<'_>) {

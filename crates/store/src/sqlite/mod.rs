@@ -29,6 +29,9 @@ use std::time::Duration;
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 const STATEMENTS_CACHED: usize = 64;
 
+/// Frames and nodes that belong in memory.
+const WHOLE: &str = "WHERE run IN (SELECT id FROM runs WHERE live = 1 AND deleting IS NULL)";
+
 /// The writer. One per directory, over all processes.
 pub struct Sqlite {
     // In the order in which they must be let go: the thread, the connection, the file, the lock.
@@ -199,7 +202,6 @@ fn put_rows(db: &Connection, rows: &[Row]) -> Result<(), StoreError> {
 
 impl Store for Sqlite {
     fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
-        const WHOLE: &str = "WHERE run IN (SELECT id FROM runs WHERE live = 1 AND deleting IS NULL)";
         let wanted = [
             (&SHARDS, ""),
             (&QUEUES, ""),

@@ -34,7 +34,7 @@ pub(super) fn lengthen(log: &Path, bytes: u64) -> Result<(), StoreError> {
 }
 
 /// Makes the directory if it is missing, so that its name survives a power cut and nobody else can look inside.
-pub(super) fn create(dir: &Path) -> Result<(), StoreError> {
+pub(crate) fn create(dir: &Path) -> Result<(), StoreError> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub(super) fn create(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// Makes the names in a directory durable. Windows has no such call and needs none.
-pub(super) fn sync(dir: &Path) -> io::Result<()> {
+pub(crate) fn sync(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 

@@ -20,11 +20,12 @@ pub(super) fn workflow(name: &WorkflowName, version: Option<u32>) -> (&'static s
 pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
     let upto = query.before.map_or(i64::MAX, |before| before.number() - 1);
     let (mut sql, mut parameters) = (String::from("WHERE id <= ? AND deleting IS NULL"), vec![Value::Int(upto)]);
-    match query.status {
-        // One that runs is live, and of these there are few beside all that have ended.
-        Some(RunStatus::Running) => sql = format!("INDEXED BY runs_live {sql} AND live = 1 AND status = 'running'"),
-        Some(status) => sql.push_str(&format!(" AND status = '{}'", status.as_str())),
-        None => {}
+    // One that runs is live, and so is one that is paused; of these there are few beside all that have ended.
+    if query.status == Some(RunStatus::Running) || query.paused == Some(true) {
+        sql = format!("INDEXED BY runs_live {sql} AND live = 1");
+    }
+    if let Some(status) = query.status {
+        sql.push_str(&format!(" AND status = '{}'", status.as_str()));
     }
     if let Some(workflow) = &query.workflow {
         sql.push_str(" AND workflow = ?");

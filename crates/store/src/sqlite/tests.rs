@@ -1,13 +1,17 @@
 use super::*;
 use crate::conformance;
 use crate::conformance::sample::{sample, tag};
-use crate::conformance::scribe::{Scribe, plain, queue, task};
-use crate::store::TaskQuery;
+use crate::conformance::scribe::{Scribe, flow, node, path, plain, plain_run, queue, run, task};
+use crate::store::{NodeQuery, RunQuery, TaskQuery};
 use crate::verify::verify;
 use checkpoint::Marks;
-use kernel::names::IdempotencyKey;
-use kernel::record::TaskSpec;
+use kernel::ids::RecordSeq;
+use kernel::names::{IdempotencyKey, NodeId};
+use kernel::record::{Owner, Record, TaskSpec};
+use kernel::row::Table;
+use kernel::run::RunStatus;
 use kernel::task::Status;
+use statements::{COLD, RUN_ENDED_AT_OFFSET};
 use tempfile::TempDir;
 
 fn fresh() -> (TempDir, Sqlite) {
@@ -155,30 +159,131 @@ fn a_query_that_takes_too_long_is_stopped() {
     assert_eq!(reader.tasks(&query).unwrap(), []);
 }
 
+/// The steps by which SQLite goes about it.
+fn plan(store: &Sqlite, sql: &str) -> Vec<String> {
+    let mut plan = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let (mut steps, mut plan) = (plan.raw_query(), Vec::new());
+    while let Some(step) = steps.next().unwrap() {
+        plan.push(step.get::<_, String>(3).unwrap());
+    }
+    plan
+}
+
 #[test]
-fn cold_rows_and_dead_letters_are_found_by_index() {
+fn cold_rows_and_lists_are_found_by_index() {
     let (_dir, store) = with_sample();
-    let listed = |queue_name: Option<&str>, status| {
-        let query = TaskQuery { queue: queue_name.map(queue), status, ..TaskQuery::default() };
-        format!("{} {}", statements::of(&TASKS).select, reader::conditions(&query).0)
+    let of = |table: &'static Table, rest: &str| format!("{} {rest}", statements::of(table).select);
+    let tasks = |query: TaskQuery| of(&TASKS, &reader::conditions(&query).0);
+    let runs_by = |query: RunQuery| of(&RUNS, &runs::runs(&query).0);
+    let nodes = |query: NodeQuery| of(&NODES, &runs::nodes(&query).0);
+    let ci = || TaskQuery { queue: Some(queue("ci")), ..TaskQuery::default() };
+    let running = RunQuery { status: Some(RunStatus::Running), workflow: Some(flow("lint")), ..RunQuery::default() };
+    let keyed = RunQuery {
+        workflow: Some(flow("lint")),
+        idempotency_key: Some(IdempotencyKey::parse("k").unwrap()),
+        ..RunQuery::default()
     };
+    let all = || NodeQuery::of(run(1), 10);
+    let after = Some((path("a[0]"), NodeId::parse("b").unwrap()));
     for (sql, index) in [
-        (COLD.by_id.clone(), "PRIMARY KEY"),
+        (COLD.task.clone(), "PRIMARY KEY"),
         (COLD.by_idempotency_key.clone(), "tasks_idempotency"),
         (COLD.dead.clone(), "tasks_dead"),
         (reader::DEAD_COUNTS.into(), "tasks_dead"),
-        (listed(Some("ci"), Some(Status::Failed)), "tasks_dead"),
-        (listed(Some("ci"), None), "PRIMARY KEY"),
-        (listed(None, None), "PRIMARY KEY"),
+        (tasks(TaskQuery { dead: true, ..ci() }), "tasks_dead"),
+        (tasks(TaskQuery { dead: true, status: Some(Status::Failed), ..ci() }), "tasks_dead"),
+        (tasks(ci()), "PRIMARY KEY"),
+        (tasks(TaskQuery::default()), "PRIMARY KEY"),
+        (COLD.run.clone(), "PRIMARY KEY"),
+        (COLD.run_frames.clone(), "PRIMARY KEY (run=?)"),
+        (COLD.run_nodes.clone(), "PRIMARY KEY (run=?)"),
+        (COLD.run_by_key.clone(), "runs_idempotency (workflow=? AND idempotency_key=?)"),
+        (COLD.runs_ended.clone(), "runs_ended (ended_at>? AND ended_at<?)"),
+        (RUN_ENDED_AT_OFFSET.into(), "COVERING INDEX runs_ended"),
+        (runs_by(RunQuery::default()), "PRIMARY KEY"),
+        (runs_by(running), "runs_live"),
+        (runs_by(RunQuery { paused: Some(true), ..RunQuery::default() }), "runs_live"),
+        (runs_by(keyed), "runs_idempotency"),
+        (nodes(all()), "PRIMARY KEY (run=?)"),
+        (nodes(NodeQuery { frame: Some(path("a[0]")), ..all() }), "PRIMARY KEY (run=? AND frame=?)"),
+        (nodes(NodeQuery { after, ..all() }), "PRIMARY KEY (run=? AND (frame,node)>(?,?))"),
+        (of(&NODES, runs::approvals(None, 1).0), "nodes_asking"),
+        (of(&WORKFLOWS, runs::workflow(&flow("lint"), None).0), "name=?"),
     ] {
-        let mut plan = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let mut steps = plan.raw_query();
-        let mut plan = Vec::new();
-        while let Some(step) = steps.next().unwrap() {
-            plan.push(step.get::<_, String>(3).unwrap());
-        }
+        let plan = plan(&store, &sql);
         assert!(plan.len() == 1 && plan[0].contains(index), "{sql}: {plan:?}");
     }
+    // With a second table to look into: still nothing is scanned, and nothing sorted.
+    for (sql, index) in [
+        (of(&NODES, runs::approvals(Some(&flow("lint")), 1).0), "nodes_asking"),
+        (of(&FRAMES, &format!("{WHOLE} ORDER BY run, path")), "runs_live"),
+        (of(&NODES, &format!("{WHOLE} ORDER BY run, frame, node")), "runs_live"),
+    ] {
+        let plan = plan(&store, &sql);
+        assert!(plan.iter().any(|step| step.contains(index)), "{sql}: {plan:?}");
+        let slow = |step: &String| step.contains("TEMP B-TREE") || step == "SCAN nodes" || step == "SCAN frames";
+        assert!(!plan.iter().any(slow), "{sql}: {plan:?}");
+    }
+}
+
+#[test]
+fn the_views_for_people_show_every_row() {
+    let (_dir, store) = with_sample();
+    for (view, table) in [
+        ("readable_tasks", "tasks"),
+        ("task_payloads", "tasks"),
+        ("readable_records", "records"),
+        ("readable_runs", "runs"),
+        ("readable_nodes", "nodes"),
+    ] {
+        let rows = |name: &str| {
+            let mut select = store.db.prepare(&format!("SELECT * FROM {name}")).unwrap();
+            let columns = select.column_count();
+            let (mut found, mut rows) = (0, select.raw_query());
+            while let Some(row) = rows.next().unwrap() {
+                (0..columns).for_each(|column| drop(row.get::<_, rusqlite::types::Value>(column).unwrap()));
+                found += 1;
+            }
+            found
+        };
+        assert!(rows(view) > 0 && rows(view) == rows(table), "{view}");
+    }
+    let line = |sql: &str| store.db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    let paused = line("SELECT workflow || ' ' || paused || ' ' || started FROM readable_runs WHERE paused IS NOT NULL");
+    assert!(paused.starts_with("lint \"quoted\" 2023-11-14 22:13:20."), "{paused}");
+    assert_eq!(line("SELECT parent || ' ' || parent_node FROM readable_runs WHERE parent IS NOT NULL"), "run-34 sub");
+    let asking = line(
+        "SELECT group_concat(run || ' ' || workflow || ' ' || node) FROM readable_nodes WHERE status = 'started' AND work = 'asking'",
+    );
+    assert_eq!(asking, "100 refund ask,101 lint ask");
+}
+
+#[test]
+fn a_long_history_is_stopped_too() {
+    let (dir, mut store) = fresh();
+    let mut scribe = Scribe::new();
+    scribe.start(run(1), plain_run("lint"));
+    for id in 1..=200 {
+        scribe.worked(&node(1, "", &format!("n{id}")), task(id));
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let mut reader = Sqlite::open_reader(dir.path()).unwrap();
+    reader.answer_within(Duration::ZERO);
+    let slow = |answer: Result<Vec<Entry>, StoreError>| matches!(answer, Err(StoreError::Slow(_)));
+    assert!(slow(reader.run_history(run(1), RecordSeq::NONE, 10, true)));
+    assert!(slow(reader.history(RecordSeq(1), 10)));
+    // The moment it was looking at is let go.
+    assert!(reader.hold().and_then(|()| reader.release()).is_ok());
+    reader.answer_within(Duration::from_secs(5));
+    assert_eq!(reader.run_history(run(1), RecordSeq::NONE, usize::MAX, true).unwrap().len(), 1 + 200 * 5);
+    // A moment that is held is the one that is looked at, and stays held.
+    reader.hold().unwrap();
+    scribe.record(Owner::Run(run(1)), Record::RunPaused { reason: String::new(), by: conformance::scribe::actor("ada") });
+    store.commit(&scribe.batch()).unwrap();
+    let count = |reader: &mut SqliteReader| reader.run_history(run(1), RecordSeq::NONE, usize::MAX, false).unwrap().len();
+    assert_eq!((count(&mut reader), count(&mut reader)), (1 + 200 * 2, 1 + 200 * 2));
+    reader.release().unwrap();
+    assert_eq!(count(&mut reader), 2 + 200 * 2);
 }
 
 #[test]
@@ -196,10 +301,14 @@ fn a_row_that_does_not_decode_is_named() {
         assert!(sentence.contains("tasks.worker: not UTF-8"), "{sentence}");
     }
     db.execute_batch("UPDATE records SET prev = seq WHERE seq = 2; UPDATE records SET body = '{}' WHERE seq = 3").unwrap();
+    let pay = "(SELECT \"last\" FROM nodes WHERE run = 100 AND node = 'pay')";
+    db.execute_batch(&format!("UPDATE records SET prev = 2 WHERE seq = {pay}")).unwrap();
     for (sentence, part) in [
-        (refusal(reader.history(kernel::ids::RecordSeq(2), 10)), "records.prev: record 2: its chain leads astray"),
-        (refusal(reader.history(kernel::ids::RecordSeq(3), 10)), "records.body: record 3:"),
-        (refusal(reader.records(kernel::ids::RecordSeq(0), 10)), "records.body: record 3:"),
+        (refusal(reader.history(RecordSeq(2), 10)), "records.prev: record 2: its chain leads astray"),
+        (refusal(reader.history(RecordSeq(3), 10)), "records.body: record 3:"),
+        (refusal(reader.records(RecordSeq(0), 10)), "records.body: record 3:"),
+        (refusal(reader.run_history(run(100), RecordSeq(0), 10, true)), "its chain leads astray"),
+        (refusal(store.rows(&[Need::RunParts { run: run(100), limit: 100 }])), "its chain leads astray"),
     ] {
         assert!(sentence.contains(part), "{sentence}");
     }
@@ -320,4 +429,61 @@ fn databases_of_every_release_are_brought_up_to_date() {
         drop(Sqlite::open(dir.path()).unwrap());
         assert!(records_read(dir.path()) > 50, "{}", file.display());
     }
+}
+
+/// A file as format 1 left it, with rows and records in it.
+fn format_1(path: &Path, batches: &[Batch]) {
+    let old = Connection::open(path).unwrap();
+    old.execute_batch(include_str!("migrations/0001_spine.sql")).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    for batch in batches {
+        insert_records(&old, &batch.entries, &mut Text::default()).unwrap();
+        for row in &batch.puts {
+            // Two columns of tasks came later.
+            let columns: Vec<_> = row.table.columns.iter().filter(|(name, _)| !["node", "generation"].contains(name)).collect();
+            let names: Vec<String> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+            let places = vec!["?"; columns.len()].join(", ");
+            let sql = format!("INSERT OR REPLACE INTO {} ({}) VALUES ({places})", row.table.name, names.join(", "));
+            old.execute(&sql, rusqlite::params_from_iter(row.values[..columns.len()].iter().map(Bound))).unwrap();
+        }
+        for (table, key) in &batch.deletes {
+            let sql = &statements::of(table).delete;
+            old.execute(sql, rusqlite::params_from_iter(key.iter().map(Bound))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_of_format_1_keeps_everything() {
+    let is_old = |batch: &Batch| batch.puts.iter().all(|row| TABLES[..5].contains(&row.table));
+    let batches: Vec<Batch> = sample().1.into_iter().take_while(is_old).collect();
+    assert!(batches.len() > 5);
+    let (new_dir, mut new) = fresh();
+    batches.iter().for_each(|batch| new.commit(batch).unwrap());
+
+    let dir = tempfile::tempdir().unwrap();
+    format_1(&place::database(dir.path()), &batches);
+    assert!(refusal(Sqlite::open_reader(dir.path())).contains("start the server once"));
+    let mut store = Sqlite::open(dir.path()).unwrap();
+    for table in TABLES {
+        let rows = |store: &Sqlite| {
+            let mut rows = Vec::new();
+            store.reader().unwrap().scan(table, &mut |row| rows.push(row)).unwrap();
+            rows
+        };
+        assert_eq!(rows(&store), rows(&new), "{}", table.name);
+    }
+    assert_eq!(records_read(dir.path()), records_read(new_dir.path()));
+    let mut reader = store.reader().unwrap();
+    assert_eq!(reader.dead_counts().unwrap(), [(queue("ci"), 2)]);
+    let schema = |store: &Sqlite| {
+        let mut select = store.db.prepare("SELECT name, tbl_name FROM sqlite_schema ORDER BY name").unwrap();
+        let named = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        named.collect::<Result<Vec<(String, String)>, _>>().unwrap()
+    };
+    assert_eq!(schema(&store), schema(&new));
+    // And it goes on from there.
+    let (_, all) = sample();
+    all[batches.len()..].iter().for_each(|batch| store.commit(batch).unwrap());
+    assert_eq!(records_read(dir.path()), all.iter().map(|batch| batch.entries.len() as u64).sum::<u64>());
 }

@@ -111,7 +111,16 @@ fn every_flipped_column_is_named() {
                 if at < table.key {
                     key[at] = flip.clone();
                     let (extra, missing) = ((table.name, "*", key.clone()), (table.name, "*", row.key().to_vec()));
-                    assert_eq!(places, [extra, missing], "{}.{column} = {flip}", table.name);
+                    // What belongs to it misses it, and is named as well.
+                    let (own, others): (Vec<_>, Vec<_>) = places.into_iter().partition(|(name, ..)| *name == table.name);
+                    assert_eq!(own, [extra, missing], "{}.{column} = {flip}", table.name);
+                    let may_miss: &[(&str, &str)] = match table.name {
+                        "workflows" => &[("runs", "workflow")],
+                        "runs" => &[("frames", "run"), ("nodes", "run")],
+                        _ => &[],
+                    };
+                    let is_expected = |(table, column, _): &(&str, &str, Vec<Value>)| may_miss.contains(&(table, column));
+                    assert!(others.iter().all(is_expected), "{}.{column} = {flip}: {others:?}", table.name);
                 } else {
                     assert_eq!(places, [(table.name, *column, key.clone())], "{}.{column} = {flip}", table.name);
                     let difference = &report.differences[0];
@@ -176,6 +185,40 @@ fn damage_is_named_with_its_owner() {
         ("DELETE FROM keys WHERE value = 'acme'", vec!["keys.* key:ci|tenant=acme"]),
         ("DELETE FROM keys WHERE name = ''", vec!["keys.* rate:ci"]),
         ("DELETE FROM shards", vec!["shards.* shard"]),
+        ("DELETE FROM nodes WHERE run = 102 AND frame = 'rounds[1]'", vec!["nodes.* run-36/rounds[1]/check"]),
+        ("DELETE FROM frames WHERE path = 'rounds[1].check[3]'", vec!["frames.* run-36/rounds[1].check[3]"]),
+        // What belongs to a run that is not there.
+        ("DELETE FROM runs WHERE id = 106", vec!["nodes.run run-3a//fix", "nodes.run run-3a//late", "runs.* run-3a"]),
+        ("DELETE FROM runs WHERE id = 108", vec!["frames.run run-3c/rounds[0]", "nodes.run run-3c//ask", "runs.* run-3c"]),
+        // Even if nobody knows of that run any more.
+        (
+            "DELETE FROM runs WHERE id = 106; DELETE FROM records WHERE owner = 'run-3a'",
+            vec!["nodes.run run-3a//fix", "nodes.run run-3a//late"],
+        ),
+        // A live run follows a workflow; one that has ended does not need it.
+        (
+            "DELETE FROM workflows WHERE name = 'refund'",
+            vec![
+                "runs.workflow run-34",
+                "runs.workflow run-3f",
+                "workflows.* workflow:1:refund",
+                "workflows.* workflow:2:refund",
+            ],
+        ),
+        (
+            "DELETE FROM workflows WHERE version = 2; DELETE FROM records WHERE owner = 'workflow:2:refund'",
+            vec!["runs.workflow run-34", "runs.workflow run-3f"],
+        ),
+        ("INSERT INTO workflows VALUES ('a b', 1, 1, 1, 'ada', '')", vec!["workflows.*"]),
+        ("INSERT INTO workflows VALUES ('lint', 2, 1, 1, 'ada', '')", vec!["workflows.* workflow:2:lint"]),
+        ("INSERT INTO frames VALUES (102, '', 1, 'open', NULL)", vec!["frames.*"]),
+        ("INSERT INTO frames VALUES (102, 'a[01]', 1, 'open', NULL)", vec!["frames.*"]),
+        ("INSERT INTO frames VALUES (999, 'a[1]', 1, 'open', NULL)", vec!["frames.* run-z7/a[1]"]),
+        (
+            "UPDATE nodes SET frame = 'rounds[7]' WHERE node = 'check'",
+            vec!["nodes.* run-36/rounds[1]/check", "nodes.* run-36/rounds[7]/check"],
+        ),
+        ("UPDATE runs SET live = NULL WHERE id = 103", vec!["runs.live run-37"]),
         ("INSERT INTO queues VALUES ('new', 1, '{}', NULL, NULL)", vec!["queues.* queue:new"]),
         ("INSERT INTO queues VALUES ('a b', 1, '{}', NULL, NULL)", vec!["queues.*"]),
         ("INSERT INTO keys VALUES ('ci', '', 'half', 1, 1)", vec!["keys.*"]),
@@ -191,6 +234,7 @@ fn damage_is_named_with_its_owner() {
             vec!["records.body rate:ci"],
         ),
         ("UPDATE records SET payload = '' WHERE owner = 'task-2'", vec!["records.payload task-2"]),
+        ("UPDATE records SET payload = 'blob:sha256-0' WHERE owner = 'task-2'", vec!["records.payload task-2"]),
         // An owner's last record lost: the row is ahead of its history. Its first one lost: there is no history.
         ("DELETE FROM records WHERE owner = 'task-1' AND prev > 0", vec!["tasks.last task-1", "tasks.priority task-1"]),
         ("DELETE FROM records WHERE owner = 'task-1' AND prev = 0", vec!["records.body task-1", "records.prev task-1"]),

@@ -52,7 +52,7 @@ fn stalled(state: &State, live: &Live, now: Time) -> Option<String> {
             Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => return None,
             Started::Working { task } => state.task(*task)?,
         };
-        let since = free_since(state, task)?;
+        let since = free_since(state, task, now)?;
         if youngest.as_ref().is_none_or(|(at, _)| since > *at) {
             let (id, kind) = (task.card().id(), task.card().route().kind());
             let node = crate::run::NodeAt { run: live.run.id, frame: path.clone(), node: live.ir.node(node).id.clone() };
@@ -65,12 +65,12 @@ fn stalled(state: &State, live: &Live, now: Time) -> Option<String> {
 }
 
 /// Since when a task has waited for nothing but a worker.
-fn free_since(state: &State, task: &Task) -> Option<Time> {
+fn free_since(state: &State, task: &Task, now: Time) -> Option<Time> {
     let Task::Queued(queued) = task else { return None };
     let route = task.card().route();
     let ready = matches!(state.place(task.card().id()), Place::Lane(..) | Place::Override(_));
     let paused = state.queue(route.queue()).is_some_and(|queue| queue.pause().is_some());
-    let free = ready && !paused && state.lanes.obstacles(route, queued.is_expedited(), queued.since()).is_empty();
+    let free = ready && !paused && state.lanes.obstacles(route, queued.is_expedited(), now).is_empty();
     free.then(|| queued.since().max(queued.ready_at()))
 }
 

@@ -1,0 +1,267 @@
+//! Workflow runs: hops through a line of ten nodes, one run alone, a wide fan-out, many that wait.
+
+use crate::in_process::name;
+use crate::{BATCH, Measure, Options, payload_text, percentile};
+use engine::{Answer, Delivery, Engine, EngineOptions, Report, Request, Work};
+use flow::Language;
+use kernel::command::{Command, Outcome, Reply};
+use kernel::decide::{NewRun, NewWorkflow};
+use kernel::ids::RunId;
+use kernel::names::{Actor, QueueName, TypeName, WorkerName, WorkflowName};
+use kernel::record::Payload;
+use kernel::run::RunSpec;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use store::blobs::MemoryBlobs;
+use store::sqlite::Sqlite;
+
+const NODES: usize = 10;
+const STARTERS: usize = 16;
+const WORKERS: usize = 4;
+/// Starters rest when so many runs are under way.
+const AHEAD_MAX: u64 = 2_000;
+const PARKED: usize = 100_000;
+const FAN: usize = 10_000;
+
+pub fn blobs() -> Arc<MemoryBlobs> {
+    Arc::default()
+}
+
+/// Ten nodes in a row, each handing its input on.
+pub fn line() -> String {
+    let mut text = String::from("workflow: line\nnodes:\n  n0: {type: bench}\n");
+    for at in 1..NODES {
+        _ = writeln!(text, "  n{at}: {{type: bench, after: n{}}}", at - 1);
+    }
+    text
+}
+
+fn open(options: &Options) -> Result<(tempfile::TempDir, Engine), String> {
+    let dir = options.fresh_dir()?;
+    let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
+    Ok((dir, engine))
+}
+
+fn put(engine: &Engine, text: &str) -> Result<(), String> {
+    let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
+    let name_of = compiled.ir.workflow.clone();
+    let new = NewWorkflow { name: name_of, version: None, text: text.into(), ir: Arc::new(compiled.ir) };
+    let command = Command::PutWorkflow { new: Box::new(new), by: name(Actor::parse, "bench")? };
+    match engine.ask_blocking(Request::Command(command)) {
+        Ok(Answer::Reply(Ok(_))) => Ok(()),
+        other => Err(format!("a workflow was answered {other:?}")),
+    }
+}
+
+fn start(engine: &Engine, workflow: &str, input: &Payload) -> Result<RunId, String> {
+    let workflow = name(WorkflowName::parse, workflow)?;
+    let spec = RunSpec::new(workflow.clone(), 1);
+    let new = NewRun { workflow, version: None, spec, input: input.clone() };
+    let by = name(Actor::parse, "bench")?;
+    loop {
+        match engine.ask_blocking(Request::Command(Command::StartRun { new: Box::new(new.clone()), by: by.clone() })) {
+            Ok(Answer::Reply(Ok(Reply::Started { run, .. }))) => return Ok(run),
+            Err(engine::Refused::Full { retry_after_ms }) => std::thread::sleep(Duration::from_millis(retry_after_ms)),
+            other => return Err(format!("a start was answered {other:?}")),
+        }
+    }
+}
+
+struct Worker {
+    engine: Engine,
+    name: WorkerName,
+    types: Arc<[TypeName]>,
+    want: usize,
+    results: Vec<Report>,
+}
+
+impl Worker {
+    fn new(engine: &Engine, at: usize, want: usize) -> Result<Worker, String> {
+        let types = [name(TypeName::parse, "bench")?].into();
+        Ok(Worker { engine: engine.clone(), name: name(WorkerName::parse, &format!("bench-{at}"))?, types, want, results: Vec::new() })
+    }
+
+    /// Reports what was done, and does what comes: each task gives its input back. How many were reported, and got.
+    fn turn(&mut self) -> Result<(usize, usize), String> {
+        let reported = self.results.len();
+        let queues: Arc<[QueueName]> = [].into();
+        let work = Work {
+            worker: self.name.clone(),
+            types: self.types.clone(),
+            queues,
+            want: self.want,
+            wait_ms: 100,
+            results: std::mem::take(&mut self.results),
+            holding: Vec::new(),
+        };
+        let worked = match self.engine.ask_blocking(Request::Work(work)) {
+            Ok(Answer::Worked(worked)) => worked,
+            other => return Err(format!("a poll was answered {other:?}")),
+        };
+        let filled = match self.engine.fill(&worked.deliveries) {
+            Some(filled) => filled,
+            None => self.engine.fill_reading(&worked.deliveries).map_err(|error| error.to_string())?,
+        };
+        let got = filled.deliveries.len();
+        self.results.extend(filled.deliveries.into_iter().map(|Delivery { grant, input }| Report {
+            task: grant.task,
+            fence: grant.fence,
+            outcome: Outcome::Done { output: input.unwrap_or_else(Payload::null) },
+        }));
+        Ok((reported, got))
+    }
+}
+
+pub fn in_process(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = open(options)?;
+    put(&engine, &line())?;
+    let (end, started, hops) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let mut threads = Vec::new();
+    for _ in 0..STARTERS {
+        let (engine, end, started, hops) = (engine.clone(), end.clone(), started.clone(), hops.clone());
+        threads.push(std::thread::spawn(move || {
+            let input = Payload(payload_text().into());
+            while !end.load(Ordering::Relaxed) {
+                let ended = hops.load(Ordering::Relaxed) / NODES as u64;
+                if started.load(Ordering::Relaxed).saturating_sub(ended) > AHEAD_MAX {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                start(&engine, "line", &input)?;
+                started.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok::<(), String>(())
+        }));
+    }
+    for at in 0..WORKERS {
+        let (mut worker, end, hops) = (Worker::new(&engine, at, BATCH)?, end.clone(), hops.clone());
+        threads.push(std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                let (reported, _) = worker.turn()?;
+                hops.fetch_add(reported as u64, Ordering::Relaxed);
+            }
+            Ok(())
+        }));
+    }
+    std::thread::sleep(options.time().mul_f64(0.2));
+    let (from, before) = (Instant::now(), hops.load(Ordering::Relaxed));
+    std::thread::sleep(options.time());
+    let (took, after) = (from.elapsed(), hops.load(Ordering::Relaxed));
+    end.store(true, Ordering::Relaxed);
+    for thread in threads {
+        thread.join().map_err(|_| "a load thread panicked")??;
+    }
+    let value = (after - before) as f64 / took.as_secs_f64();
+    let how = "runs of 10 nodes in a row, 4 workers in the server's process, 100 tasks a request";
+    Ok(vec![Measure { name: "run.in_process.hops_per_s", value, unit: "hops/s", how }])
+}
+
+/// From a result to the next node's task, one run at a time.
+pub fn idle_hop(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = open(options)?;
+    put(&engine, &line())?;
+    let mut worker = Worker::new(&engine, 0, 1)?;
+    let input = Payload(payload_text().into());
+    let mut times = Vec::new();
+    let end = Instant::now() + options.time();
+    while Instant::now() < end {
+        start(&engine, "line", &input)?;
+        while worker.turn()?.1 == 0 {}
+        for _ in 1..NODES {
+            std::thread::sleep(Duration::from_millis(3));
+            let from = Instant::now();
+            if worker.turn()?.1 == 1 {
+                times.push(from.elapsed().as_secs_f64() * 1_000.0);
+            }
+        }
+        worker.turn()?;
+    }
+    let how = "one run of 10 nodes alone, 3 ms between hops: result in, next task out, in the server's process";
+    Ok(vec![Measure { name: "run.idle_hop_ms.p50", value: percentile(&mut times, 0.5), unit: "ms", how }])
+}
+
+pub fn fan_out(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = open(options)?;
+    put(
+        &engine,
+        "workflow: fan\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 10000\n    do:\n      nodes:\n        x: {type: bench, with: '${item}'}\n  n: {type: transform, after: e, value: size(output)}\n",
+    )?;
+    let items: Vec<usize> = (0..FAN).collect();
+    let input = Payload(format!("{items:?}").into());
+    let from = Instant::now();
+    let run = start(&engine, "fan", &input)?;
+    let end = Arc::new(AtomicBool::new(false));
+    let mut threads = Vec::new();
+    for at in 0..WORKERS {
+        let (mut worker, end) = (Worker::new(&engine, at, BATCH)?, end.clone());
+        threads.push(std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                worker.turn()?;
+            }
+            Ok::<(), String>(())
+        }));
+    }
+    let took = loop {
+        let row = engine.read(|reader| reader.run(run)).map_err(|error| error.to_string())?;
+        let over = row.and_then(|row| kernel::run::Run::from_row(&row.values).ok()).is_some_and(|run| run.ended_at().is_some());
+        if over {
+            break from.elapsed();
+        }
+        if from.elapsed() > Duration::from_secs(120) {
+            return Err("the fan-out did not come to its end".into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    end.store(true, Ordering::Relaxed);
+    for thread in threads {
+        thread.join().map_err(|_| "a load thread panicked")??;
+    }
+    let how = "an each over 10,000 items with one task each, and what follows it";
+    Ok(vec![Measure { name: "run.fan_out_10k_s", value: took.as_secs_f64(), unit: "s", how }])
+}
+
+pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {
+    let mut text = String::from("workflow: big\nnodes:\n  n0: {type: t, with: {x: '${input.x}'}}\n");
+    for at in 1..5_000 {
+        let before = at - 1;
+        _ = writeln!(text, "  n{at}: {{type: t, after: n{before}, when: 'size(output.list) > {at}', with: {{x: '${{output.x}}'}}}}");
+    }
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let from = Instant::now();
+        flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
+        times.push(from.elapsed().as_secs_f64() * 1_000.0);
+    }
+    let how = "a definition of 5,000 nodes, each with a condition and a template, from text to IR";
+    Ok(vec![Measure { name: "run.validate_5k_ms", value: percentile(&mut times, 0.5), unit: "ms", how }])
+}
+
+/// Half of them wait for an answer, half sleep.
+pub fn parked(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = open(options)?;
+    put(&engine, "workflow: asks\nnodes:\n  a: {type: transform, value: input}\n  ask: {type: approval, after: a}\n  b: {type: bench, after: ask}\n")?;
+    put(&engine, "workflow: sleeps\nnodes:\n  a: {type: transform, value: input}\n  nap: {type: sleep, after: a, for: 24h}\n  b: {type: bench, after: nap}\n")?;
+    let input = Payload(payload_text().into());
+    let warm = |engine: &Engine, many: usize| {
+        let threads: Vec<_> = (0..STARTERS)
+            .map(|at| {
+                let (engine, input) = (engine.clone(), input.clone());
+                let workflow = if at % 2 == 0 { "asks" } else { "sleeps" };
+                std::thread::spawn(move || (0..many / STARTERS).try_for_each(|_| start(&engine, workflow, &input).map(|_| ())))
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a load thread panicked".to_owned())?)
+    };
+    // The first ones fill the caches, which are bounded.
+    warm(&engine, PARKED / 2)?;
+    let before = crate::kernel_only::resident_bytes();
+    warm(&engine, PARKED)?;
+    let Some((before, after)) = before.zip(crate::kernel_only::resident_bytes()) else { return Ok(Vec::new()) };
+    let grown = after.saturating_sub(before);
+    let how = "100,000 runs of three nodes, half waiting for an answer and half asleep; growth of the process";
+    let value = grown as f64 / (PARKED / STARTERS * STARTERS) as f64;
+    Ok(vec![Measure { name: "run.parked_bytes_each", value, unit: "bytes", how }])
+}

@@ -1,0 +1,397 @@
+//! Runs through the engine: definitions as text, the real expressions, workers that poll.
+
+use engine::{Answer, Core, Delivery, Report, Request, Ticked, Ticket, Work};
+use flow::Language;
+use kernel::command::{Command, Outcome, Reply};
+use kernel::decide::{NewRun, NewWorkflow};
+use kernel::ids::RunId;
+use kernel::names::{Actor, TypeName, WorkerName};
+use kernel::record::{Entry, Failure, Owner, Payload, Record};
+use kernel::rejection::Rejection;
+use kernel::run::{NodeAt, RunSpec, RunStatus};
+use kernel::time::Time;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::blobs::MemoryBlobs;
+use store::memory::MemoryDisk;
+
+/// A house with one worker for every type; what it answers is told by a function of type and input.
+struct House {
+    disk: MemoryDisk,
+    blobs: Arc<MemoryBlobs>,
+    core: Core,
+    now: Time,
+    tickets: u64,
+    entries: Vec<Entry>,
+    types: Arc<[TypeName]>,
+}
+
+type Worker = fn(&str, &Value) -> Result<Value, &'static str>;
+
+impl House {
+    fn new(types: &[&str]) -> House {
+        let (disk, blobs) = (MemoryDisk::default(), Arc::<MemoryBlobs>::default());
+        let now = Time::from_us(1_700_000_000_000_000);
+        let core = Core::open(Box::new(disk.open()), blobs.clone(), 0, now).unwrap();
+        let types = types.iter().map(|kind| TypeName::parse(kind).unwrap()).collect();
+        House { disk, blobs, core, now, tickets: 0, entries: Vec::new(), types }
+    }
+
+    fn restart(&mut self) {
+        self.core = Core::open(Box::new(self.disk.open()), self.blobs.clone(), 0, self.now).unwrap();
+    }
+
+    fn tick(&mut self, request: Option<Request>) -> Vec<Answer> {
+        self.now = self.now.plus_ms(1);
+        let mut requests: Vec<(Ticket, Request)> = Vec::new();
+        requests.extend(request.map(|request| (Ticket(self.tickets), request)));
+        let mut answers = Vec::new();
+        loop {
+            self.tickets += 1;
+            let Ticked { answers: more, entries, missing, next, reloaded, .. } = self.core.tick(self.now, 1, requests, true);
+            assert_eq!(reloaded, None);
+            answers.extend(more.into_iter().map(|(_, answer)| answer));
+            self.entries.extend(entries);
+            if missing.is_empty() && next.is_none_or(|at| at > self.now) {
+                return answers;
+            }
+            let mut reader = store::Store::reader(self.core.store()).unwrap();
+            let value = |seq| (seq, engine::payload(&mut *reader, &*self.blobs, seq).unwrap());
+            let values: Vec<_> = missing.into_iter().map(value).collect();
+            requests = if values.is_empty() { Vec::new() } else { vec![(Ticket(self.tickets), Request::Values(values))] };
+        }
+    }
+
+    fn ask(&mut self, command: Command) -> Result<Reply, Rejection> {
+        match self.tick(Some(Request::Command(command))).pop() {
+            Some(Answer::Reply(reply)) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn put(&mut self, text: &str) -> u32 {
+        let compiled = flow::compile(text.as_bytes(), &Language).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let (name, version) = (compiled.ir.workflow.clone(), None);
+        let new = NewWorkflow { name, version, text: text.into(), ir: Arc::new(compiled.ir) };
+        match self.ask(Command::PutWorkflow { new: Box::new(new), by: actor() }) {
+            Ok(Reply::Workflow { version, .. }) => version,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn start(&mut self, workflow: &str, input: Value) -> RunId {
+        let workflow = kernel::names::WorkflowName::parse(workflow).unwrap();
+        let spec = RunSpec::new(workflow.clone(), 0);
+        let new = NewRun { workflow, version: None, spec, input: Payload(input.to_string().into()) };
+        match self.ask(Command::StartRun { new: Box::new(new), by: actor() }) {
+            Ok(Reply::Started { run, .. }) => run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn poll(&mut self, want: usize, results: Vec<Report>) -> Vec<Delivery> {
+        let worker = WorkerName::parse("w").unwrap();
+        let (types, queues) = (self.types.clone(), [].into());
+        let work = Work { worker, types, queues, want, wait_ms: 0, results, holding: Vec::new() };
+        match self.tick(Some(Request::Work(work))).pop() {
+            Some(Answer::Worked(worked)) => {
+                worked.results.iter().for_each(|(task, result)| assert!(result.is_ok(), "{task}: {result:?}"));
+                worked.deliveries
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn inputs(&mut self, deliveries: &[Delivery]) -> Vec<(String, Value)> {
+        let mut reader = store::Store::reader(self.core.store()).unwrap();
+        let filled = self.core.fill(deliveries, &mut *reader).unwrap();
+        assert!(filled.failed.is_empty(), "{:?}", filled.failed);
+        let input = |delivery: &Delivery| {
+            let text = delivery.input.as_ref().unwrap().text();
+            (delivery.grant.kind.to_string(), serde_json::from_str(text).unwrap())
+        };
+        filled.deliveries.iter().map(input).collect()
+    }
+
+    /// Works until nothing is to be had.
+    fn work(&mut self, worker: Worker) {
+        let mut results = Vec::new();
+        loop {
+            let deliveries = self.poll(1_000, std::mem::take(&mut results));
+            if deliveries.is_empty() {
+                return;
+            }
+            let inputs = self.inputs(&deliveries);
+            for (delivery, (kind, input)) in deliveries.iter().zip(inputs) {
+                let outcome = match worker(&kind, &input) {
+                    Ok(output) => Outcome::Done { output: Payload(output.to_string().into()) },
+                    Err(code) => {
+                        let failure = Failure { code: code.into(), message: "no".into() };
+                        Outcome::Failed { failure, retryable: false, retry_after_ms: None }
+                    }
+                };
+                results.push(Report { task: delivery.grant.task, fence: delivery.grant.fence, outcome });
+            }
+        }
+    }
+
+    fn status(&self, run: RunId) -> RunStatus {
+        let ended =
+            self.entries.iter().rev().filter(|entry| entry.owner == Owner::Run(run)).find_map(|entry| match entry.record {
+                Record::RunDone { .. } => Some(RunStatus::Done),
+                Record::RunFailed { .. } => Some(RunStatus::Failed),
+                Record::RunCancelled { .. } => Some(RunStatus::Cancelled),
+                Record::RunStarted { .. } | Record::RunReopened { .. } => Some(RunStatus::Running),
+                _ => None,
+            });
+        ended.unwrap()
+    }
+
+    fn output(&self, run: RunId) -> Value {
+        let mut reader = store::Store::reader(self.core.store()).unwrap();
+        let row = reader.run(run).unwrap().unwrap();
+        let stored = kernel::run::Run::from_row(&row.values).unwrap();
+        let kernel::run::ValueAt::Record(seq) = stored.output() else { return Value::Null };
+        let payload = engine::payload(&mut *reader, &*self.blobs, seq).unwrap().unwrap();
+        serde_json::from_str(payload.text()).unwrap()
+    }
+
+    fn rows(&self, table: &'static kernel::row::Table) -> usize {
+        let mut count = 0;
+        store::Store::reader(self.core.store()).unwrap().scan(table, &mut |_| count += 1).unwrap();
+        count
+    }
+
+    fn verify(&self) {
+        let mut reader = store::Store::reader(self.core.store()).unwrap();
+        let found = store::verify::verify(&mut *reader, &mut |_| {}).unwrap();
+        assert!(found.differences.is_empty(), "{:?}", found.differences);
+    }
+}
+
+fn actor() -> Actor {
+    Actor::parse("ann").unwrap()
+}
+
+fn at(text: &str) -> NodeAt {
+    NodeAt::parse(text).unwrap()
+}
+
+const LINE: &str = "
+workflow: line
+nodes:
+  a: {type: t, with: {n: '${input.n}'}}
+  b: {type: t, after: a, with: {n: '${output.n + 1}'}}
+  c: {type: t, after: b}
+";
+
+fn echo(_: &str, input: &Value) -> Result<Value, &'static str> {
+    Ok(input.clone())
+}
+
+#[test]
+fn a_line_is_walked_in_one_commit_a_hop() {
+    let mut house = House::new(&["t"]);
+    assert_eq!((house.put(LINE), house.put(LINE)), (1, 1), "the same text is the same version");
+    let run = house.start("line", json!({"n": 4}));
+    house.work(echo);
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!({"n": 5})));
+    assert_eq!(house.core.state().runs_live(), 0, "it has left memory");
+    house.verify();
+}
+
+#[test]
+fn the_reference_definition_refund_goes_its_ways() {
+    let text = include_str!("../../../examples/workflows/refund.yaml");
+    let worker: Worker = |kind, _| match kind {
+        "classifier" => Ok(json!({"fraud": false})),
+        _ => Ok(json!({"ok": true})),
+    };
+    for approved in [true, false] {
+        let mut house = House::new(&["classifier", "http", "function"]);
+        house.put(text);
+        let run = house.start("refund", json!({"order": "o-1", "amount": 150}));
+        house.work(worker);
+        assert_eq!(house.status(run), RunStatus::Running);
+        house.restart();
+        let ask = at(&format!("{run}/ask"));
+        let answer =
+            |by: &str| Command::Answer { at: ask.clone(), approved, comment: "hm".into(), by: Actor::parse(by).unwrap() };
+        assert!(matches!(house.ask(answer("ann")), Err(Rejection::NotAsked { .. })));
+        assert_eq!(house.ask(answer("finance")), Ok(Reply::Done));
+        assert!(matches!(house.ask(answer("finance")), Err(Rejection::NotAsking { .. } | Rejection::RunEnded { .. })));
+        house.work(worker);
+        assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!({"paid": approved})));
+        house.verify();
+    }
+}
+
+#[test]
+fn lint_until_clean_turns_and_spreads() {
+    let text = include_str!("../../../examples/workflows/lint-until-clean.yaml");
+    let mut house = House::new(&["function", "agent", "http"]);
+    house.put(text);
+    let run = house.start("lint-until-clean", json!({"files": ["a", "b", "c"]}));
+    house.work(|kind, input| match kind {
+        "function" if input["file"] == "a" => Ok(json!({"errors": []})),
+        "function" => Ok(json!({"errors": ["e"]})),
+        // What an agent fixed in the first round is open still, in the second no more.
+        "agent" => Ok(json!({"open": if input["file"] == "b" { 1 } else { 0 }})),
+        _ => Ok(json!({"ok": true})),
+    });
+    // `b` is never clean: after five rounds somebody is asked.
+    assert_eq!(house.status(run), RunStatus::Running);
+    let escalate = at(&format!("{run}/escalate"));
+    house.ask(Command::Answer { at: escalate, approved: true, comment: String::new(), by: actor() }).unwrap();
+    house.work(echo);
+    assert_eq!(house.status(run), RunStatus::Done);
+    house.verify();
+}
+
+#[test]
+fn large_outputs_lie_in_the_blob_store_and_are_read_again() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: big\nnodes:\n  a: {type: t}\n  b: {type: transform, after: a, value: 'output.text + output.text'}\n  c: {type: t, after: b, with: {size: '${size(nodes.b.output)}'}}\n");
+    let run = house.start("big", json!(null));
+    house.work(|_, input| Ok(if input.is_null() { json!({"text": "x".repeat(10_000)}) } else { input.clone() }));
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!({"size": 20_000})));
+    let inline = house.entries.iter().filter_map(|entry| entry.payload.as_ref()).map(|payload| payload.text().len()).max();
+    assert!(inline.unwrap() < 4_096, "{inline:?}");
+    house.verify();
+}
+
+#[test]
+fn a_failed_node_is_tried_again() {
+    let mut house = House::new(&["t"]);
+    house.put(LINE);
+    let run = house.start("line", json!({"n": 4}));
+    house.work(|_, input| if input["n"] == 5 { Err("broken") } else { Ok(input.clone()) });
+    assert_eq!(house.status(run), RunStatus::Failed);
+    assert_eq!(house.core.state().runs_live(), 0);
+    let retry = |node: Option<&str>| {
+        let node = node.map(|node| Box::new(at(&format!("{run}/{node}"))));
+        Command::RetryRun { run, node, by: actor() }
+    };
+    assert!(matches!(house.ask(retry(Some("a"))), Err(Rejection::NodeSettled { .. })));
+    assert!(matches!(house.ask(retry(Some("zz"))), Err(Rejection::NodeNotFound { .. })));
+    assert_eq!(house.ask(retry(Some("b"))), Ok(Reply::Run { run, status: RunStatus::Running }));
+    house.restart();
+    house.work(echo);
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!({"n": 5})));
+    assert!(matches!(house.ask(retry(None)), Err(Rejection::NotToRetry { .. })));
+    house.verify();
+}
+
+#[test]
+fn an_each_is_taken_up_where_it_was_cut_off() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 3\n    do:\n      nodes:\n        x: {type: t, with: '${item}'}\n        y: {type: t, after: x}\n  z: {type: t, after: e}\n");
+    let run = house.start("w", json!([0, 1, 2, 3, 4, 5, 6]));
+    house.work(|_, input| if *input == 3 { Err("broken") } else { Ok(input.clone()) });
+    assert_eq!(house.status(run), RunStatus::Failed);
+    let done = house.entries.iter().filter(|entry| matches!(entry.record, Record::TaskDone { .. })).count();
+    house.ask(Command::RetryRun { run, node: None, by: actor() }).unwrap();
+    house.work(echo);
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!([0, 1, 2, 3, 4, 5, 6])));
+    let done = house.entries.iter().filter(|entry| matches!(entry.record, Record::TaskDone { .. })).count() - done;
+    assert!(done <= 12, "what was done stayed done: {done} were done again");
+    house.verify();
+}
+
+#[test]
+fn a_paused_run_takes_back_what_nobody_took() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  a: {type: t}\n  b: {type: t}\n  c: {type: t, after: [a, b]}\n");
+    let run = house.start("w", json!(1));
+    let taken = house.poll(1, Vec::new());
+    house.ask(Command::PauseRun { run, by: actor(), reason: "lunch".into() }).unwrap();
+    let report =
+        Report { task: taken[0].grant.task, fence: taken[0].grant.fence, outcome: Outcome::Done { output: Payload("7".into()) } };
+    assert!(house.poll(10, vec![report]).is_empty(), "nothing begins while it is paused");
+    house.restart();
+    assert!(house.poll(10, Vec::new()).is_empty());
+    house.ask(Command::ResumeRun { run, by: actor() }).unwrap();
+    house.work(echo);
+    assert_eq!(house.status(run), RunStatus::Done);
+    house.verify();
+}
+
+#[test]
+fn a_deleted_run_leaves_one_record() {
+    let mut house = House::new(&["t"]);
+    house.put(LINE);
+    let keep = house.start("line", json!({"n": 1}));
+    let run = house.start("line", json!({"n": 4}));
+    assert!(matches!(house.ask(Command::DeleteRun { run, by: actor() }), Err(Rejection::RunNotEnded { .. })));
+    house.work(echo);
+    house.ask(Command::DeleteRun { run, by: actor() }).unwrap();
+    house.tick(None);
+    assert_eq!((house.rows(&kernel::row::RUNS), house.rows(&kernel::row::NODES), house.rows(&kernel::row::TASKS)), (1, 3, 3));
+    assert!(matches!(house.ask(Command::DeleteRun { run, by: actor() }), Err(Rejection::RunNotFound { .. })));
+    house.ask(Command::ExpireRuns { runs: vec![keep, run] }).unwrap();
+    house.tick(None);
+    assert_eq!((house.rows(&kernel::row::RUNS), house.rows(&kernel::row::NODES), house.rows(&kernel::row::TASKS)), (0, 0, 0));
+    house.verify();
+}
+
+#[test]
+fn a_run_that_is_not_over_in_time_fails_and_so_does_one_nobody_takes() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: late\nlimits: {deadline: 10s}\nnodes:\n  a: {type: t}\n");
+    house.put("workflow: stuck\nlimits: {stall: 1m}\nnodes:\n  a: {type: t}\n");
+    house.put("workflow: asks\nlimits: {stall: 1m}\nnodes:\n  a: {type: approval}\n");
+    let (late, stuck, asks) = (house.start("late", json!(1)), house.start("stuck", json!(1)), house.start("asks", json!(1)));
+    house.now = house.now.plus_ms(11_000);
+    house.tick(None);
+    assert_eq!((house.status(late), house.status(stuck)), (RunStatus::Failed, RunStatus::Running));
+    house.now = house.now.plus_ms(120_000);
+    house.tick(None);
+    assert_eq!((house.status(stuck), house.status(asks)), (RunStatus::Failed, RunStatus::Running));
+    let why = house.entries.iter().find_map(|entry| match &entry.record {
+        Record::RunFailed { failure, .. } if entry.owner == Owner::Run(stuck) => Some(failure.clone()),
+        _ => None,
+    });
+    assert_eq!(why.unwrap().code, "stalled");
+    house.verify();
+}
+
+#[test]
+fn a_key_starts_one_run() {
+    let mut house = House::new(&["t"]);
+    house.put(LINE);
+    let start = |house: &mut House| {
+        let workflow = kernel::names::WorkflowName::parse("line").unwrap();
+        let key = Some(kernel::names::IdempotencyKey::parse("k").unwrap());
+        let spec = RunSpec { idempotency_key: key, ..RunSpec::new(workflow.clone(), 0) };
+        let new = NewRun { workflow, version: None, spec, input: Payload("{\"n\":1}".into()) };
+        match house.ask(Command::StartRun { new: Box::new(new), by: actor() }) {
+            Ok(Reply::Started { run, duplicate }) => (run, duplicate),
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = start(&mut house);
+    assert_eq!(start(&mut house), (first.0, true));
+    house.work(echo);
+    assert_eq!(start(&mut house), (first.0, true), "also when it has ended");
+}
+
+#[test]
+fn what_a_run_called_goes_with_it() {
+    let mut house = House::new(&["t"]);
+    house.put(LINE);
+    house.put("workflow: outer\nnodes:\n  e:\n    type: each\n    items: input\n    do:\n      nodes:\n        sub: {type: workflow, run: line, with: {n: '${item}'}}\n");
+    let run = house.start("outer", json!([1, 2, 3]));
+    house.work(echo);
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!([{"n": 2}, {"n": 3}, {"n": 4}])));
+    let called = house.entries.iter().find_map(|entry| match (&entry.owner, &entry.record) {
+        (Owner::Run(id), Record::RunStarted { spec, .. }) if spec.parent.is_some() => Some(*id),
+        _ => None,
+    });
+    assert!(matches!(house.ask(Command::DeleteRun { run: called.unwrap(), by: actor() }), Err(Rejection::Invalid { .. })));
+    house.ask(Command::DeleteRun { run, by: actor() }).unwrap();
+    house.tick(None);
+    for table in [&kernel::row::RUNS, &kernel::row::FRAMES, &kernel::row::NODES, &kernel::row::TASKS] {
+        assert_eq!(house.rows(table), 0, "{}", table.name);
+    }
+    house.verify();
+}
