@@ -9,9 +9,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use store::blobs::MemoryBlobs;
 use store::sqlite::Sqlite;
-use store::{BlobStore, StoreError};
+use store::{BlobStore, Blobs, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -74,8 +73,8 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
 }
 
 /// Where values lie that are too large for a record.
-fn blobs(_folder: &Path) -> Result<Arc<dyn BlobStore>, StoreError> {
-    Ok(Arc::new(MemoryBlobs::default()))
+fn blobs(folder: &Path) -> Result<Arc<dyn BlobStore>, StoreError> {
+    Ok(Arc::new(Blobs::open(folder)?))
 }
 
 /// What stands where the folder should be must be a folder.

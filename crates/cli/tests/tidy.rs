@@ -13,7 +13,7 @@ const EDGES: [(&str, &[&str]); 8] = [
     ("engine", &["kernel", "flow", "store"]),
     ("doors", &["kernel", "flow", "store", "engine"]),
     ("sim", &["kernel", "store", "engine"]),
-    ("bench", &["kernel", "store", "engine", "doors"]),
+    ("bench", &["kernel", "flow", "store", "engine", "doors"]),
     ("cli", &["kernel", "flow", "store", "engine", "doors", "bench"]),
 ];
 
