@@ -5,7 +5,7 @@ use crate::client::with_query;
 use crate::commands::Session;
 use crate::output::{Answer, Outcome};
 use crate::table::{cell, facts, table};
-use crate::units::{count_of, now, show_age};
+use crate::units::{now, show_age};
 use clap::Args;
 use doors::wire::{WorkflowList, WorkflowQuery, WorkflowView};
 use kernel::names::WorkflowName;
@@ -62,7 +62,7 @@ pub fn show(args: ShowArgs, json: bool, session: &Session) -> Outcome {
             ("version", view.version.to_string()),
             ("put", format!("{} by {}", show_age(view.put_at, now), view.put_by)),
             ("versions", versions),
-            ("nodes", count_of(view.nodes.len() as u64, "node")),
+            ("nodes", view.nodes.len().to_string()),
         ],
     );
     let rows = view.nodes.iter().map(|node| {
