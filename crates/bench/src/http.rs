@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 const DRAINED_TASKS: u64 = 200_000;
 const HOPS: usize = 500;
+const RUNS: u64 = 5_000;
 
 /// A server process of this very binary; it ends with this value.
 struct Server {
@@ -106,6 +107,26 @@ pub fn drain(options: &Options) -> Result<Vec<Measure>, String> {
     let value = finish(start(options, &args)?)?;
     let how = "200,000 tasks already queued; one working process, 4 connections, 100 tasks a request";
     Ok(vec![Measure { name: "task.http.drain_per_s", value, unit: "tasks/s", how }])
+}
+
+/// Runs that were started before, walked to their ends.
+pub fn hops(options: &Options) -> Result<Vec<Measure>, String> {
+    let dir = options.fresh_dir()?;
+    let server = Server::start(options, dir.path())?;
+    let _: serde_json::Value = Client::new(&server.url).post("/v1/workflows", &crate::runs::line_json())?;
+    let part = |part, tasks| LoadArgs {
+        url: server.url.clone(),
+        part,
+        batch: crate::BATCH,
+        threads: if matches!(part, Part::Start) { 16 } else { 4 },
+        ms: 600_000,
+        tasks,
+        ledger: None,
+    };
+    finish(start(options, &part(Part::Start, RUNS))?)?;
+    let value = finish(start(options, &part(Part::Work, RUNS * crate::runs::NODES as u64))?)?;
+    let how = "5,000 runs of 10 nodes in a row, started before; one working process, 4 connections, 100 tasks a request";
+    Ok(vec![Measure { name: "run.http.hops_per_s", value, unit: "hops/s", how }])
 }
 
 /// One task at a time on an idle server: added, handed to the waiting worker, finished, and that acknowledged.

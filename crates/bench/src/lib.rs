@@ -51,7 +51,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 15] = [
+const LOADS: [(&[&str], Load); 16] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -59,6 +59,7 @@ const LOADS: [(&[&str], Load); 15] = [
     (&["run.parked_bytes_each"], runs::parked),
     (&["run.validate_5k_ms"], runs::validate),
     (&["run.in_process.hops_per_s"], runs::in_process),
+    (&["run.http.hops_per_s"], http::hops),
     (&["run.idle_hop_ms.p50"], runs::idle_hop),
     (&["run.fan_out_10k_s"], runs::fan_out),
     (&["task.in_process.per_s"], in_process::plain),

@@ -3,8 +3,8 @@
 
 use crate::client::Client;
 use crate::payload_text;
-use doors::wire::{TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult, WorkStatus};
-use kernel::names::{IdempotencyKey, TypeName, WorkerName};
+use doors::wire::{RunStart, RunStarted, TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult, WorkStatus};
+use kernel::names::{IdempotencyKey, TypeName, WorkerName, WorkflowName};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -22,6 +22,8 @@ const REST: Duration = Duration::from_millis(20);
 pub enum Part {
     Add,
     Work,
+    /// Start runs of the workflow `line`.
+    Start,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,6 +97,7 @@ pub fn run(args: &LoadArgs) -> Result<f64, String> {
                 scope.spawn(move || match args.part {
                     Part::Add => add(args, at, until, handled, ledger),
                     Part::Work => work(args, at, until, handled, ledger),
+                    Part::Start => start_runs(args, at, until, handled, ledger),
                 })
             })
             .collect();
@@ -125,6 +128,31 @@ fn add(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger: 
         };
         ledger.write(added.iter().map(|added| line(&added.task, added.duplicate, "added")).collect())?;
         handled.fetch_add(added.len() as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Starts runs, one a request.
+fn start_runs(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger: &Ledger) -> Result<(), String> {
+    let client = Client::new(&args.url);
+    let mut round = 0;
+    while Instant::now() < until && (args.tasks == 0 || handled.load(Ordering::Relaxed) < args.tasks) {
+        let mut run = RunStart::new(WorkflowName::parse("line").map_err(|bad| bad.to_string())?);
+        run.input = Some(RawValue::from_string(payload_text()).map_err(|error| error.to_string())?);
+        if ledger.0.is_some() {
+            let key = format!("{}-{at}-{round}", std::process::id());
+            run.idempotency_key = Some(IdempotencyKey::parse(&key).map_err(|bad| bad.to_string())?);
+        }
+        round += 1;
+        let started: RunStarted = loop {
+            match client.post("/v1/runs", &run) {
+                Ok(started) => break started,
+                Err(error) if ledger.forgives(&error) && Instant::now() < until + Duration::from_secs(60) => {}
+                Err(error) => return Err(error),
+            }
+        };
+        ledger.write(line(&started.run, started.duplicate, "started"))?;
+        handled.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use kernel::ids::RunId;
 use kernel::names::{Actor, QueueName, TypeName, WorkerName, WorkflowName};
 use kernel::record::Payload;
 use kernel::run::RunSpec;
+use serde_json::json;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use store::blobs::MemoryBlobs;
 use store::sqlite::Sqlite;
 
-const NODES: usize = 10;
+pub const NODES: usize = 10;
 const STARTERS: usize = 16;
 const WORKERS: usize = 4;
 /// Starters rest when so many runs are under way.
@@ -36,6 +37,16 @@ pub fn line() -> String {
         _ = writeln!(text, "  n{at}: {{type: bench, after: n{}}}", at - 1);
     }
     text
+}
+
+/// The same as JSON.
+pub fn line_json() -> serde_json::Value {
+    let node = |at: usize| {
+        let node = if at == 0 { json!({"type": "bench"}) } else { json!({"type": "bench", "after": format!("n{}", at - 1)}) };
+        (format!("n{at}"), node)
+    };
+    let nodes: serde_json::Map<String, serde_json::Value> = (0..NODES).map(node).collect();
+    json!({"workflow": "line", "nodes": nodes})
 }
 
 fn open(options: &Options) -> Result<(tempfile::TempDir, Engine), String> {

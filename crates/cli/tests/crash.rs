@@ -123,6 +123,91 @@ fn what_was_acknowledged_survives_fifty_kills() {
     verified(&data);
 }
 
+/// Every kind of node that goes on without a person.
+fn walk() -> [Value; 2] {
+    let inner = json!({"workflow": "inner", "nodes": {
+        "a": {"type": "bench"},
+        "b": {"type": "branch", "after": "a", "rules": [{"when": "output > 1", "to": "c"}], "default": "d"},
+        "c": {"type": "bench"},
+        "d": {"type": "bench"},
+        "e": {"type": "join", "after": ["c", "d"]},
+    }, "output": "nodes.a.output"});
+    let outer = json!({"workflow": "line", "nodes": {
+        "first": {"type": "bench"},
+        "spread": {"type": "each", "after": "first", "items": "[1, 2, 3]", "concurrency": 2, "do": {"nodes": {
+            "x": {"type": "bench", "with": "${item}"},
+            "y": {"type": "transform", "after": "x", "value": "output * 2"},
+        }}},
+        "rounds": {"type": "loop", "after": "spread", "max_iterations": 3, "init": "0", "until": "output >= 2", "do": {"nodes": {
+            "more": {"type": "bench", "with": "${last + 1}"},
+        }}},
+        "sub": {"type": "workflow", "run": "inner", "after": "rounds", "with": "${nodes.rounds.output}"},
+        "nap": {"type": "sleep", "after": "sub", "for": "20ms"},
+        "big": {"type": "transform", "after": "nap", "value": "{'text': nodes.first.output.text, 'list': nodes.spread.output, 'sub': nodes.sub.output}"},
+    }});
+    [inner, outer]
+}
+
+#[test]
+fn runs_go_on_where_a_kill_met_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = Server::start(&data, 0);
+    walk().iter().for_each(|text| _ = server.post("/v1/workflows", text));
+    let (url, far) = (server.url.clone(), 600_000);
+    let started = folder.path().join("started");
+    let mut starter = load("start", &url, &started, far, 2, 1);
+    let workers: Vec<Child> = (0..2).map(|n| load("work", &url, &folder.path().join(format!("worked-{n}")), far, 2, 5)).collect();
+    let mut under_way = 0;
+    for kill in 0..KILLS / 2 {
+        std::thread::sleep(Duration::from_millis(60 + chance() % 200));
+        server.kill_9();
+        let mut live = 0;
+        let mut reader = Sqlite::open_reader(&data).expect("the database opens");
+        let mut count = |row: kernel::row::Row| {
+            live += usize::from(kernel::run::Run::from_row(&row.values).expect("a row decodes").is_live());
+        };
+        reader.scan(&kernel::row::RUNS, &mut count).expect("rows");
+        under_way += usize::from(live > 0);
+        server = Server::start(&data, server.port);
+        // Enough have been started; the rest of the kills meet them on their way.
+        if kill == KILLS / 5 {
+            starter.kill().unwrap();
+        }
+    }
+    starter.wait().unwrap();
+    assert!(under_way > KILLS / 10, "only {under_way} kills met runs under way");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while server.get("/v1/runs?status=running&limit=1")["runs"] != json!([]) {
+        assert!(Instant::now() < deadline, "runs are left over: {}", server.get("/v1/runs?status=running&limit=3"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for mut worker in workers {
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    }
+    let ledger = std::fs::read_to_string(&started).unwrap();
+    let runs: BTreeSet<&str> = ledger.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(runs.len() > 20, "the load was too small to mean anything: {}", runs.len());
+    assert_eq!(runs.len(), ledger.lines().count(), "no id was given to two starts");
+    for run in runs {
+        let run = server.get(&format!("/v1/runs/{run}"));
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!((&run["output"]["list"], &run["output"]["sub"]), (&json!([2, 4, 6]), &json!(2)), "{run}");
+    }
+    server.terminate();
+    let mut done: BTreeMap<kernel::record::Owner, usize> = BTreeMap::new();
+    let mut count = |entry: Result<kernel::record::Entry, _>| {
+        let Ok(entry) = entry else { panic!("a record does not decode") };
+        if matches!(entry.record, kernel::record::Record::NodeDone { .. } | kernel::record::Record::RunDone { .. }) {
+            *done.entry(entry.owner).or_default() += 1;
+        }
+    };
+    Sqlite::open_reader(&data).unwrap().scan_records(&mut count).unwrap();
+    assert!(done.values().all(|times| *times == 1), "a node is done once");
+    verified(&data);
+}
+
 fn verified(data: &Path) {
     let answer = signaller(&["verify", "--data-dir", data.to_str().unwrap()], None);
     assert_eq!(answer["ok"], Value::Bool(true), "{answer}");
