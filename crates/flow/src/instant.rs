@@ -11,7 +11,9 @@ pub fn parse_ms(text: &str) -> Option<i64> {
     let mark = |at: usize, marks: &[u8]| bytes.get(at).filter(|byte| marks.contains(byte)).map(|_| ());
     let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);
     let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
-    (mark(4, b"-")?, mark(7, b"-")?, mark(10, b"Tt ")?, mark(13, b":")?, mark(16, b":")?);
+    for (at, marks) in [(4, "-"), (7, "-"), (10, "Tt "), (13, ":"), (16, ":")] {
+        mark(at, marks.as_bytes())?;
+    }
     let lawful = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
     // A leap second is the second after it.
     if !lawful || hour > 23 || minute > 59 || second > 60 {

@@ -2,6 +2,7 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::BulkWork;
+pub use crate::decide::{NewRun, NewWorkflow};
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;

@@ -524,9 +524,12 @@ impl Live {
         if path.is_root() { Some(&mut self.root) } else { self.frames.get_mut(path) }
     }
 
-    /// Whether every loop and each above a frame still goes on.
-    fn is_wanted(&self, path: &FramePath) -> bool {
+    /// Whether a frame goes on, with every frame, loop and each above it. One that does not is dropped in some later batch.
+    pub(crate) fn is_wanted(&self, path: &FramePath) -> bool {
         let Some((above, node, _)) = path.up() else { return true };
+        if !self.frame(path).is_some_and(Frame::is_open) {
+            return false;
+        }
         let slot = self.ir.find(node).and_then(|node| self.slot(&above, node));
         slot.is_some_and(|slot| matches!(slot.state, NodeState::Started { .. })) && self.is_wanted(&above)
     }
@@ -536,7 +539,7 @@ impl Live {
         &'a self,
         path: &FramePath,
         node: &NodeId,
-    ) -> impl Iterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
+    ) -> impl DoubleEndedIterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
         let (first, last) = (path.below(node.clone(), 0), path.below(node.clone(), u32::MAX));
         let depth = first.depth();
         self.frames.range(first..=last).filter(move |(path, _)| path.depth() == depth)

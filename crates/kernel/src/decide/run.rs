@@ -106,6 +106,10 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
     let unknown = || Rejection::NodeNotFound { at: at.clone() };
     let node = live.ir.find(&at.node).ok_or_else(unknown)?;
     let slot = live.slot(&at.frame, node).ok_or_else(unknown)?;
+    // What it belongs to has failed or was cancelled: it is dropped in the next batch, and nobody waits for an answer.
+    if !live.is_wanted(&at.frame) {
+        return Err(Rejection::NotAsking { at: at.clone(), status: NodeState::Cancelled.as_str() });
+    }
     if !matches!(slot.state, NodeState::Started { at: Started::Asking { .. }, .. }) {
         return Err(Rejection::NotAsking { at: at.clone(), status: slot.state.as_str() });
     }

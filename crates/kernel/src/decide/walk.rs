@@ -31,8 +31,10 @@ fn live<'a>(step: &'a Step<'_>, run: RunId) -> Option<&'a Live> {
     step.state().runs.get(run).filter(|live| live.run.status == RunStatus::Running)
 }
 
+/// `None`: nobody waits for it any more, and what is told to it changes nothing.
 fn state<'a>(step: &'a Step<'_>, spot: &Spot) -> Option<&'a NodeState> {
-    live(step, spot.run).and_then(|live| live.slot(&spot.frame, spot.node)).map(|slot| &slot.state)
+    let live = live(step, spot.run).filter(|live| live.is_wanted(&spot.frame))?;
+    live.slot(&spot.frame, spot.node).map(|slot| &slot.state)
 }
 
 /// The first tokens of a frame.

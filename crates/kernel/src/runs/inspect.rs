@@ -1,11 +1,12 @@
 //! Runs seen from outside: what a test or a tool may look at, and rows in at load. Nothing here decides.
 
-use super::Live;
+use super::{Held, Live, Spot};
+use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
 use crate::ids::RunId;
-use crate::ir::{BodyIx, EdgeIx, Ir};
+use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
 use crate::record::{Entry, Owner};
-use crate::row::{BadRow, Row};
+use crate::run::RunStatus;
 use crate::state::State;
 use crate::time::Time;
 use std::sync::Arc;
@@ -13,15 +14,6 @@ use std::sync::Arc;
 impl State {
     pub fn put_workflow(&mut self, ir: Arc<Ir>) {
         self.runs.put_workflow(ir);
-    }
-
-    /// A row of a run, a frame or a node, in this order; `runs_loaded` ends it.
-    pub fn take_run_row(&mut self, row: &Row) -> Result<(), BadRow> {
-        self.runs.take_row(row)
-    }
-
-    pub fn runs_loaded(&mut self) {
-        self.runs.loaded();
     }
 
     pub fn live_run(&self, run: RunId) -> Option<&Live> {
@@ -36,6 +28,15 @@ impl State {
     /// Whether something waits for `ProceedRuns`.
     pub fn runs_wait(&self) -> bool {
         !self.runs.held.is_empty() || !self.runs.orphans.is_empty()
+    }
+
+    /// Whether a node, or the closing of its frame, waits for a value or for the next batch.
+    pub fn is_held(&self, run: RunId, path: &FramePath, node: Option<NodeIx>) -> bool {
+        let held = match node {
+            Some(node) => Held::Node(Spot { run, frame: path.clone(), node }),
+            None => Held::Frame(run, path.clone()),
+        };
+        self.runs.held.contains(&held)
     }
 
     /// Folds a record that is a run's into the state; others are left out.
@@ -56,6 +57,17 @@ impl Live {
     /// The same facts, and the same derived from them.
     pub fn is_same(&self, other: &Live) -> bool {
         self.run == other.run && self.root == other.root && self.frames == other.frames && self.spreads == other.spreads
+    }
+
+    /// Where the output of a node is, or of what it is put together.
+    pub fn output_of(&self, path: &FramePath, node: NodeIx) -> Option<Shape> {
+        let frame = self.frame(path)?;
+        Some(Shape::of(&self.ir, frame.source(&self.ir, node), self.entry(path)))
+    }
+
+    /// Whether what happens in a frame still counts.
+    pub fn goes_on(&self, path: &FramePath) -> bool {
+        self.run.status == RunStatus::Running && self.is_wanted(path)
     }
 
     /// It has ended, and nothing of it goes on.

@@ -34,7 +34,7 @@ pub(super) fn go_on(step: &mut Step<'_>, spot: &Spot) {
 pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath) {
     let Some(live) = live(step, run) else { return };
     let ir = live.ir.clone();
-    let Some(frame) = live.frame(path).filter(|frame| frame.is_open() && frame.open == 0) else { return };
+    let Some(frame) = live.frame(path).filter(|frame| frame.open == 0 && live.is_wanted(path)) else { return };
     let body = ir.body(frame.body);
     if frame.close(&ir) == Close::Stranded {
         let message = "nothing it leads to was done, and something failed on the way".into();
@@ -100,8 +100,12 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
     let ir = live.ir.clone();
     let NodeKind::Loop { until, iterations_max, .. } = ir.node(spot.node).kind else { unreachable!("only loops turn") };
     let id = &ir.node(spot.node).id;
-    let Some((path, frame)) = live.below(&spot.frame, id).last() else { return };
+    let Some((path, frame)) = live.below(&spot.frame, id).next_back() else { return };
     let FrameState::Done(output) = frame.state else { return };
+    // A loop that waits for nobody leaves room for others, too.
+    if step.opened() >= CHUNK_ITEMS_MAX {
+        return step.hold_over(Held::Node(spot.clone()));
+    }
     let (_, _, index) = path.up().expect("it is below the loop");
     let scope = live.scope(path, &ir.expr(until).reads, Shape::At(output));
     let enough = match super::answer(step, spot, |step| step.flow().eval(&ir, until, &scope)) {

@@ -1,0 +1,106 @@
+//! The values of a run's records, and flow's evaluator over them. Values are not always at hand: one that is missing is
+//! fetched, and is there when it is asked for again.
+
+use crate::chance::Chance;
+use flow::evaluate::{self, Programs, Values};
+use kernel::eval::{Evaluated, Flow, Recipe, Scope, Shape};
+use kernel::ids::RecordSeq;
+use kernel::ir::{ExprIx, Ir};
+use kernel::names::WorkflowName;
+use kernel::record::Payload;
+use kernel::run::ValueAt;
+use kernel::workflow::Workflow;
+use serde_json::Value as Json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub struct Book {
+    programs: BTreeMap<(WorkflowName, u32), Programs>,
+    shelf: Shelf,
+}
+
+struct Shelf {
+    values: BTreeMap<RecordSeq, Arc<Json>>,
+    at_hand: BTreeSet<RecordSeq>,
+    missing_percent: u64,
+    missed: usize,
+    chance: Chance,
+}
+
+impl Values for Shelf {
+    fn value(&mut self, seq: RecordSeq) -> Option<Arc<Json>> {
+        let value = self.values.get(&seq).unwrap_or_else(|| panic!("record {} holds no value", seq.0));
+        if self.at_hand.insert(seq) && self.chance.percent(self.missing_percent) {
+            self.missed += 1;
+            return None;
+        }
+        Some(value.clone())
+    }
+}
+
+impl Book {
+    pub fn new(irs: &[Arc<Ir>], missing_percent: u64, seed: u64) -> Book {
+        let program = |ir: &Arc<Ir>| ((ir.workflow.clone(), ir.version), Programs::new(ir.clone()));
+        let (values, at_hand) = (BTreeMap::new(), BTreeSet::new());
+        let shelf = Shelf { values, at_hand, missing_percent, missed: 0, chance: Chance::new(seed) };
+        Book { programs: irs.iter().map(program).collect(), shelf }
+    }
+
+    pub fn forget(&mut self) {
+        self.shelf.at_hand.clear();
+    }
+
+    pub fn missed(&self) -> usize {
+        self.shelf.missed
+    }
+
+    pub fn value(&self, at: ValueAt) -> Json {
+        match at {
+            ValueAt::Null => Json::Null,
+            ValueAt::Own => panic!("what a record holds itself is found by its number"),
+            ValueAt::Record(seq) => (*self.shelf.values[&seq]).clone(),
+            ValueAt::Item(seq, index) => self.shelf.values[&seq][index as usize].clone(),
+        }
+    }
+
+    /// What a worker is given; whatever is missing is fetched.
+    pub fn input(&mut self, recipe: &Recipe) -> Result<Json, kernel::record::Failure> {
+        let programs = &self.programs[&(recipe.workflow.clone(), recipe.version)];
+        loop {
+            match evaluate::resolve(programs, recipe, &mut self.shelf) {
+                Evaluated::Missing => {}
+                Evaluated::Failed(failure) => return Err(failure),
+                Evaluated::Value(json) => return Ok(serde_json::from_str(json.payload.text()).expect("a payload is JSON")),
+            }
+        }
+    }
+}
+
+/// From the text that was put.
+pub fn compile(workflow: &Workflow) -> Result<Arc<Ir>, String> {
+    let compiled = flow::compile(workflow.text().as_bytes(), &flow::Language);
+    compiled.map(|compiled| Arc::new(compiled.ir)).map_err(|problems| problems[0].to_string())
+}
+
+impl Flow for Book {
+    fn keep(&mut self, seq: RecordSeq, payload: &Payload) {
+        self.shelf.values.insert(seq, Arc::new(serde_json::from_str(payload.text()).expect("a payload is JSON")));
+    }
+
+    fn compile(&mut self, workflow: &Workflow) -> Result<Arc<Ir>, String> {
+        compile(workflow)
+    }
+
+    fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
+        let programs = &self.programs[&(ir.workflow.clone(), ir.version)];
+        evaluate::eval(programs, expr, scope, &mut self.shelf)
+    }
+
+    fn gather(&mut self, shape: &Shape) -> Evaluated {
+        evaluate::gather(shape, &mut self.shelf)
+    }
+
+    fn list(&mut self, items: &[ValueAt]) -> Evaluated {
+        evaluate::list(items, &mut self.shelf)
+    }
+}

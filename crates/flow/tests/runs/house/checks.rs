@@ -1,0 +1,85 @@
+//! What holds after every command.
+
+use super::House;
+use kernel::frame::Token;
+use kernel::ids::TaskId;
+use kernel::ir::Join;
+use kernel::message::Message;
+use kernel::node::{NodeState, Started};
+use kernel::run::{NodeAt, RunStatus};
+
+impl House<'_> {
+    /// The fold of the records is what is live.
+    pub(super) fn compare(&self) {
+        for (run, name) in &self.ledger.runs {
+            let folded = self.ledger.folded.live_run(*run).expect("it was started");
+            match self.shards[0].state.live_run(*run) {
+                Some(live) => assert!(live.is_same(folded), "{name} is not the fold of its records:\n{live:#?}\n{folded:#?}"),
+                None => assert!(folded.is_closed(), "{name} was lost"),
+            }
+        }
+    }
+
+    /// Work moves the moment it can: after a command nothing waits whose tokens are there, unless it is held. What the
+    /// supervisor would find is lost already.
+    pub(super) fn nothing_lags(&self) {
+        let state = &self.shards[0].state;
+        for (run, name) in &self.ledger.runs {
+            let Some(live) = state.live_run(*run).filter(|live| !live.run().is_paused()) else { continue };
+            let ir = live.ir();
+            for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
+                let nodes = &ir.body(frame.body()).nodes;
+                let open = nodes.iter().any(|node| frame.node(ir, *node).ended().is_none());
+                assert!(open || state.is_held(*run, &path, None), "{name}: frame `{path}` is over and not closed");
+                for node in nodes.iter().filter(|node| *frame.node(ir, **node) == NodeState::Waiting) {
+                    let tokens: Vec<_> = ir.node(*node).ins.iter().map(|edge| frame.carried(ir, *edge)).collect();
+                    let live = tokens.iter().filter(|token| **token == Some(Token::Live)).count();
+                    let fires = matches!(ir.node(*node).join, Join::NOf(wanted) if live >= usize::from(wanted) && live > 0);
+                    let waits = !fires && tokens.iter().any(Option::is_none);
+                    let id = &ir.node(*node).id;
+                    assert!(waits || state.is_held(*run, &path, Some(*node)), "{name}: `{id}` in `{path}` could go on");
+                }
+            }
+        }
+    }
+
+    /// A run that was called ends with the node that called it.
+    pub(super) fn nobody_is_abandoned(&self) {
+        for (run, name) in &self.ledger.runs {
+            let live = self.ledger.folded.live_run(*run).expect("it was started");
+            let Some(at) = live.run().spec().parent.as_ref().filter(|_| live.run().status() == RunStatus::Running) else {
+                continue;
+            };
+            let caller = self.ledger.folded.live_run(at.run).expect("it was started");
+            let node = caller.ir().find(&at.node).expect("a node of the workflow");
+            let state = caller.frame(&at.frame).expect("a node's frame is there").node(caller.ir(), node);
+            let waits = matches!(state, NodeState::Started { at: Started::Calling { run: its }, .. } if its == run);
+            assert!(waits, "{name} goes on and nobody waits for it");
+        }
+    }
+
+    /// A run that is closed leaves nothing behind.
+    pub(super) fn nothing_is_left(&self) {
+        assert!(self.ledger.asking.is_empty(), "{:?} is asked by a run that has ended", self.ledger.asking.keys());
+        for (run, name) in &self.ledger.runs {
+            let live = self.ledger.folded.live_run(*run).expect("it was started");
+            for (path, frame) in live.frames() {
+                assert!(path.is_root() || !frame.is_open(), "{name}: frame `{path}` is open");
+                let nodes = live.ir().body(frame.body()).nodes.iter();
+                let busy = nodes.filter(|node| matches!(frame.node(live.ir(), **node), NodeState::Started { .. }));
+                let busy: Vec<&str> = busy.map(|node| live.ir().node(*node).id.as_str()).collect();
+                assert!(busy.is_empty(), "{name}: {busy:?} in `{path}` go on");
+            }
+        }
+    }
+
+    /// Nobody does what nobody waits for, once that was heard.
+    pub(super) fn is_waited_for(&self, at: &NodeAt, task: TaskId) {
+        let live = self.ledger.folded.live_run(at.run).expect("it was started");
+        let node = live.ir().find(&at.node).expect("a node of the workflow");
+        let state = live.frame(&at.frame).expect("a node's frame is there").node(live.ir(), node);
+        let waits = matches!(state, NodeState::Started { at: Started::Working { task: its }, .. } if *its == task);
+        let unheard = self.mail[1].iter().any(|message| matches!(message, Message::Withdraw { task: its, .. } if *its == task));
+        assert!(waits || unheard, "{} is leased and nobody waits for it", at.show());
+    }
+}

@@ -1,0 +1,116 @@
+//! One kernel with its store: rows as a disk would hold them, so that it can be started anew from these alone.
+
+use super::book::{Book, compile};
+use kernel::command::{Command, Reply};
+use kernel::decide;
+use kernel::ids::RecordSeq;
+use kernel::message::Message;
+use kernel::needs::{Need, needs};
+use kernel::record::{Owner, Payload};
+use kernel::rejection::Rejection;
+use kernel::row::{RUNS, Row, TABLES, TASKS, Table, Value};
+use kernel::state::State;
+use kernel::step::{Step, Stepped};
+use kernel::time::Time;
+use std::collections::BTreeMap;
+
+pub struct Shard {
+    pub state: State,
+    id: u16,
+    rows: BTreeMap<(usize, Vec<Value>), Row>,
+    pub payloads: BTreeMap<RecordSeq, Payload>,
+    elsewhere: fn(&Message) -> bool,
+}
+
+impl Shard {
+    pub fn new(id: u16, elsewhere: fn(&Message) -> bool) -> Shard {
+        Shard { state: State::new(id), id, rows: BTreeMap::new(), payloads: BTreeMap::new(), elsewhere }
+    }
+
+    pub fn ask(&mut self, command: &Command, now: Time, book: &mut Book) -> (Result<Reply, Rejection>, Stepped) {
+        while self.state.advance(now) {}
+        self.load(command, now);
+        // Queues alone have no workflows to ask.
+        let step = match self.id {
+            0 => Step::with_flow(&mut self.state, now, book),
+            _ => Step::new(&mut self.state, now),
+        };
+        let mut step = step.without(self.elsewhere);
+        let reply = decide(&mut step, command);
+        let stepped = step.finish();
+        for entry in &stepped.entries {
+            entry.payload.iter().for_each(|payload| _ = self.payloads.insert(entry.seq, payload.clone()));
+        }
+        for owner in &stepped.dirty {
+            self.write(owner);
+        }
+        self.state.cool();
+        (reply, stepped)
+    }
+
+    fn write(&mut self, owner: &Owner) {
+        match self.state.row(owner) {
+            Ok(row) => _ = self.rows.insert((rank(row.table), row.key().to_vec()), row),
+            Err((table, key)) => _ = self.rows.remove(&(rank(table), key)),
+        }
+    }
+
+    /// What a command touches that is not in memory.
+    fn load(&mut self, command: &Command, now: Time) {
+        for _ in 0..2 {
+            let mut needed = Vec::new();
+            needs(command, &self.state, now, &mut needed);
+            for need in needed {
+                let (table, number) = match need {
+                    Need::RunWhole(run) => {
+                        let of_run = |(at, key): &(usize, Vec<Value>)| *at >= rank(&RUNS) && key[0] == Value::Int(run.number());
+                        let rows = self.rows.iter().filter(|(place, _)| of_run(place));
+                        rows.for_each(|(_, row)| take(&mut self.state, row, now));
+                        continue;
+                    }
+                    Need::Task(task) => (&TASKS, task.number()),
+                    Need::Run(run) => (&RUNS, run.number()),
+                    other => panic!("{other:?} is of no command here"),
+                };
+                if let Some(row) = self.rows.get(&(rank(table), vec![Value::Int(number)])) {
+                    take(&mut self.state, row, now);
+                }
+            }
+        }
+    }
+
+    /// As after a crash: from rows alone.
+    pub fn restart(&mut self, now: Time) {
+        let mut state = State::new(self.id);
+        let number = |key: &[Value]| if let Value::Int(number) = key[0] { number } else { panic!("a run's rows begin with it") };
+        for ((at, key), row) in &self.rows {
+            // A run that is closed lives in the store alone, with all that belongs to it.
+            if *at >= rank(&RUNS) && !self.is_live(number(key)) {
+                continue;
+            }
+            take(&mut state, row, now);
+        }
+        state.loaded();
+        state.cool();
+        self.state = state;
+    }
+
+    fn is_live(&self, run: i64) -> bool {
+        let run = kernel::ids::RunId::from_number(run).expect("the number of a run");
+        self.state.live_run(run).is_some_and(|live| !live.is_closed())
+    }
+}
+
+/// A row that was written; a run needs its workflow first.
+fn take(state: &mut State, row: &Row, now: Time) {
+    if let Some(workflow) = state.wants_ir(row) {
+        let ir = compile(&workflow).expect("it was put");
+        state.learn_ir(workflow.name(), workflow.version(), ir);
+    }
+    state.take_row(row, now).unwrap_or_else(|bad| panic!("{bad}"));
+}
+
+/// Where a table stands in the order of loading.
+fn rank(table: &Table) -> usize {
+    TABLES.iter().position(|known| *known == table).expect("a table of the state")
+}
