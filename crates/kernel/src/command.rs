@@ -2,7 +2,6 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::BulkWork;
-pub use crate::decide::{NewRun, NewWorkflow};
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;
