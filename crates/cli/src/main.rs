@@ -1,5 +1,7 @@
 //! The binary `signaller`. Here the arguments become a command, and its outcome an answer and an exit code.
 
+#![allow(clippy::result_large_err, reason = "a command fails once, and then the process ends")]
+
 mod client;
 mod commands;
 mod config;

@@ -151,6 +151,40 @@ fn bodies_that_are_no_json_or_the_wrong_one_are_refused_everywhere() {
 }
 
 #[test]
+fn texts_that_are_no_definitions_are_refused_with_a_place() {
+    let house = House::start(&[]);
+    let bad: Vec<Vec<u8>> = vec![
+        b"".into(),
+        b"\xff\xfe".into(),
+        b"\0".into(),
+        b"null".into(),
+        b"[1]".into(),
+        b"{".into(),
+        b"{\"unknown\":1}".into(),
+        b"a: &x 1\nb: *x\n".into(),
+        b"---\n---\n".into(),
+        b"workflow: w\nworkflow: w\n".into(),
+        nested("[", "]", 100_000),
+        nested("{\"a\":", "}", 100_000),
+        b"x".repeat(2 * 1024 * 1024),
+        format!("workflow: w\nnodes: {{{}}}\n", "n: {type: t}, ".repeat(20_000)).into_bytes(),
+    ];
+    for path in ["/v1/workflows", "/v1/workflows/check"] {
+        for body in &bad {
+            house.check("POST", path, &[("content-type", "text/yaml")], body, "400 invalid_workflow");
+        }
+        for kind in ["", "image/png", "application/xml", "text/yamlx"] {
+            house.check("POST", path, &[("content-type", kind)], b"workflow: w", "415 unsupported_media_type");
+        }
+    }
+    house.check("GET", "/v1/workflows/%00", &[], b"", "400 invalid");
+    house.check("GET", "/v1/workflows/nobody/graph", &[], b"", "404 workflow_not_found");
+    house.check("GET", "/v1/runs/%FF", &[], b"", "400 invalid");
+    house.check("GET", "/v1/runs/task-1", &[], b"", "404 run_not_found");
+    house.ends_well(0);
+}
+
+#[test]
 fn absurd_numbers_are_refused_by_name() {
     let house = House::start(&[]);
     let max = u64::MAX.to_string();

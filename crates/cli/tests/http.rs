@@ -373,6 +373,62 @@ const WORKING: &[&str] = &[
     r#"POST /v1/work -> 400 invalid"#,
 ];
 
+const RUNNING: &[&str] = &[
+    r#"GET /v1/workflows -> 200 /workflows=[]"#,
+    r#"POST /v1/workflows {"workflow":"flow/a","version":1,"input":{"type":"object","required":["n"]},"nodes":{"ask":{"type":"approval","who":["ana"],"message":"ok?"},"work":{"type":"of-run","after":"ask"}}} -> 200 /workflows/0={"workflow":"flow/a","version":1,"unchanged":false}"#,
+    r#"POST /v1/workflows {"workflow":"flow/a","version":1,"nodes":{"x":{"type":"t"}}} -> 409 version_taken"#,
+    r#"POST /v1/workflows {"workflow":"a"} -> 400 invalid_workflow /error/problems/0/line=1"#,
+    r#"POST /v1/workflows/check {"workflow":"b","nodes":{"x":{"type":"t"}}} -> 200 /workflows/0={"workflow":"b","nodes":1}"#,
+    r#"POST /v1/workflows/check {"workflow":"b","nodes":{"x":{"type":"t","after":"y"}}} -> 400 invalid_workflow /error/problems/0/path="nodes.x.after""#,
+    r#"GET /v1/workflows -> 200 /workflows/0/workflow="flow/a" /workflows/0/text=- /workflows/1=-"#,
+    r#"GET /v1/workflows/flow%2Fa -> 200 /version=1 /nodes/0={"node":"ask","type":"approval"} /nodes/1/after=["ask"] /versions/0/version=1"#,
+    r#"GET /v1/workflows/flow%2Fa?version=9 -> 404 workflow_not_found"#,
+    r#"GET /v1/workflows/flow%2Fa/graph?format=mermaid -> 200"#,
+    r#"GET /v1/workflows/flow%2Fa/graph?format=png -> 400 invalid"#,
+    r#"GET /v1/workflow.schema.json -> 200 /type="object""#,
+    r#"POST /v1/runs {"workflow":"flow/a","input":{}} -> 400 invalid_input /error/problems/0/path="""#,
+    r#"POST /v1/runs {"workflow":"flow/b"} -> 404 workflow_not_found"#,
+    r#"POST /v1/runs {"workflow":"flow/a","input":{"n":1},"deadline_ms":1,"deadline":"2099-01-01T00:00:00Z"} -> 400 invalid"#,
+    r#"POST /v1/runs {"workflow":"flow/a","input":{"n":1},"idempotency_key":"k","tags":["t"],"priority":"high","deadline_ms":3600000,"by":"ana"} -> 201 /run=$run /duplicate=false"#,
+    r#"POST /v1/runs {"workflow":"flow/a","input":{"n":2},"idempotency_key":"k"} -> 200 /run=$run /duplicate=true"#,
+    r#"GET /v1/runs?workflow=flow%2Fa&tag=t -> 200 /runs/0/run=$run /runs/0/input=- /runs/1=- /next=null"#,
+    r#"GET /v1/runs?status=dead -> 400 invalid"#,
+    r#"GET /v1/runs?cursor=task-1 -> 400 invalid"#,
+    r#"GET /v1/runs/$run -> 200 /status="running" /input={"n":1} /priority=600 /nodes/0/status="asking" /nodes/1/status="waiting" /counts/asking=1"#,
+    r#"GET /v1/runs/run-zzz -> 404 run_not_found"#,
+    r#"GET /v1/runs/$run/nodes?status=asking&frame= -> 200 /nodes/0/node="ask" /nodes/1=- /next=null"#,
+    r#"GET /v1/runs/$run/nodes?frame=x -> 400 invalid"#,
+    r#"GET /v1/runs/$run/history?limit=1 -> 200 /records/0/record/record="run_started" /records/1=- /next=$after"#,
+    r#"GET /v1/runs/$run/history?cursor=$after -> 200 /records/0/owner="$run/ask" /next=null"#,
+    r#"GET /v1/runs/$run/history?cursor=5 -> 400 invalid"#,
+    r#"GET /v1/runs/$run/explain -> 200 /waits/0/node="ask" /waits/0/code="approval" /waits/1=-"#,
+    r#"GET /v1/runs/task-1/explain -> 404 run_not_found"#,
+    r#"GET /v1/approvals?workflow=flow%2Fa -> 200 /approvals/0/node="$run/ask" /approvals/0/message="ok?" /approvals/0/who=["ana"]"#,
+    r#"GET /v1/approvals?limit=0 -> 400 invalid"#,
+    r#"POST /v1/runs/$run/pause {"reason":"rest","by":"ana"} -> 200 /run=$run /status="running""#,
+    r#"GET /v1/runs?paused=true -> 200 /runs/0/run=$run /runs/0/pause/reason="rest""#,
+    r#"POST /v1/approvals {"node":"$run/ask","approved":true,"by":"bob"} -> 403 not_asked"#,
+    r#"POST /v1/approvals {"node":"$run","approved":true} -> 404 node_not_found"#,
+    r#"POST /v1/approvals {"node":"$run/ask","approved":true,"by":"ana","comment":"fine"} -> 200 /approved=true /by="ana""#,
+    r#"POST /v1/approvals {"node":"$run/ask","approved":true,"by":"ana"} -> 409 not_asking"#,
+    r#"POST /v1/runs/$run/resume -> 200 /status="running""#,
+    r#"POST /v1/runs/$run/retry -> 409 not_to_retry"#,
+    r#"DELETE /v1/runs/$run -> 409 run_not_ended"#,
+    r#"GET /v1/tasks?type=of-run ~> 200 /tasks/0/task=$ofrun /tasks/0/run=$run /tasks/0/node="work""#,
+    r#"DELETE /v1/tasks/$ofrun -> 409 of_run"#,
+    r#"POST /v1/runs/$run/cancel {"reason":"enough"} -> 200 /status="cancelled""#,
+    r#"GET /v1/runs/$run ~> 200 /status="cancelled" /cancelled={"by":"api","reason":"enough"} /stopping=-"#,
+    r#"POST /v1/runs/$run/cancel -> 409 run_ended"#,
+    r#"POST /v1/runs/$run/pause -> 409 run_ended"#,
+    r#"POST /v1/runs/$run/resume -> 409 run_ended"#,
+    r#"POST /v1/runs/$run/retry {"node":"nobody"} -> 404 node_not_found"#,
+    r#"POST /v1/runs/$run/retry {"by":"ana"} -> 200 /status="running""#,
+    r#"POST /v1/runs/$run/cancel -> 200 /status="cancelled""#,
+    r#"DELETE /v1/runs/$run ~> 200 /status="cancelled""#,
+    r#"GET /v1/runs/$run ~> 404 run_not_found"#,
+    r#"GET /v1/stream?run=task-1 -> 400 invalid"#,
+];
+
 const SERVING: &[&str] = &[
     r#"GET /v1/status -> 200 /stopping=false /version="0.1.0""#,
     r#"GET /health -> 200 /ok=true"#,
@@ -394,7 +450,7 @@ const SERVING: &[&str] = &[
 #[test]
 fn every_operation_at_its_best_and_at_its_worst() {
     let mut api = Api::start();
-    for rows in [ADDING, LISTING, STARTING, CONFIGURING, PAUSING, REORDERING, SWEEPING, DYING, WORKING, SERVING] {
+    for rows in [ADDING, LISTING, STARTING, CONFIGURING, PAUSING, REORDERING, SWEEPING, DYING, WORKING, RUNNING, SERVING] {
         api.rows(rows);
     }
     verbs_fit_states(&api);
@@ -404,7 +460,16 @@ fn every_operation_at_its_best_and_at_its_worst() {
     let missing: Vec<&String> = all.difference(well).filter(|name| *name != "get /v1/stream").collect();
     assert!(missing.is_empty(), "never answered well: {missing:?}");
     // These cannot be asked wrongly.
-    let safe = ["get /v1/bulks", "get /v1/queues", "get /v1/status", "get /health", "get /ready", "get /openapi.json"];
+    let safe = [
+        "get /v1/bulks",
+        "get /v1/queues",
+        "get /v1/status",
+        "get /v1/workflows",
+        "get /v1/workflow.schema.json",
+        "get /health",
+        "get /ready",
+        "get /openapi.json",
+    ];
     let missing: Vec<&String> = all.difference(refused).filter(|name| !safe.contains(&name.as_str())).collect();
     assert!(missing.is_empty(), "never refused: {missing:?}");
     assert_eq!(api.server.terminate(), Some(0));

@@ -24,6 +24,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
             ("store", status.store.clone()),
             ("up for", show_about_ms(status.uptime_ms)),
             ("tasks", counts_text(&status.counts)),
+            ("runs", format!("{} under way", status.runs)),
             ("history", format!("up to record r{}; {} since this start", status.records, count_of(status.commits, "commit"))),
         ],
     );

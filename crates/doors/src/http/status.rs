@@ -41,6 +41,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         uptime_ms: status.now.ms_since(status.up_since),
         stopping: status.stopping,
         counts: total,
+        runs: status.runs as u64,
         workers: workers.collect(),
         commits: status.commits,
         records: status.last_record.0,

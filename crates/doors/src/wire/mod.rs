@@ -5,6 +5,7 @@
 //! Names and ids are the kernel's own types, so a value that came through here cannot be wrong any more. Nothing in
 //! here knows HTTP beyond the status that belongs to a [`Problem`].
 
+mod approval;
 mod bulk;
 mod explain;
 mod instant;
@@ -22,6 +23,7 @@ mod task;
 mod work;
 mod workflow;
 
+pub use approval::*;
 pub use bulk::*;
 pub use explain::*;
 pub use instant::*;

@@ -1,6 +1,5 @@
-//! Nodes of runs, what they wait for, and those that wait for somebody's answer.
+//! Nodes of runs, what happened to them and what they wait for.
 
-use super::object::objects;
 use super::{Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
 use kernel::explain::{RunExplanation as Explained, Wait};
 use kernel::frame::FramePath;
@@ -14,8 +13,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fmt;
 use utoipa::{IntoParams, ToSchema};
-
-objects!(ApprovalAnswer);
 
 /// `pay`, `rounds[1]/pay`: a node as it is called within its run.
 pub fn place(frame: &FramePath, node: &NodeId) -> String {
@@ -363,64 +360,4 @@ impl From<&Explained> for RunExplanation {
             next_actions: explained.next_actions.clone(),
         }
     }
-}
-
-/// A node that waits for somebody's answer.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ApprovalView {
-    /// What an answer names, such as `run-7/rounds[1]/ask`.
-    pub node: String,
-    #[schema(value_type = String)]
-    pub run: RunId,
-    #[schema(value_type = String)]
-    pub workflow: WorkflowName,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub message: Option<Box<RawValue>>,
-    /// Who may answer; anyone when empty.
-    pub who: Vec<String>,
-    pub since: Instant,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Instant>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
-pub struct ApprovalQuery {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<String>)]
-    pub workflow: Option<WorkflowName>,
-    /// 50 when left out, at most 1000.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-}
-
-/// The longest waiting first.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ApprovalList {
-    pub approvals: Vec<ApprovalView>,
-}
-
-/// Yes or no. The first answer counts.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, remote = "Self")]
-pub struct ApprovalAnswer {
-    /// Such as `run-7/ask`.
-    pub node: String,
-    pub approved: bool,
-    /// One of those it asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub by: Option<Actor>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comment: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ApprovalAnswered {
-    pub node: String,
-    pub approved: bool,
-    #[schema(value_type = String)]
-    pub by: Actor,
 }

@@ -2,7 +2,7 @@
 
 use super::object::objects;
 use super::task::{at_most, once_each, payload};
-use super::{Instant, Priority, Problem, RunStatus, TaskError};
+use super::{Instant, NodeView, Priority, Problem, RunStatus, TaskError};
 use kernel::command::NewRun;
 use kernel::ids::RunId;
 use kernel::limits::*;
@@ -12,8 +12,6 @@ use kernel::time::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
-
-use super::NodeView;
 
 objects!(RunStart, RunChange, RunRetry);
 

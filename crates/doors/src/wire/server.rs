@@ -17,6 +17,9 @@ pub struct ServerStatus {
     pub stopping: bool,
     /// Over all queues.
     pub counts: Counts,
+    /// Runs that have not ended, or not come to rest.
+    #[serde(default)]
+    pub runs: u64,
     pub workers: Vec<WorkerView>,
     /// Since this server started.
     pub commits: u64,

@@ -7,7 +7,7 @@ use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain_text;
 use crate::table::{facts, priority_text, run_status_text};
-use crate::units::{now, show_about_ms, show_age, show_when};
+use crate::units::{count_of, now, show_about_ms, show_age, show_when};
 use clap::Args;
 use doors::wire::{Instant, NodeCounts, RunShowQuery, RunStatus, RunView};
 use kernel::ids::RunId;
@@ -38,6 +38,9 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
         RunStatus::Done => answer,
     })
 }
+
+/// Lines of an input or output that a page shows.
+const VALUE_LINES_MAX: usize = 40;
 
 pub fn page(screen: &Screen, run: &RunView) -> String {
     let now = now();
@@ -80,12 +83,22 @@ pub fn page(screen: &Screen, run: &RunView) -> String {
     }
     for (name, payload) in [("input", &run.input), ("output", &run.output)] {
         if let Some(payload) = payload {
-            lines.push((name, pretty(payload.get())));
+            lines.push((name, beginning(pretty(payload.get()))));
         }
     }
     let nodes = picture::lines(screen, run, now);
     let drawn = if nodes.is_empty() { String::new() } else { format!("\n\n{}", nodes.join("\n")) };
     format!("{}{drawn}", facts(screen, &lines))
+}
+
+/// A value of many lines would push all else off the screen.
+fn beginning(text: String) -> String {
+    let count = text.lines().count();
+    if count <= VALUE_LINES_MAX {
+        return text;
+    }
+    let shown = text.lines().take(VALUE_LINES_MAX).collect::<Vec<_>>().join("\n");
+    format!("{shown}\n… and {} more; --json has it whole", count_of((count - VALUE_LINES_MAX) as u64, "line"))
 }
 
 /// Its status and what is special about it.
