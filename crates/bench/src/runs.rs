@@ -255,8 +255,8 @@ pub fn parked(options: &Options) -> Result<Vec<Measure>, String> {
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a load thread panicked".to_owned())?)
     };
-    // The first ones fill caches and tables.
-    warm(&engine, PARKED / 10)?;
+    // The first ones fill the caches, which are bounded.
+    warm(&engine, PARKED / 2)?;
     let before = crate::kernel_only::resident_bytes();
     warm(&engine, PARKED)?;
     let Some((before, after)) = before.zip(crate::kernel_only::resident_bytes()) else { return Ok(Vec::new()) };

@@ -74,6 +74,29 @@ impl Client {
         answer_ms_max: u64,
     ) -> Result<T, Failure> {
         let body = body.map(|body| serde_json::to_vec(body).expect("requests are JSON"));
+        let body = self.answered(method, path, body.map(|body| ("application/json", body)), answer_ms_max)?;
+        serde_json::from_slice(&body).map_err(|error| self.not_ours(200, &format!("its answer does not fit: {error}")))
+    }
+
+    /// Sends a definition as it stands.
+    pub fn post_text<T: DeserializeOwned>(&self, path: &str, text: Vec<u8>) -> Result<T, Failure> {
+        let body = self.answered("POST", path, Some(("text/yaml", text)), ANSWER_MS_MAX)?;
+        serde_json::from_slice(&body).map_err(|error| self.not_ours(200, &format!("its answer does not fit: {error}")))
+    }
+
+    /// An answer that is text.
+    pub fn get_text(&self, path: &str) -> Result<String, Failure> {
+        let body = self.answered("GET", path, None, ANSWER_MS_MAX)?;
+        String::from_utf8(body).map_err(|_| self.not_ours(200, "its answer is not text"))
+    }
+
+    fn answered(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<(&'static str, Vec<u8>)>,
+        answer_ms_max: u64,
+    ) -> Result<Vec<u8>, Failure> {
         let mut response = self.send(method, path, body, None, Some(answer_ms_max))?;
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec();
@@ -81,7 +104,7 @@ impl Client {
         if !response.status().is_success() {
             return Err(self.refused(status, &body));
         }
-        serde_json::from_slice(&body).map_err(|error| self.not_ours(status, &format!("its answer does not fit: {error}")))
+        Ok(body)
     }
 
     /// Opens the stream of records; a silence longer than the server allows itself ends it.
@@ -99,7 +122,7 @@ impl Client {
         &self,
         method: &str,
         path: &str,
-        body: Option<Vec<u8>>,
+        body: Option<(&'static str, Vec<u8>)>,
         last_event_id: Option<&str>,
         answer_ms_max: Option<u64>,
     ) -> Result<Response<Body>, Failure> {
@@ -107,13 +130,13 @@ impl Client {
         if let Some(token) = &self.target.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        if body.is_some() {
-            request = request.header("content-type", "application/json");
+        if let Some((kind, _)) = &body {
+            request = request.header("content-type", *kind);
         }
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let body = body.map_or_else(SendBody::none, |bytes| SendBody::from_owned_reader(std::io::Cursor::new(bytes)));
+        let body = body.map_or_else(SendBody::none, |(_, bytes)| SendBody::from_owned_reader(std::io::Cursor::new(bytes)));
         let request = request.body(body).map_err(|error| Failure::usage(format!("this cannot be sent: {error}")))?;
         let config = self.agent.configure_request(request);
         let request = match answer_ms_max {

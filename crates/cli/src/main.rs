@@ -13,6 +13,7 @@ mod signals;
 mod stream;
 mod table;
 mod telling;
+mod telling_runs;
 mod units;
 
 use clap::error::ErrorKind;
@@ -37,8 +38,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     after_help = "Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 conflict, 5 confirmation needed, 6 limited or out of time \
                   (it may work later), 7 unavailable.\n\n\
                   Off a terminal every command answers with one JSON document: {ok, command, result, error?, fix?, next_actions}. \
-                  Others: `watch` gives a line for each record before it, `dev` and `serve` a line {\"ready\":…}; `bench` gives \
-                  {\"results\":[…]} alone, `completions` a script."
+                  Others: `watch` and `run watch` give a line for each record before it, `dev` and `serve` a line {\"ready\":…}; `bench` \
+                  gives {\"results\":[…]} alone, `completions` a script, `workflow graph` and `workflow schema` what they are."
 )]
 pub struct Cli {
     #[command(subcommand)]

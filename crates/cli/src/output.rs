@@ -2,7 +2,7 @@
 //! stderr. Nothing here ever asks back.
 
 use crate::plain::{plain_json, plain_page, plain_text};
-use doors::wire::Problem;
+use doors::wire::{Problem, ProblemAt};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::io::{IsTerminal, Write};
@@ -81,6 +81,8 @@ pub struct Failure {
     /// What there is to show all the same.
     pub result: Option<Box<RawValue>>,
     pub next: Vec<NextAction>,
+    /// Each on its own, where there are several.
+    pub problems: Vec<ProblemAt>,
 }
 
 impl Failure {
@@ -94,6 +96,7 @@ impl Failure {
             retry_after_ms: None,
             result: None,
             next: Vec::new(),
+            problems: Vec::new(),
         }
     }
 
@@ -117,6 +120,7 @@ impl Failure {
             retry_after_ms: problem.retry_after_ms,
             result: None,
             next: Vec::new(),
+            problems: problem.problems,
         }
     }
 
@@ -162,6 +166,8 @@ struct ErrorPart<'a> {
     retryable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    problems: &'a [ProblemAt],
 }
 
 /// The one document of a command, without a line break in it.
@@ -179,6 +185,7 @@ pub fn envelope(command: &str, outcome: &Outcome) -> String {
                 message: &failure.message,
                 retryable: failure.retryable,
                 retry_after_ms: failure.retry_after_ms,
+                problems: &failure.problems,
             }),
             fix: failure.fix.as_deref(),
             next_actions: &failure.next,

@@ -20,6 +20,15 @@ pub struct File {
     pub token: Option<String>,
     pub token_file: Option<PathBuf>,
     pub stop_limit: Option<String>,
+    pub retention: Retention,
+}
+
+/// How long runs that have ended are kept, and how many.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retention {
+    pub runs_age: Option<String>,
+    pub runs_count: Option<usize>,
 }
 
 /// A variable that is set to something.
@@ -28,7 +37,7 @@ pub fn env(name: &str) -> Option<String> {
 }
 
 /// Ours, and those a worker's command is given.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 13] = [
     "SIGNALLER_URL",
     "SIGNALLER_TOKEN",
     "SIGNALLER_LISTEN",
@@ -40,6 +49,8 @@ const VARIABLES: [&str; 11] = [
     "SIGNALLER_QUEUE",
     "SIGNALLER_ATTEMPT",
     "SIGNALLER_IDEMPOTENCY_KEY",
+    "SIGNALLER_RUN",
+    "SIGNALLER_NODE",
 ];
 
 /// Variables that look like ours and are not: a setting spelled wrong would be passed over in silence.
@@ -54,8 +65,8 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     let wrong = |why: String, fix: &str| Failure::new(Exit::Usage, "config", format!("{}: {why}", path.display())).fix(fix);
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
-            let fix = "it may hold listen, data_dir, token, token_file and stop_limit, each as text in quotes; \
-                       `signaller serve --help` shows one";
+            let fix = "it may hold listen, data_dir, token, token_file and stop_limit, each as text in quotes, and [retention] with \
+                       runs_age and runs_count; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

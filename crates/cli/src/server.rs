@@ -3,14 +3,14 @@
 
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use doors::http::{Door, DoorOptions, check_listen, serve};
-use engine::{Engine, EngineOptions, Stopped};
+use engine::{Engine, EngineOptions, Retention, Stopped};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use store::StoreError;
 use store::sqlite::Sqlite;
+use store::{BlobStore, Blobs, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,6 +20,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub token: Option<String>,
     pub stop_limit: Duration,
+    pub retention: Retention,
 }
 
 /// What a server says once it can be reached.
@@ -48,8 +49,10 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     let listener = bind(settings.listen)?;
     let fresh = std::fs::read_dir(&settings.data_dir).map_or(true, |mut entries| entries.next().is_none());
     let store = Sqlite::open(&settings.data_dir).map_err(|error| store_failure(&settings, &error))?;
-    let options = EngineOptions { stop_limit: settings.stop_limit, ..EngineOptions::default() };
-    let engine = Engine::open(Box::new(store), options).map_err(|error| store_failure(&settings, &error))?;
+    let blobs = blobs(&settings.data_dir.join("blobs")).map_err(|error| store_failure(&settings, &error))?;
+    let options =
+        EngineOptions { stop_limit: settings.stop_limit, retention: Some(settings.retention), ..EngineOptions::default() };
+    let engine = Engine::open(Box::new(store), blobs, options).map_err(|error| store_failure(&settings, &error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -67,6 +70,11 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         Stopped::Failed(why) => Err(Failure::new(Exit::Unavailable, "store_failed", format!("the server cannot go on: {why}"))
             .fix("look at the disk; nothing that was acknowledged is lost. Then start it again")),
     }
+}
+
+/// Where values lie that are too large for a record.
+fn blobs(folder: &Path) -> Result<Arc<dyn BlobStore>, StoreError> {
+    Ok(Arc::new(Blobs::open(folder)?))
 }
 
 /// What stands where the folder should be must be a folder.
@@ -102,7 +110,7 @@ async fn listen(
     let address = listener.local_addr().unwrap_or(settings.listen);
     greet(format!("http://{address}"), engine.describe().to_owned());
     let options = DoorOptions { token: settings.token.clone(), address: Some(address) };
-    let door = Door { engine: engine.clone(), options: Arc::new(options) };
+    let door = Door::new(engine.clone(), options);
     // The door stays open while running work reports its results, and closes when the engine has ended.
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(serve(listener, door, async move { _ = end.await }));

@@ -3,7 +3,7 @@
 use crate::output::{Paint, Screen};
 use crate::plain::plain;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
-use doors::wire::{BulkStatus, Priority, Status};
+use doors::wire::{BulkStatus, NodeStatus, Priority, RunStatus, Status};
 
 /// A table without lines: a header, and a row each.
 pub fn table(screen: &Screen, header: &[&str], rows: impl IntoIterator<Item = Vec<Cell>>) -> String {
@@ -60,6 +60,36 @@ pub fn status_text(screen: &Screen, status: Status) -> String {
         Status::Failed => Paint::Red,
     };
     screen.paint(paint, &status.to_string())
+}
+
+pub fn run_status_cell(status: RunStatus) -> Cell {
+    let cell = Cell::new(status);
+    match status {
+        RunStatus::Running => cell.fg(Color::Yellow),
+        RunStatus::Done => cell.fg(Color::Green),
+        RunStatus::Failed => cell.fg(Color::Red),
+        RunStatus::Cancelled => cell.fg(Color::DarkGrey),
+    }
+}
+
+pub fn run_status_text(screen: &Screen, status: RunStatus) -> String {
+    let paint = match status {
+        RunStatus::Running => Paint::Yellow,
+        RunStatus::Done => Paint::Green,
+        RunStatus::Failed => Paint::Red,
+        RunStatus::Cancelled => Paint::Dim,
+    };
+    screen.paint(paint, &status.to_string())
+}
+
+pub fn node_paint(status: NodeStatus) -> Paint {
+    match status {
+        NodeStatus::Running | NodeStatus::Sleeping => Paint::Yellow,
+        NodeStatus::Asking => Paint::Blue,
+        NodeStatus::Done => Paint::Green,
+        NodeStatus::Failed => Paint::Red,
+        NodeStatus::Waiting | NodeStatus::Skipped | NodeStatus::Cancelled => Paint::Dim,
+    }
 }
 
 pub fn bulk_status_cell(status: BulkStatus) -> Cell {

@@ -2,6 +2,7 @@
 
 use crate::plain::plain;
 use crate::table::priority_text;
+use crate::telling_runs;
 use crate::units::{now, show_age, show_exact_ms};
 use doors::wire::{BulkWorkView, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
 
@@ -71,6 +72,7 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::BulkFinished { items, skipped } => format!("finished with {items} more changed, {skipped} skipped"),
         RecordBody::BulkCancelled { by } => format!("cancelled by {by}"),
         RecordBody::Unknown => "a record this version does not know".into(),
+        of_run => telling_runs::sentence(of_run),
     }
 }
 
@@ -145,7 +147,18 @@ mod tests {
                 r#"{"record":"bulk_started","work":{"work":"redrive","queue":"ci","filter":{"type":"lint","error_code":"e"}},"by":"ana","reason":""}"#,
                 "redrive of queue ci (type lint, error e) started by ana",
             ),
-            (r#"{"record":"run_started","run":"run-1"}"#, "a record this version does not know"),
+            (r#"{"record":"run_dreamt","run":"run-1"}"#, "a record this version does not know"),
+            (
+                r#"{"record":"run_started","spec":{"workflow":"refund","version":2,"tags":["x"]},"by":"ana"}"#,
+                "refund version 2 started by ana",
+            ),
+            (r#"{"record":"node_started","work":"working","task":"task-9"}"#, "task-9 is its work"),
+            (r#"{"record":"node_started","work":"spreading","items":3}"#, "goes over 3 items"),
+            (r#"{"record":"node_done","way":"rules[1]"}"#, "done, by rules[1]"),
+            (
+                r#"{"record":"node_failed","error":{"code":"e","message":"m"},"then":"ignore"}"#,
+                "failed with e: m; that is ignored",
+            ),
         ] {
             assert_eq!(sentence(&serde_json::from_str(body).unwrap()), told);
         }

@@ -62,7 +62,7 @@ fn told(answer: &Answer, of: &str) -> String {
 }
 
 /// Every operation that takes a body, with one that would be fine.
-const TAKING: [(&str, &str, &str); 16] = [
+const TAKING: [(&str, &str, &str); 22] = [
     ("POST", "/v1/tasks", r#"{"type":"t"}"#),
     ("POST", "/v1/tasks/batch", r#"{"tasks":[{"type":"t"}]}"#),
     ("POST", "/v1/tasks/task-1/cancel", "{}"),
@@ -78,6 +78,12 @@ const TAKING: [(&str, &str, &str); 16] = [
     ("POST", "/v1/queues/q/redrive", r#"{"filter":{}}"#),
     ("POST", "/v1/bulks/bulk-1/cancel", "{}"),
     ("POST", "/v1/work", r#"{"worker":"w","types":["t"]}"#),
+    ("POST", "/v1/runs", r#"{"workflow":"w"}"#),
+    ("POST", "/v1/runs/run-1/cancel", "{}"),
+    ("POST", "/v1/runs/run-1/pause", "{}"),
+    ("POST", "/v1/runs/run-1/resume", "{}"),
+    ("POST", "/v1/runs/run-1/retry", "{}"),
+    ("POST", "/v1/approvals", r#"{"node":"run-1/ask","approved":true}"#),
     // Also where it is not looked at, a body is read.
     ("POST", "/nowhere", "{}"),
 ];

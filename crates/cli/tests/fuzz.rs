@@ -13,7 +13,7 @@ use talk::{ask, refusal, verified};
 /// `PROPTEST_CASES` asks for more.
 const CASES: u32 = 3_000;
 
-const VALID: [(&str, &str, &str); 17] = [
+const VALID: [(&str, &str, &str); 23] = [
     (
         "POST",
         "/v1/tasks",
@@ -42,6 +42,16 @@ const VALID: [(&str, &str, &str); 17] = [
     ),
     ("POST", "/v1/queues/q/redrive", r#"{"filter":{"type":"t"},"per_s":100,"by":"ana"}"#),
     ("POST", "/v1/bulks/bulk-9/cancel", r#"{"by":"ana"}"#),
+    (
+        "POST",
+        "/v1/runs",
+        r#"{"workflow":"w","version":1,"input":{"n":1,"a":["x"]},"idempotency_key":"k","priority":"high","tags":["x"],"deadline_ms":60000,"by":"ana"}"#,
+    ),
+    ("POST", "/v1/runs/run-1/cancel", r#"{"by":"ana","reason":"enough"}"#),
+    ("POST", "/v1/runs/run-2/pause", r#"{"by":"ana","reason":"wait"}"#),
+    ("POST", "/v1/runs/run-2/resume", r#"{"by":"ana"}"#),
+    ("POST", "/v1/runs/run-1/retry", r#"{"node":"work","by":"ana"}"#),
+    ("POST", "/v1/approvals", r#"{"node":"run-3/ask","approved":true,"by":"ana","comment":"fine"}"#),
     (
         "POST",
         "/v1/work",
@@ -184,6 +194,10 @@ fn no_bent_request_breaks_the_server() {
     let data = folder.path().join("data");
     let mut server = Server::start_with(&data, 0, &["--stop-limit", "100ms"], &[]);
     server.post("/v1/tasks/batch", &json!({"tasks": vec![json!({"type": "t", "queue": "q"}); 8]}));
+    let workflow = b"workflow: w\ninput: {type: object}\nnodes:\n  work: {type: t}\n  ask: {type: approval}\n";
+    let put = ask(server.port, "POST", "/v1/workflows", &[("content-type", "text/yaml")], workflow).unwrap();
+    assert_eq!(put.status, 200, "{}", put.json());
+    (0..4).for_each(|_| _ = server.post("/v1/runs", &json!({"workflow": "w", "input": {}})));
     let asked: u32 = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(0);
     let config = Config { cases: CASES.max(asked), max_shrink_iters: 500, failure_persistence: None, ..Config::default() };
     let mut seen = std::collections::BTreeMap::<String, usize>::new();

@@ -79,6 +79,7 @@ fn what_is_described_is_served_and_nothing_else() {
     let templates: BTreeSet<&str> = described.operations().iter().map(|operation| operation.template).collect();
     for template in &templates {
         let path = template.replace("{task}", "task-1").replace("{queue}", "q").replace("{bulk}", "bulk-1");
+        let path = path.replace("{workflow}", "w").replace("{run}", "run-1");
         for method in ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
             if path == "/v1/stream" && method == "GET" {
                 continue;
@@ -96,7 +97,8 @@ fn what_is_described_is_served_and_nothing_else() {
         let head = talk::ask(server.port, "TRACE", &path, &[], b"").unwrap();
         assert!(head.header("allow").is_some(), "405 says what is allowed: {path}");
     }
-    let paths = ["/v1/tasks", "/v1/work", "/v1/stream", "/v1/status", "/health", "/ready", "/openapi.json", "/v1/bulks"];
+    let paths =
+        ["/v1/tasks", "/v1/work", "/v1/stream", "/v1/status", "/health", "/ready", "/openapi.json", "/v1/bulks", "/v1/runs"];
     assert!(paths.iter().all(|path| templates.contains(path)), "{templates:?}");
 }
 

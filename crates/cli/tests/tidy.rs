@@ -10,11 +10,11 @@ const EDGES: [(&str, &[&str]); 8] = [
     ("kernel", &[]),
     ("flow", &["kernel"]),
     ("store", &["kernel"]),
-    ("engine", &["kernel", "store"]),
-    ("doors", &["kernel", "store", "engine"]),
+    ("engine", &["kernel", "flow", "store"]),
+    ("doors", &["kernel", "flow", "store", "engine"]),
     ("sim", &["kernel", "store", "engine"]),
-    ("bench", &["kernel", "store", "engine", "doors"]),
-    ("cli", &["kernel", "store", "engine", "doors", "bench"]),
+    ("bench", &["kernel", "flow", "store", "engine", "doors"]),
+    ("cli", &["kernel", "flow", "store", "engine", "doors", "bench"]),
 ];
 
 /// The kernel asks nobody: no async runtime, no database, no clock, no randomness can come in by a dependency.

@@ -4,6 +4,7 @@ use doors::http::{Door, DoorOptions, serve};
 use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
 use kernel::command::Outcome;
 use std::sync::Arc;
+use store::blobs::MemoryBlobs;
 use store::memory::MemoryDisk;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,14 +13,14 @@ use tokio::time::{Duration, Instant};
 async fn start(engine: &Engine) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let door = Door { engine: engine.clone(), options: Arc::new(DoorOptions::default()) };
+    let door = Door::new(engine.clone(), DoorOptions::default());
     tokio::spawn(serve(listener, door, std::future::pending()));
     address
 }
 
 fn engine(readers: usize) -> Engine {
     let options = EngineOptions { readers, ..EngineOptions::default() };
-    Engine::open(Box::new(MemoryDisk::new().open()), options).unwrap()
+    Engine::open(Box::new(MemoryDisk::new().open()), Arc::new(MemoryBlobs::default()), options).unwrap()
 }
 
 /// Sends the pieces, five seconds apart, and tells what came back and after how many seconds the connection ended.

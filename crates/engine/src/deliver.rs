@@ -31,11 +31,11 @@ pub(crate) struct Filler<'a> {
 
 impl Filler<'_> {
     /// From memory alone; `None`: something has to be read.
-    pub fn from_memory(&self, deliveries: &[Delivery]) -> Option<Filled> {
+    pub fn remembered(&self, deliveries: &[Delivery]) -> Option<Filled> {
         self.fill(deliveries, None).ok()?
     }
 
-    pub fn from_store(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
+    pub fn read(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
         Ok(self.fill(deliveries, Some(reader))?.unwrap_or_default())
     }
 

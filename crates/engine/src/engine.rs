@@ -161,12 +161,12 @@ impl Engine {
 
     /// Puts the inputs to grants, from memory alone; `None`: something has to be read.
     pub fn fill(&self, deliveries: &[Delivery]) -> Option<Filled> {
-        self.filler().from_memory(deliveries).map(|filled| self.told(filled))
+        self.filler().remembered(deliveries).map(|filled| self.told(filled))
     }
 
     /// The same, reading what is not in memory. Blocks; not for an async thread.
     pub fn fill_reading(&self, deliveries: &[Delivery]) -> Result<Filled, StoreError> {
-        let filled = self.read_first(|reader| self.filler().from_store(deliveries, reader))?;
+        let filled = self.read_first(|reader| self.filler().read(deliveries, reader))?;
         Ok(self.told(filled))
     }
 

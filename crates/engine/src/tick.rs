@@ -103,7 +103,7 @@ impl Core {
     /// Puts the inputs to grants.
     pub fn fill(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
         let Flows { library, values, .. } = &self.flows;
-        Filler { library, values, blobs: &*self.blobs }.from_store(deliveries, reader)
+        Filler { library, values, blobs: &*self.blobs }.read(deliveries, reader)
     }
 
     pub(crate) fn flows(&self) -> &Flows {
@@ -289,6 +289,7 @@ impl Core {
                 self.presence = presence;
                 self.inputs = Inputs::default();
                 self.fetching.clear();
+                self.flows.missing.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }

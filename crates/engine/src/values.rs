@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-const GENERATION_BYTES_MAX: usize = 32 * 1024 * 1024;
+const GENERATION_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Default)]
 pub struct Values {

@@ -23,7 +23,11 @@ impl Bench {
 
     fn over(disk: &MemoryDisk) -> Bench {
         let now = Time::from_us(1_700_000_000_000_000);
-        Bench { core: Core::open(Box::new(disk.open()), Arc::<store::blobs::MemoryBlobs>::default(), 0, now).unwrap(), now, tickets: 0 }
+        Bench {
+            core: Core::open(Box::new(disk.open()), Arc::<store::blobs::MemoryBlobs>::default(), 0, now).unwrap(),
+            now,
+            tickets: 0,
+        }
     }
 
     fn ask(&mut self, requests: Vec<Request>) -> Ticked {

@@ -136,13 +136,14 @@ impl House {
     }
 
     fn status(&self, run: RunId) -> RunStatus {
-        let ended = self.entries.iter().rev().filter(|entry| entry.owner == Owner::Run(run)).find_map(|entry| match entry.record {
-            Record::RunDone { .. } => Some(RunStatus::Done),
-            Record::RunFailed { .. } => Some(RunStatus::Failed),
-            Record::RunCancelled { .. } => Some(RunStatus::Cancelled),
-            Record::RunStarted { .. } | Record::RunReopened { .. } => Some(RunStatus::Running),
-            _ => None,
-        });
+        let ended =
+            self.entries.iter().rev().filter(|entry| entry.owner == Owner::Run(run)).find_map(|entry| match entry.record {
+                Record::RunDone { .. } => Some(RunStatus::Done),
+                Record::RunFailed { .. } => Some(RunStatus::Failed),
+                Record::RunCancelled { .. } => Some(RunStatus::Cancelled),
+                Record::RunStarted { .. } | Record::RunReopened { .. } => Some(RunStatus::Running),
+                _ => None,
+            });
         ended.unwrap()
     }
 
@@ -214,7 +215,8 @@ fn the_reference_definition_refund_goes_its_ways() {
         assert_eq!(house.status(run), RunStatus::Running);
         house.restart();
         let ask = at(&format!("{run}/ask"));
-        let answer = |by: &str| Command::Answer { at: ask.clone(), approved, comment: "hm".into(), by: Actor::parse(by).unwrap() };
+        let answer =
+            |by: &str| Command::Answer { at: ask.clone(), approved, comment: "hm".into(), by: Actor::parse(by).unwrap() };
         assert!(matches!(house.ask(answer("ann")), Err(Rejection::NotAsked { .. })));
         assert_eq!(house.ask(answer("finance")), Ok(Reply::Done));
         assert!(matches!(house.ask(answer("finance")), Err(Rejection::NotAsking { .. } | Rejection::RunEnded { .. })));
@@ -303,11 +305,8 @@ fn a_paused_run_takes_back_what_nobody_took() {
     let run = house.start("w", json!(1));
     let taken = house.poll(1, Vec::new());
     house.ask(Command::PauseRun { run, by: actor(), reason: "lunch".into() }).unwrap();
-    let report = Report {
-        task: taken[0].grant.task,
-        fence: taken[0].grant.fence,
-        outcome: Outcome::Done { output: Payload("7".into()) },
-    };
+    let report =
+        Report { task: taken[0].grant.task, fence: taken[0].grant.fence, outcome: Outcome::Done { output: Payload("7".into()) } };
     assert!(house.poll(10, vec![report]).is_empty(), "nothing begins while it is paused");
     house.restart();
     assert!(house.poll(10, Vec::new()).is_empty());
@@ -374,4 +373,25 @@ fn a_key_starts_one_run() {
     assert_eq!(start(&mut house), (first.0, true));
     house.work(echo);
     assert_eq!(start(&mut house), (first.0, true), "also when it has ended");
+}
+
+#[test]
+fn what_a_run_called_goes_with_it() {
+    let mut house = House::new(&["t"]);
+    house.put(LINE);
+    house.put("workflow: outer\nnodes:\n  e:\n    type: each\n    items: input\n    do:\n      nodes:\n        sub: {type: workflow, run: line, with: {n: '${item}'}}\n");
+    let run = house.start("outer", json!([1, 2, 3]));
+    house.work(echo);
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!([{"n": 2}, {"n": 3}, {"n": 4}])));
+    let called = house.entries.iter().find_map(|entry| match (&entry.owner, &entry.record) {
+        (Owner::Run(id), Record::RunStarted { spec, .. }) if spec.parent.is_some() => Some(*id),
+        _ => None,
+    });
+    assert!(matches!(house.ask(Command::DeleteRun { run: called.unwrap(), by: actor() }), Err(Rejection::Invalid { .. })));
+    house.ask(Command::DeleteRun { run, by: actor() }).unwrap();
+    house.tick(None);
+    for table in [&kernel::row::RUNS, &kernel::row::FRAMES, &kernel::row::NODES, &kernel::row::TASKS] {
+        assert_eq!(house.rows(table), 0, "{}", table.name);
+    }
+    house.verify();
 }

@@ -25,9 +25,9 @@ pub enum Need {
     RunWhole(RunId),
     /// The youngest run of the workflow with this idempotency key.
     RunKey { workflow: WorkflowName, key: IdempotencyKey },
-    /// The first frames and nodes of the run, `limit` in all, and the tasks that these nodes have ever started.
+    /// The first frames and nodes of the run, `limit` in all, then the tasks and the runs that these nodes have ever started.
     RunParts { run: RunId, limit: usize },
-    /// Runs that have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
+    /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
     /// them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
     RunsEnded { before: Time, keep: usize, limit: usize },
 }

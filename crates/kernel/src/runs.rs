@@ -4,7 +4,7 @@
 mod inspect;
 
 use crate::eval::{NodeFacts, Scope, Shape};
-use crate::frame::{Frame, FramePath, FrameState};
+use crate::frame::{Frame, FramePath, FrameState, Verdict};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -71,6 +71,8 @@ impl Spread {
 pub(crate) struct Parts {
     pub owners: Vec<(Owner, RecordSeq)>,
     pub tasks: Vec<(TaskId, NodeAt)>,
+    /// Runs that it called.
+    pub calls: Vec<(RunId, NodeAt)>,
 }
 
 #[derive(Debug)]
@@ -94,7 +96,7 @@ pub(crate) struct Known {
 
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    live: FxHashMap<RunId, Live>,
+    live: FxHashMap<RunId, Box<Live>>,
     workflows: BTreeMap<WorkflowName, BTreeMap<u32, Known>>,
     /// Versions in all.
     versions: usize,
@@ -125,7 +127,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn get(&self, run: RunId) -> Option<&Live> {
-        self.live.get(&run)
+        self.live.get(&run).map(|live| &**live)
     }
 
     /// For those who make the IR themselves.
@@ -189,7 +191,7 @@ impl Runs {
     }
 
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
-        let (run, parts) = match self.live.remove(&id) {
+        let (run, parts) = match self.live.remove(&id).map(|live| *live) {
             Some(Live { run, ir, root, frames, spreads }) => {
                 self.unlink(&run);
                 (Some(run), Some((ir, root, frames, spreads)))
@@ -206,7 +208,7 @@ impl Runs {
         if run.status == RunStatus::Running {
             self.sweep_at = self.sweep_at.min(entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
         }
-        self.live.insert(id, Live { run, ir, root, frames, spreads });
+        self.live.insert(id, Box::new(Live { run, ir, root, frames, spreads }));
     }
 
     fn link(&mut self, run: &Run) {
@@ -383,6 +385,9 @@ impl Runs {
             self.know(Workflow::from_row(&row.values)?);
         } else if row.table == &RUNS {
             let run = Run::from_row(&row.values)?;
+            if let Some(parent) = run.spec.parent.as_ref().filter(|parent| self.deleting.contains(&parent.run)) {
+                self.parts.entry(parent.run).or_default().calls.push((run.id, parent.clone()));
+            }
             if self.live.contains_key(&run.id) {
                 return Ok(());
             }
@@ -392,7 +397,8 @@ impl Runs {
             };
             self.link(&run);
             let root = Frame::new(&ir, ROOT);
-            self.live.insert(run.id, Live { run, ir, root, frames: BTreeMap::new(), spreads: BTreeMap::new() });
+            let live = Live { run, ir, root, frames: BTreeMap::new(), spreads: BTreeMap::new() };
+            self.live.insert(live.run.id, Box::new(live));
         } else if row.table == &FRAMES {
             let FrameRow { run, path, last, state } = FrameRow::from_row(&row.values)?;
             if self.deleting.contains(&run) {
@@ -411,10 +417,13 @@ impl Runs {
         } else {
             let NodeRow { at, slot } = NodeRow::from_row(&row.values)?;
             if self.deleting.contains(&at.run) {
-                if let Some((_, Started::Working { task })) = slot.work() {
-                    self.parts.entry(at.run).or_default().tasks.push((*task, at.clone()));
+                let parts = self.parts.entry(at.run).or_default();
+                match slot.work() {
+                    Some((_, Started::Working { task })) => parts.tasks.push((*task, at.clone())),
+                    Some((_, Started::Calling { run })) => parts.calls.push((*run, at.clone())),
+                    _ => {}
                 }
-                self.parts.entry(at.run).or_default().owners.push((Owner::Node(at), slot.last));
+                parts.owners.push((Owner::Node(at), slot.last));
                 return Ok(());
             }
             if self.is_whole(at.run, &at.frame, Some(&at.node)) {
@@ -461,12 +470,12 @@ impl Runs {
                 if frame.open == 0 {
                     self.held.insert(Held::Frame(*id, path.clone()));
                 }
-                let goes_on = |slot: &Slot| match &slot.state {
-                    NodeState::Waiting => true,
+                let goes_on = |node: NodeIx, slot: &Slot| match &slot.state {
+                    NodeState::Waiting => frame.verdict(&live.ir, node) != Verdict::Wait,
                     NodeState::Started { at, .. } => matches!(at, Started::Turning { .. } | Started::Spreading { .. }),
                     _ => false,
                 };
-                let spots = nodes().filter(|(_, slot)| goes_on(slot));
+                let spots = nodes().filter(|(node, slot)| goes_on(**node, slot));
                 self.held.extend(spots.map(|(node, _)| Held::Node(Spot { run: *id, frame: path.clone(), node: *node })));
             }
         }

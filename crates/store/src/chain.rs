@@ -59,15 +59,25 @@ fn task_of(entry: &Entry) -> Option<TaskId> {
     }
 }
 
-/// Every task that a node has ever started, oldest first. Its row names the last one alone.
-pub(crate) fn tasks_started(moment: &dyn Moment, node_last: RecordSeq) -> Result<Vec<TaskId>, StoreError> {
-    let mut tasks = Vec::new();
+/// What a node had done by others.
+pub(crate) enum Begun {
+    Task(TaskId),
+    Run(RunId),
+}
+
+/// Every task and run that a node has ever started, oldest first. Its row names the last one alone.
+pub(crate) fn begun(moment: &dyn Moment, node_last: RecordSeq) -> Result<Vec<Begun>, StoreError> {
+    let mut begun = Vec::new();
     walk(moment, node_last, false, |entry| {
-        tasks.extend(task_of(&entry));
+        match &entry.record {
+            Record::NodeStarted { at: Started::Working { task } } => begun.push(Begun::Task(*task)),
+            Record::NodeStarted { at: Started::Calling { run } } => begun.push(Begun::Run(*run)),
+            _ => {}
+        }
         true
     })?;
-    tasks.reverse();
-    Ok(tasks)
+    begun.reverse();
+    Ok(begun)
 }
 
 /// The first `limit` records after `after` of all the chains that make up a run, in the order in which they were written.

@@ -215,7 +215,7 @@ impl Durable {
             Need::Run(id) => self.found(&RUNS, &[Value::Int(id.number())]).into_iter().collect(),
             Need::RunWhole(id) => self.found(&RUNS, &[Value::Int(id.number())]).into_iter().chain(self.parts(*id)).collect(),
             Need::RunKey { workflow, key } => self.run_by_key(workflow, key).into_iter().collect(),
-            Need::RunParts { run, limit } => self.parts_with_tasks(*run, *limit)?,
+            Need::RunParts { run, limit } => self.parts_with_others(*run, *limit)?,
             Need::RunsEnded { before, keep, limit } => self.runs_ended(*before, *keep, *limit),
         })
     }

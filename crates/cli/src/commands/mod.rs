@@ -1,24 +1,27 @@
 //! One file per verb. Each takes its arguments and a [`Session`], and gives an answer or a failure; none prints its own
 //! last word.
 
+pub mod approval;
 pub mod bench;
 pub mod bulk;
 pub mod completions;
 pub mod dev;
 pub mod queue;
+pub mod run;
 pub mod serve;
 pub mod status;
 pub mod task;
 pub mod verify;
 pub mod watch;
 pub mod work;
+pub mod workflow;
 
 use crate::client::Client;
 use crate::config::{Globals, Target, actor};
 use crate::output::{Outcome, Screen};
 use clap::Subcommand;
 use doors::wire::{KeyPair, Priority};
-use kernel::ids::{BulkId, TaskId};
+use kernel::ids::{BulkId, RunId, TaskId};
 use kernel::limits::ATTEMPTS_MAX;
 use kernel::names::Actor;
 
@@ -26,6 +29,9 @@ use kernel::names::Actor;
 pub enum Command {
     Dev(dev::DevArgs),
     Serve(serve::ServeArgs),
+    Workflow(workflow::WorkflowArgs),
+    Run(run::RunArgs),
+    Approval(approval::ApprovalArgs),
     Task(task::TaskArgs),
     Queue(queue::QueueArgs),
     Bulk(bulk::BulkArgs),
@@ -62,6 +68,10 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Bench(args) => bench::run(args, screen),
         Command::BenchLoad(args) => bench::run_load(args),
         Command::Verify(args) => verify::run(args, screen),
+        // Some of it works without a server.
+        Command::Workflow(args) => workflow::run(args, globals, screen),
+        Command::Run(args) => run::run(args, &session()?),
+        Command::Approval(args) => approval::run(args, &session()?),
         Command::Task(args) => task::run(args, &session()?),
         Command::Queue(args) => queue::run(args, &session()?),
         Command::Bulk(args) => bulk::run(args, &session()?),
@@ -76,6 +86,10 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
 
 pub fn task_id(text: &str) -> Result<TaskId, String> {
     TaskId::parse(text).ok_or_else(|| format!("`{text}` is not a task id such as task-9m2"))
+}
+
+pub fn run_id(text: &str) -> Result<RunId, String> {
+    RunId::parse(text).ok_or_else(|| format!("`{text}` is not a run id such as run-7"))
 }
 
 pub fn bulk_id(text: &str) -> Result<BulkId, String> {

@@ -6,6 +6,7 @@ use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Settings};
 use crate::units::parse_duration_ms;
 use clap::Args;
+use engine::Retention;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +15,9 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = "signaller.toml, all of it optional:\n  listen = \"127.0.0.1:7400\"\n  data_dir = \".signaller\"\n  \
                         token_file = \"/run/secrets/signaller\"   # asked of every caller\n  stop_limit = \"30s\"              \
-                              # how long running work may finish at the end\n\n\
+                              # how long running work may finish at the end\n  \
+                        [retention]\n  runs_age = \"30d\"                 # runs that ended longer ago are deleted\n  \
+                        runs_count = 1000000             # and the oldest beyond so many\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -58,7 +61,20 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
         }
     };
     let data_dir = DataDir::resolve(args.data_dir, file.data_dir, &env).path;
-    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms) })
+    let retention = retention(&file.retention)?;
+    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms), retention })
+}
+
+fn retention(file: &place::Retention) -> Result<Retention, Failure> {
+    let mut retention = Retention::default();
+    if let Some(text) = &file.runs_age {
+        let ms = parse_duration_ms(text).map_err(|why| {
+            Failure::new(Exit::Usage, "config", format!("retention.runs_age: {why}")).fix("give it with its unit: \"30d\"")
+        })?;
+        retention.age = Duration::from_millis(ms);
+    }
+    retention.count = file.runs_count.unwrap_or(retention.count);
+    Ok(retention)
 }
 
 #[cfg(test)]
@@ -84,6 +100,27 @@ mod tests {
         assert_eq!(settings(with_file(), None, env).unwrap().listen.port(), 2);
         let flagged = ServeArgs { listen: Some("127.0.0.1:3".parse().unwrap()), ..with_file() };
         assert_eq!(settings(flagged, Some("t".into()), env).unwrap().listen.port(), 3);
+    }
+
+    #[test]
+    fn the_file_says_how_long_runs_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.toml");
+        for (text, kept) in [
+            ("", Ok((30 * 86_400, 1_000_000))),
+            ("[retention]\nruns_age = \"2d\"\nruns_count = 5", Ok((2 * 86_400, 5))),
+            ("[retention]\nruns_age = \"soon\"", Err("runs_age")),
+            ("[retention]\nruns_aeg = \"2d\"", Err("runs_aeg")),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            match (settings(ServeArgs { config: Some(path.clone()), ..none() }, None, |_| None), kept) {
+                (Ok(found), Ok((age_s, count))) => {
+                    assert_eq!((found.retention.age.as_secs(), found.retention.count), (age_s, count), "{text}");
+                }
+                (Err(failure), Err(told)) => assert!(failure.message.contains(told), "{}", failure.message),
+                (found, _) => panic!("{text}: {}", found.is_ok()),
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `signaller watch`: the stream of records, live.
 
-use super::{Session, task_id};
+use super::{Session, run_id, task_id};
 use crate::output::{Answer, Outcome};
 use crate::plain::{plain, plain_json};
 use crate::signals::on_stop;
@@ -9,7 +9,7 @@ use crate::telling;
 use crate::units::{count_of, parse_duration_ms};
 use clap::Args;
 use doors::wire::{Cursor, StreamQuery};
-use kernel::ids::TaskId;
+use kernel::ids::{RunId, TaskId};
 use kernel::names::QueueName;
 use serde_json::json;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   signaller watch
   signaller watch --queue ci --record task_failed,task_retried
-  signaller watch --task task-9m2 --for 30s --json")]
+  signaller watch --task task-9m2 --for 30s --json
+  signaller watch --run run-7")]
 pub struct WatchArgs {
     /// Only this queue and its tasks; may be given several times
     #[arg(long = "queue", value_name = "QUEUE", value_parser = QueueName::parse, value_delimiter = ',')]
@@ -28,6 +29,9 @@ pub struct WatchArgs {
     /// Only this task; may be given several times
     #[arg(long = "task", value_name = "TASK", value_parser = task_id, value_delimiter = ',')]
     tasks: Vec<TaskId>,
+    /// Only this run with its nodes and tasks; may be given several times
+    #[arg(long = "run", value_name = "RUN", value_parser = run_id, value_delimiter = ',')]
+    runs: Vec<RunId>,
     /// Only this kind of record, such as task_done; may be given several times
     #[arg(long = "record", value_name = "KIND", value_parser = kernel::record::Record::KINDS, value_delimiter = ',', hide_possible_values = true)]
     records: Vec<String>,
@@ -59,7 +63,8 @@ pub fn run(args: WatchArgs, session: &Session) -> Outcome {
     fn list<T: ToString>(values: &[T]) -> Option<String> {
         (!values.is_empty()).then(|| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     }
-    let query = StreamQuery { queue: list(&args.queues), task: list(&args.tasks), record: list(&args.records) };
+    let query =
+        StreamQuery { queue: list(&args.queues), task: list(&args.tasks), run: list(&args.runs), record: list(&args.records) };
     let (sender, heard) = sync_channel(1_024);
     let stop = sender.clone();
     on_stop(move || stop.send(Heard::Stop).is_ok());

@@ -5,7 +5,7 @@ use crate::wire::{ErrorBody, Problem};
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use engine::{Answer, Refused, Request};
+use engine::{Answer, Engine, Refused, Request};
 use kernel::command::{Command, Reply};
 use kernel::rejection::Rejection;
 use kernel::row::BadRow;
@@ -123,6 +123,17 @@ impl Door {
     ) -> Result<T, No> {
         let engine = self.engine.clone();
         off_thread(move || engine.read_first(query)).await
+    }
+}
+
+impl Door {
+    /// Anything that reads or thinks for long, off the async threads.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, No> {
+        let engine = self.engine.clone();
+        off_thread(move || work(&engine)).await
     }
 }
 

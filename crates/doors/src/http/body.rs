@@ -9,8 +9,8 @@ use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use futures_util::StreamExt;
-use kernel::ids::{BulkId, TaskId};
-use kernel::names::QueueName;
+use kernel::ids::{BulkId, RunId, TaskId};
+use kernel::names::{QueueName, WorkflowName};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,27 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             return Err(No(Problem::new("unsupported_media_type", "the body is not marked as JSON", fix)));
         }
         Ok(Body(serde_json::from_slice(&bytes).map_err(Problem::from)?))
+    }
+}
+
+/// The text of a definition, as YAML or JSON; nothing more is known of it here.
+pub struct Text(pub Bytes);
+
+const TEXT_KINDS: [&str; 5] = ["text/yaml", "application/yaml", "application/x-yaml", "application/json", "text/plain"];
+
+impl<S: Send + Sync> FromRequest<S> for Text {
+    type Rejection = No;
+
+    async fn from_request(request: Request, _: &S) -> Result<Text, No> {
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !TEXT_KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known)) {
+            let fix = "send the definition's own text with `content-type: text/yaml` or `application/json`";
+            return Err(No(Problem::new("unsupported_media_type", "the body is not marked as YAML or JSON", fix)));
+        }
+        // It has been read already, by `whole`.
+        let bytes = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await;
+        Ok(Text(bytes.map_err(|error| Problem::invalid(format!("the body could not be read: {error}")))?))
     }
 }
 
@@ -165,6 +186,21 @@ impl PathName for BulkId {
             )
         };
         BulkId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for RunId {
+    fn parse_name(text: &str) -> Result<RunId, Problem> {
+        let unknown = || {
+            Problem::new("run_not_found", format!("`{text}` is not a run's id"), "an id looks like run-9m2; list runs to find it")
+        };
+        RunId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for WorkflowName {
+    fn parse_name(text: &str) -> Result<WorkflowName, Problem> {
+        Ok(WorkflowName::parse(text)?)
     }
 }
 

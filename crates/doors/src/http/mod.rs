@@ -2,19 +2,25 @@
 //! is generated from these very handlers.
 
 mod answer;
+mod approvals;
 mod body;
 mod bulks;
 mod guard;
 mod peer;
 mod queues;
+mod run;
+mod runs;
 mod server;
 mod status;
 mod stream;
 mod tasks;
+mod values;
 mod work;
+mod workflows;
 
 pub use server::{ServeError, check_listen, serve};
 
+use crate::input::InputSchemas;
 use axum::Router;
 use axum::response::IntoResponse;
 use engine::Engine;
@@ -29,8 +35,15 @@ use utoipa_axum::routes;
 /// What the handlers share.
 #[derive(Clone)]
 pub struct Door {
-    pub engine: Engine,
-    pub options: Arc<DoorOptions>,
+    engine: Engine,
+    options: Arc<DoorOptions>,
+    inputs: Arc<InputSchemas>,
+}
+
+impl Door {
+    pub fn new(engine: Engine, options: DoorOptions) -> Door {
+        Door { engine, options: Arc::new(options), inputs: Arc::default() }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -44,13 +57,16 @@ pub struct DoorOptions {
 #[openapi(
     info(
         title = "Signaller",
-        description = "Takes tasks in, decides what runs next, and makes it run durably. Every answer that is not a \
+        description = "Takes tasks and workflows in, decides what runs next, and makes it run durably. Every answer that is not a \
                        success has a body `{\"error\": {code, message, fix, retryable}}`; codes are stable.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(crate::wire::ErrorBody, crate::wire::RecordView)),
     tags(
         (name = "tasks", description = "One piece of work, from added to finished."),
+        (name = "workflows", description = "Definitions: what runs go through, version by version."),
+        (name = "runs", description = "One way through a workflow, from its input to its output."),
+        (name = "approvals", description = "What waits for somebody's answer."),
         (name = "queues", description = "Discipline: limits, pauses, dead letters."),
         (name = "bulks", description = "Work over many tasks, a chunk at a time."),
         (name = "workers", description = "Results, heartbeats and more work in one round trip."),
@@ -73,6 +89,21 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(tasks::start))
         .routes(routes!(tasks::explain))
         .routes(routes!(tasks::history))
+        .routes(routes!(workflows::put, workflows::list))
+        .routes(routes!(workflows::check))
+        .routes(routes!(workflows::show))
+        .routes(routes!(workflows::graph))
+        .routes(routes!(workflows::schema))
+        .routes(routes!(runs::start, runs::list))
+        .routes(routes!(run::show, runs::delete))
+        .routes(routes!(run::nodes))
+        .routes(routes!(run::history))
+        .routes(routes!(run::explain))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(runs::pause))
+        .routes(routes!(runs::resume))
+        .routes(routes!(runs::retry))
+        .routes(routes!(approvals::list, approvals::answer))
         .routes(routes!(queues::list))
         .routes(routes!(queues::show, queues::put))
         .routes(routes!(queues::pause))

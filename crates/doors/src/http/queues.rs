@@ -176,7 +176,7 @@ pub async fn dead(
     Named(queue): Named<QueueName>,
     Params(query): Params<DeadQuery>,
 ) -> Result<Json<TaskList>, No> {
-    page(&door, query.of(queue)).await.map(Json)
+    page(&door, query.of(queue), true).await.map(Json)
 }
 
 /// Queue dead letters again, oldest first, attempts starting over.

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use engine::{Heard, Subscription};
 use futures_util::stream::{self, Stream};
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::names::QueueName;
 use kernel::record::{Entry, Owner, Record};
 use kernel::task::Task;
@@ -21,8 +21,8 @@ use store::{Reader, StoreError};
 
 /// Records read at a time while catching up.
 const PAGE: usize = 1_000;
-/// Tasks whose queue a listener remembers.
-const QUEUES_REMEMBERED: usize = 100_000;
+/// Tasks whose queue and run a listener remembers.
+const TASKS_REMEMBERED: usize = 100_000;
 
 /// Follow the records. Each event's id is its cursor, its name the kind of record, its data the record.
 #[utoipa::path(get, path = "/v1/stream", tag = "server",
@@ -43,7 +43,7 @@ pub async fn stream(
         after: door.read(|reader| reader.last_record()).await?,
         behind: false,
         events: VecDeque::new(),
-        queues: HashMap::new(),
+        tasks: HashMap::new(),
         door: door.clone(),
     };
     let opened = Event::default().comment("subscribed");
@@ -86,7 +86,13 @@ struct Tail {
     after: RecordSeq,
     behind: bool,
     events: VecDeque<Event>,
-    queues: HashMap<TaskId, Option<QueueName>>,
+    tasks: HashMap<TaskId, Option<Where>>,
+}
+
+/// Where a task belongs.
+struct Where {
+    queue: QueueName,
+    run: Option<RunId>,
 }
 
 impl Tail {
@@ -116,8 +122,8 @@ impl Tail {
         if let Some(last) = fresh.last() {
             self.after = last.seq;
         }
-        if !self.filter.queues.is_empty() {
-            self.learn_queues(&fresh).await?;
+        if !self.filter.queues.is_empty() || !self.filter.runs.is_empty() {
+            self.learn_tasks(&fresh).await?;
         }
         for entry in fresh {
             if self.wanted(entry) {
@@ -132,30 +138,40 @@ impl Tail {
     fn wanted(&self, entry: &Entry) -> bool {
         let kind = self.filter.kinds.is_empty() || self.filter.kinds.contains(&entry.record.kind());
         let task = self.filter.tasks.is_empty() || matches!(&entry.owner, Owner::Task(id) if self.filter.tasks.contains(id));
+        let known = |id: &TaskId| self.tasks.get(id).and_then(Option::as_ref);
         let queue = || match &entry.owner {
-            Owner::Task(id) => self.queues.get(id).cloned().flatten(),
-            Owner::Queue(queue) => Some(queue.clone()),
-            Owner::Key(key) => Some(key.queue.clone()),
-            Owner::Bulk(_) | Owner::Shard => None,
+            Owner::Task(id) => known(id).map(|task| &task.queue),
+            Owner::Queue(queue) => Some(queue),
+            Owner::Key(key) => Some(&key.queue),
+            _ => None,
         };
-        kind && task && (self.filter.queues.is_empty() || queue().is_some_and(|queue| self.filter.queues.contains(&queue)))
+        let run = || match &entry.owner {
+            Owner::Task(id) => known(id).and_then(|task| task.run),
+            Owner::Run(run) | Owner::Frame(run, _) => Some(*run),
+            Owner::Node(at) => Some(at.run),
+            _ => None,
+        };
+        let queue = self.filter.queues.is_empty() || queue().is_some_and(|queue| self.filter.queues.contains(queue));
+        kind && task && queue && (self.filter.runs.is_empty() || run().is_some_and(|run| self.filter.runs.contains(&run)))
     }
 
-    /// A task's records do not repeat its queue: it is learnt from the first, from its row, or from the last. Of one that
-    /// has been deleted since, only the last is left.
-    async fn learn_queues(&mut self, entries: &[&Entry]) -> Option<()> {
-        if self.queues.len() > QUEUES_REMEMBERED {
-            self.queues.clear();
+    /// A task's records do not repeat its queue and run: they are learnt from the first, from its row, or from the last. Of
+    /// one that has been deleted since, only the last is left.
+    async fn learn_tasks(&mut self, entries: &[&Entry]) -> Option<()> {
+        if self.tasks.len() > TASKS_REMEMBERED {
+            self.tasks.clear();
         }
         let mut unknown = HashSet::new();
         for entry in entries {
             let Owner::Task(id) = entry.owner else { continue };
             if let Record::TaskAdded { spec } = &entry.record {
-                self.queues.insert(id, Some(spec.queue.clone()));
+                let run = spec.node.as_ref().map(|at| at.run);
+                self.tasks.insert(id, Some(Where { queue: spec.queue.clone(), run }));
             } else if let Record::TaskDeleted { queue, .. } = &entry.record {
-                self.queues.insert(id, Some(queue.clone()));
+                let run = self.tasks.remove(&id).flatten().and_then(|task| task.run);
+                self.tasks.insert(id, Some(Where { queue: queue.clone(), run }));
                 unknown.remove(&id);
-            } else if !self.queues.contains_key(&id) {
+            } else if !self.tasks.contains_key(&id) {
                 unknown.insert(id);
             }
         }
@@ -163,15 +179,17 @@ impl Tail {
             return Some(());
         }
         let found = self.door.read(move |reader| {
-            let each = unknown.into_iter().map(|id| Ok((id, queue_of(reader, id)?)));
+            let each = unknown.into_iter().map(|id| Ok((id, where_is(reader, id)?)));
             each.collect::<Result<Vec<_>, StoreError>>()
         });
-        self.queues.extend(found.await.ok()?);
+        self.tasks.extend(found.await.ok()?);
         Some(())
     }
 }
 
-fn queue_of(reader: &mut dyn Reader, task: TaskId) -> Result<Option<QueueName>, StoreError> {
-    let row = reader.task(task)?;
-    Ok(row.map(|row| Task::from_row(&row.values).map(|task| task.card().route().queue().clone())).transpose()?)
+fn where_is(reader: &mut dyn Reader, task: TaskId) -> Result<Option<Where>, StoreError> {
+    let Some(row) = reader.task(task)? else { return Ok(None) };
+    let task = Task::from_row(&row.values)?;
+    let card = task.card();
+    Ok(Some(Where { queue: card.route().queue().clone(), run: card.node().map(|at| at.run) }))
 }

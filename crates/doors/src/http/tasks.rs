@@ -3,19 +3,20 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::values::{raw, value};
 use crate::wire::{self, *};
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::{Answer, Request};
-use kernel::command::{Command, Reply};
-use kernel::ids::TaskId;
+use engine::{Answer, Delivery, Engine, Request};
+use kernel::command::{Command, Grant, Reply};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::reason;
-use kernel::record::Payload;
 use kernel::rejection::Rejection;
 use kernel::row::Row;
+use kernel::run::ValueAt;
 use kernel::task::Task;
 use serde_json::value::RawValue;
-use store::{Reader, StoreError};
+use store::StoreError;
 
 /// Records of one task shown at once.
 const HISTORY_MAX: usize = 1_000;
@@ -49,11 +50,11 @@ async fn add_tasks(door: &Door, tasks: Vec<kernel::command::NewTask>) -> Result<
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
     responses((status = 200, body = TaskList)))]
 pub async fn list(State(door): State<Door>, Params(query): Params<TaskQuery>) -> Result<Json<TaskList>, No> {
-    page(&door, query).await.map(Json)
+    page(&door, query, false).await.map(Json)
 }
 
-/// One page of tasks that fit.
-pub async fn page(door: &Door, query: TaskQuery) -> Result<TaskList, No> {
+/// One page of tasks that fit; of dead letters alone, those that are a run's affair left out.
+pub async fn page(door: &Door, query: TaskQuery, dead: bool) -> Result<TaskList, No> {
     let limit = page_limit(query.limit)?;
     let before = match &query.cursor {
         None => None,
@@ -66,7 +67,7 @@ pub async fn page(door: &Door, query: TaskQuery) -> Result<TaskList, No> {
     let filter = wire::TaskFilter { kind: query.kind, key: query.key, tag: query.tag, error_code: query.error_code };
     let status = query.status.map(Into::into);
     // One more than shown tells whether there is a next page.
-    let asked = store::TaskQuery { queue: query.queue, status, filter: filter.into(), tag: None, before, limit: limit + 1 };
+    let asked = store::TaskQuery { queue: query.queue, status, filter: filter.into(), tag: None, dead, before, limit: limit + 1 };
     let rows = door.read(move |reader| reader.tasks(&asked)).await?;
     let more = rows.len() > limit;
     let tasks = rows.iter().take(limit).map(view).collect::<Result<Vec<_>, No>>()?;
@@ -82,26 +83,49 @@ fn view(row: &Row) -> Result<TaskView, No> {
 #[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path)),
     responses((status = 200, body = TaskView)))]
 pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<Json<TaskView>, No> {
-    let found = door.read(move |reader| with_payloads(reader, id)).await?;
+    let found = door.blocking(move |engine| with_payloads(engine, id)).await?;
     Ok(Json(found.ok_or(Rejection::TaskNotFound { task: id })?))
 }
 
-fn with_payloads(reader: &mut dyn Reader, id: TaskId) -> Result<Option<TaskView>, StoreError> {
-    let Some(row) = reader.task(id)? else { return Ok(None) };
-    let task = Task::from_row(&row.values)?;
-    let mut wanted = vec![task.card().input()];
-    if let Task::Done(done) = &task {
-        wanted.push(done.output());
+fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, StoreError> {
+    let found = engine.read(|reader| {
+        let Some(row) = reader.task(id)? else { return Ok(None) };
+        let task = Task::from_row(&row.values)?;
+        let mut view = TaskView::from(&task);
+        // What a run's task is given is worked out of other values: its own record holds only how.
+        if task.card().node().is_none() {
+            view.input = value(reader, engine.blobs(), ValueAt::Record(task.card().input()))?;
+        }
+        if let Task::Done(done) = &task {
+            view.output = value(reader, engine.blobs(), ValueAt::Record(done.output()))?;
+        }
+        Ok(Some((task, view)))
+    })?;
+    let Some((task, mut view)) = found else { return Ok(None) };
+    if view.input.is_none() {
+        view.input = worked_out(engine, &task)?;
     }
-    let mut payloads = reader.payloads(&wanted)?.into_iter().map(|payload| payload.and_then(raw));
-    let mut view = TaskView::from(&task);
-    view.input = payloads.next().flatten();
-    view.output = payloads.next().flatten();
     Ok(Some(view))
 }
 
-pub fn raw(payload: Payload) -> Option<Box<RawValue>> {
-    RawValue::from_string(payload.text().to_owned()).ok()
+/// The input of a run's task, as a worker gets it; `None` where it cannot be made.
+fn worked_out(engine: &Engine, task: &Task) -> Result<Option<Box<RawValue>>, StoreError> {
+    let card = task.card();
+    let grant = Grant {
+        task: card.id(),
+        // Nobody's lease, so that nothing comes of it when it fails.
+        fence: Fence(RecordSeq::NONE),
+        queue: card.route().queue().clone(),
+        kind: card.route().kind().clone(),
+        attempt: card.attempt(),
+        heartbeat_ms: 0,
+        budget_ms: 0,
+        input: card.input(),
+        idempotency_key: None,
+        node: card.node().map(|at| (Box::new(at.clone()), card.generation())),
+    };
+    let filled = engine.fill_reading(&[Delivery { grant, input: None }])?;
+    Ok(filled.deliveries.into_iter().next().and_then(|delivery| delivery.input).and_then(raw))
 }
 
 /// Delete a task that does not run; those it blocked inherit its blockers.

@@ -4,12 +4,13 @@ use super::Door;
 use super::answer::{Json, No, checked, unexpected};
 use super::body::Body;
 use super::peer::Peer;
-use super::tasks::raw;
+use super::values::raw;
 use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
 use engine::{Answer, Delivery, Report, Work};
-use kernel::ids::RecordSeq;
+use kernel::command::Outcome;
+use kernel::limits::INLINE_BYTES_MAX;
 use kernel::rejection::Rejection;
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ pub async fn work(
         let progress = progress.map(|progress| (progress * 1_000.0) as u16);
         held.push(engine::Holding { task, fence, progress });
     }
+    put_away(&door, &mut reports).await?;
     // A result that was refused is something to report: such a poll does not wait.
     let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
     let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
@@ -118,21 +120,43 @@ impl Drop for DeliveryGuard<'_> {
     }
 }
 
+/// Outputs that are too large to ride in a record go where they lie for good, before anything mentions them.
+async fn put_away(door: &Door, reports: &mut Vec<Report>) -> Result<(), No> {
+    let is_large =
+        |report: &Report| matches!(&report.outcome, Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX);
+    if !reports.iter().any(is_large) {
+        return Ok(());
+    }
+    let mut all = std::mem::take(reports);
+    let put = door.blocking(move |engine| {
+        for report in &mut all {
+            if let Outcome::Done { output } = &mut report.outcome {
+                *output = engine.put_away(output.clone())?;
+            }
+        }
+        Ok(all)
+    });
+    *reports = put.await?;
+    Ok(())
+}
+
+/// Tasks whose input cannot be made are failed by the engine, and no worker sees them.
 async fn fetch(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
-    let missing: Vec<RecordSeq> = deliveries.iter().filter(|d| d.input.is_none()).map(|d| d.grant.input).collect();
-    let mut read = if missing.is_empty() {
-        Vec::new().into_iter()
-    } else {
-        door.read_first(move |reader| reader.payloads(&missing)).await?.into_iter()
+    let filled = match door.engine.fill(deliveries) {
+        Some(filled) => filled,
+        None => {
+            let deliveries = deliveries.to_vec();
+            door.blocking(move |engine| engine.fill_reading(&deliveries)).await?
+        }
     };
-    let mut tasks = Vec::with_capacity(deliveries.len());
-    for delivery in deliveries {
-        let input = delivery.input.clone().or_else(|| read.next().flatten()).and_then(raw);
+    let mut tasks = Vec::with_capacity(filled.deliveries.len());
+    for Delivery { grant, input } in filled.deliveries {
         let lost = || {
-            let message = format!("the input of {} cannot be read from its record", delivery.grant.task);
+            let message = format!("the input of {} cannot be read from its record", grant.task);
             Problem::new("internal", message, "run `signaller verify`")
         };
-        tasks.push(WorkTask::new(delivery.grant.clone(), input.ok_or_else(lost)?));
+        let input = input.and_then(raw).ok_or_else(lost)?;
+        tasks.push(WorkTask::new(grant, input));
     }
     Ok(tasks)
 }

@@ -8,26 +8,34 @@
 mod bulk;
 mod explain;
 mod instant;
+mod node;
 mod object;
 mod problem;
 mod queue;
 mod readable;
 mod record;
+mod run;
 mod scalars;
 mod server;
+mod spec;
 mod task;
 mod work;
+mod workflow;
 
 pub use bulk::*;
 pub use explain::*;
 pub use instant::*;
+pub use node::*;
 pub use problem::*;
 pub use queue::*;
 pub use record::*;
+pub use run::*;
 pub use scalars::*;
 pub use server::*;
+pub use spec::*;
 pub use task::*;
 pub use work::*;
+pub use workflow::*;
 
 use kernel::names::Actor;
 use serde::{Deserialize, Serialize};

@@ -25,17 +25,42 @@ pub struct Problem {
     pub retryable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Each on its own, where a text or a value is wrong in several places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ProblemAt>,
+}
+
+/// What is wrong at one place of a text or a value.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ProblemAt {
+    /// Such as `nodes.route.rules[0].to`, or `/order` in a value.
+    pub path: String,
+    /// From 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// From 1, in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 26] = [
+pub const CODES: [(&str, u16); 42] = [
     ("invalid", 400),
+    ("invalid_workflow", 400),
+    ("invalid_input", 400),
     ("unauthorized", 401),
     ("forbidden", 403),
+    ("not_asked", 403),
     ("not_found", 404),
     ("task_not_found", 404),
     ("bulk_not_found", 404),
     ("queue_not_found", 404),
+    ("workflow_not_found", 404),
+    ("run_not_found", 404),
+    ("node_not_found", 404),
     ("method_not_allowed", 405),
     ("wrong_state", 409),
     ("lease_lost", 409),
@@ -45,6 +70,16 @@ pub const CODES: [(&str, u16); 26] = [
     ("boosts_taken", 409),
     ("queues_taken", 409),
     ("still_telling", 409),
+    ("version_taken", 409),
+    ("workflows_taken", 409),
+    ("run_ended", 409),
+    ("run_not_ended", 409),
+    ("run_ending", 409),
+    ("not_to_retry", 409),
+    ("nothing_to_retry", 409),
+    ("node_settled", 409),
+    ("not_asking", 409),
+    ("of_run", 409),
     ("too_large", 413),
     ("unsupported_media_type", 415),
     ("limited", 429),
@@ -60,8 +95,9 @@ pub const CODES: [(&str, u16); 26] = [
 impl Problem {
     /// `code` is one of [`CODES`]; 429 and 503 may be tried again, the others may not.
     pub fn new(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Problem {
+        let (message, fix) = (message.into(), fix.into());
         let mut problem =
-            Problem { code: code.into(), message: message.into(), fix: fix.into(), retryable: false, retry_after_ms: None };
+            Problem { code: code.into(), message, fix, retryable: false, retry_after_ms: None, problems: Vec::new() };
         problem.retryable = matches!(problem.http_status(), 429 | 503);
         problem
     }
@@ -79,6 +115,11 @@ impl Problem {
 
     pub fn retry_after_ms(mut self, ms: u64) -> Problem {
         self.retry_after_ms = Some(ms);
+        self
+    }
+
+    pub fn problems(mut self, problems: Vec<ProblemAt>) -> Problem {
+        self.problems = problems;
         self
     }
 

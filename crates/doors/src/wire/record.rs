@@ -1,14 +1,13 @@
 //! Records as the outside sees them: in a task's history and in the stream. They mirror the kernel's, less what only the
 //! kernel needs (digests), with times as the rest of the API has them.
 
-use super::{CancelCause, Cursor, Instant, KeyPair, Priority, Problem, QueueConfig, Retry, TaskError, TaskFilter};
-use kernel::bulk::BulkWork;
-use kernel::ids::{BulkId, TaskId};
+use super::{BulkWorkView, NodeWork, ReleasedCause, RunSpecView, TaskSpecView};
+use super::{CancelCause, Cursor, Instant, KeyPair, Priority, Problem, QueueConfig, TaskError, way};
+use kernel::ids::{BulkId, RunId, TaskId};
 use kernel::limits::IDS_MAX;
 use kernel::names::*;
-use kernel::record::{Entry, Record, ReleaseCause, TaskSpec};
+use kernel::record::{Entry, Owner, Record, ReleaseCause};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
 /// The stream sends a comment at least so often, so that a silent connection is a dead one.
@@ -20,7 +19,8 @@ pub const STREAM_RESET: &str = "reset";
 pub struct RecordView {
     pub seq: Cursor,
     pub at: Instant,
-    /// Whose history it belongs to: `task-9m2`, `queue:ci`, `bulk-3`, `key:ci|tenant=acme`, `rate:ci`, `shard`.
+    /// Whose history it belongs to: `task-9m2`, `queue:ci`, `bulk-3`, `key:ci|tenant=acme`, `rate:ci`, `shard`,
+    /// `workflow:3:refund`, `run-7`, a turn or item `run-7/rounds[1]`, a node `run-7/rounds[1]/lint`.
     pub owner: String,
     pub record: RecordBody,
 }
@@ -30,7 +30,10 @@ impl From<&Entry> for RecordView {
         RecordView {
             seq: Cursor(entry.seq),
             at: entry.at.into(),
-            owner: entry.owner.to_string(),
+            owner: match &entry.owner {
+                Owner::Node(at) => at.show(),
+                owner => owner.to_string(),
+            },
             record: RecordBody::from(&entry.record),
         }
     }
@@ -52,6 +55,9 @@ pub struct StreamQuery {
     pub queue: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// Records of these runs, of their turns, items and nodes, and of their tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// Kinds: `task_done,task_failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
@@ -62,6 +68,7 @@ pub struct StreamQuery {
 pub struct StreamFilter {
     pub queues: Vec<QueueName>,
     pub tasks: Vec<TaskId>,
+    pub runs: Vec<RunId>,
     pub kinds: Vec<&'static str>,
 }
 
@@ -75,6 +82,7 @@ impl StreamQuery {
             list.split(',').map(parse).collect()
         }
         let task = |text: &str| TaskId::parse(text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a task id")));
+        let run = |text: &str| RunId::parse(text).ok_or_else(|| Problem::invalid(format!("`{text}` is not a run id")));
         let kind = |text: &str| {
             let known = Record::KINDS.into_iter().find(|kind| *kind == text);
             known.ok_or_else(|| Problem::invalid(format!("`{text}` is no kind of record; one of {}", Record::KINDS.join(", "))))
@@ -82,67 +90,10 @@ impl StreamQuery {
         Ok(StreamFilter {
             queues: each(&self.queue, |text| Ok(QueueName::parse(text)?))?,
             tasks: each(&self.task, task)?,
+            runs: each(&self.run, run)?,
             kinds: each(&self.record, kind)?,
         })
     }
-}
-
-/// What a task was told to be when it was added.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct TaskSpecView {
-    #[schema(value_type = String)]
-    pub queue: QueueName,
-    #[serde(rename = "type")]
-    #[schema(value_type = String)]
-    pub kind: TypeName,
-    #[schema(value_type = i32)]
-    pub priority: Priority,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(value_type = std::collections::HashMap<String, String>)]
-    pub keys: BTreeMap<KeyName, KeyValue>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<String>)]
-    pub tags: Vec<Tag>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<String>)]
-    pub blocked_by: Vec<TaskId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduled_for: Option<Instant>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub idempotency_key: Option<IdempotencyKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<Retry>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub idle: bool,
-}
-
-impl From<&TaskSpec> for TaskSpecView {
-    fn from(spec: &TaskSpec) -> TaskSpecView {
-        TaskSpecView {
-            queue: spec.queue.clone(),
-            kind: spec.kind.clone(),
-            priority: Priority(spec.priority),
-            keys: spec.keys.iter().cloned().collect(),
-            tags: spec.tags.clone(),
-            blocked_by: spec.blocked_by.clone(),
-            scheduled_for: spec.scheduled_for.map(Instant),
-            idempotency_key: spec.idempotency_key.clone(),
-            retry: spec.retry.map(Retry::from),
-            budget_ms: spec.budget_ms,
-            idle: spec.idle,
-        }
-    }
-}
-
-/// Why a lease was handed back without burning its attempt.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReleasedCause {
-    Worker,
-    Undelivered,
 }
 
 /// The body of a record; `record` says which.
@@ -151,6 +102,7 @@ pub enum ReleasedCause {
 #[rustfmt::skip]
 pub enum RecordBody {
     IdsReserved { ids: u64, records: u64 },
+    RunsExpired { #[schema(value_type = Vec<String>)] runs: Vec<RunId> },
 
     TaskAdded { spec: Box<TaskSpecView> },
     TaskQueued {
@@ -205,6 +157,41 @@ pub enum RecordBody {
     BulkFinished { items: u32, skipped: u32 },
     BulkCancelled { #[schema(value_type = String)] by: Actor },
 
+    WorkflowPut { #[schema(value_type = String)] by: Actor },
+
+    RunStarted { spec: Box<RunSpecView>, #[schema(value_type = String)] by: Actor },
+    RunPaused { reason: String, #[schema(value_type = String)] by: Actor },
+    RunResumed { #[schema(value_type = String)] by: Actor },
+    RunDone { closed: bool },
+    RunFailed {
+        error: TaskError,
+        #[serde(default, skip_serializing_if = "Option::is_none")] node: Option<String>,
+        closed: bool,
+    },
+    RunCancelled { reason: String, #[schema(value_type = String)] by: Actor, closed: bool },
+    RunClosed {},
+    RunReopened {
+        #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
+        #[schema(value_type = String)] by: Actor,
+    },
+    RunDeleting { #[schema(value_type = String)] by: Actor, expired: bool },
+    RunDeleted { #[schema(value_type = String)] workflow: WorkflowName, #[schema(value_type = String)] by: Actor },
+
+    FrameOpened {},
+    FrameDone {},
+    FrameFailed { error: TaskError },
+    FrameDropped {},
+    FrameReopened {},
+
+    NodeStarted { #[serde(flatten)] work: NodeWork },
+    NodeDone { #[serde(default, skip_serializing_if = "Option::is_none")] way: Option<String> },
+    /// `then`: what that means, `fail`, `to` or `ignore`.
+    NodeFailed { error: TaskError, then: String },
+    /// `cause`: `untaken` or `failed`.
+    NodeSkipped { cause: String },
+    NodeCancelled {},
+    NodeReopened { #[schema(value_type = String)] by: Actor },
+
     /// A newer server's record that this client does not know.
     #[serde(other, skip_serializing)]
     Unknown,
@@ -215,6 +202,7 @@ impl From<&Record> for RecordBody {
         use RecordBody as Wire;
         match record.clone() {
             Record::IdsReserved { ids, records } => Wire::IdsReserved { ids, records },
+            Record::RunsExpired { runs } => Wire::RunsExpired { runs },
             Record::TaskAdded { spec } => Wire::TaskAdded { spec: Box::new(TaskSpecView::from(&*spec)) },
             Record::TaskQueued { ready_at, run_now, by, bulk } => {
                 Wire::TaskQueued { ready_at: ready_at.into(), run_now, by, bulk }
@@ -259,44 +247,32 @@ impl From<&Record> for RecordBody {
             }
             Record::BulkFinished { items, skipped } => Wire::BulkFinished { items, skipped },
             Record::BulkCancelled { by } => Wire::BulkCancelled { by },
-        }
-    }
-}
-
-/// What a bulk was told to do; `work` says which.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "work", rename_all = "snake_case")]
-#[rustfmt::skip]
-pub enum BulkWorkView {
-    Clear { #[schema(value_type = String)] queue: QueueName, reason: String },
-    Drain { #[schema(value_type = String)] queue: QueueName },
-    Reprioritize {
-        #[schema(value_type = String)] queue: QueueName,
-        filter: TaskFilter,
-        #[schema(value_type = i32)] priority: Priority,
-    },
-    Redrive {
-        #[schema(value_type = String)] queue: QueueName,
-        filter: TaskFilter,
-        #[serde(default, skip_serializing_if = "Option::is_none")] per_s: Option<u32>,
-    },
-    Unblock { #[schema(value_type = String)] blocker: TaskId },
-    #[serde(other, skip_serializing)]
-    Unknown,
-}
-
-impl From<&BulkWork> for BulkWorkView {
-    fn from(work: &BulkWork) -> BulkWorkView {
-        match work.clone() {
-            BulkWork::Clear { queue, reason, .. } => BulkWorkView::Clear { queue, reason },
-            BulkWork::Drain { queue, .. } => BulkWorkView::Drain { queue },
-            BulkWork::Reprioritize { queue, filter, priority, .. } => {
-                BulkWorkView::Reprioritize { queue, filter: TaskFilter::from(&filter), priority: Priority(priority) }
+            Record::WorkflowPut { by } => Wire::WorkflowPut { by },
+            Record::RunStarted { spec, by } => Wire::RunStarted { spec: Box::new(RunSpecView::from(&*spec)), by },
+            Record::RunPaused { reason, by } => Wire::RunPaused { reason, by },
+            Record::RunResumed { by } => Wire::RunResumed { by },
+            Record::RunDone { closed, .. } => Wire::RunDone { closed },
+            Record::RunFailed { failure, node, closed } => {
+                Wire::RunFailed { error: TaskError::from(&failure), node: node.map(|at| at.show()), closed }
             }
-            BulkWork::Redrive { queue, filter, per_s, .. } => {
-                BulkWorkView::Redrive { queue, filter: TaskFilter::from(&filter), per_s }
+            Record::RunCancelled { reason, by, closed } => Wire::RunCancelled { reason, by, closed },
+            Record::RunClosed {} => Wire::RunClosed {},
+            Record::RunReopened { deadline, by } => Wire::RunReopened { deadline: deadline.map(Instant), by },
+            Record::RunDeleting { by, expired } => Wire::RunDeleting { by, expired },
+            Record::RunDeleted { workflow, by } => Wire::RunDeleted { workflow, by },
+            Record::FrameOpened {} => Wire::FrameOpened {},
+            Record::FrameDone { .. } => Wire::FrameDone {},
+            Record::FrameFailed { failure } => Wire::FrameFailed { error: TaskError::from(&failure) },
+            Record::FrameDropped {} => Wire::FrameDropped {},
+            Record::FrameReopened {} => Wire::FrameReopened {},
+            Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
+            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went) },
+            Record::NodeFailed { failure, then } => {
+                Wire::NodeFailed { error: TaskError::from(&failure), then: then.as_str().to_owned() }
             }
-            BulkWork::Unblock { blocker } => BulkWorkView::Unblock { blocker },
+            Record::NodeSkipped { cause } => Wire::NodeSkipped { cause: cause.as_str().to_owned() },
+            Record::NodeCancelled {} => Wire::NodeCancelled {},
+            Record::NodeReopened { by } => Wire::NodeReopened { by },
         }
     }
 }

@@ -53,7 +53,11 @@ mirrored!(
 );
 mirrored!(
     /// How a cancelled task came to be so.
-    CancelCause of kernel::record::CancelCause { Asked, Cleared }
+    CancelCause of kernel::record::CancelCause { Asked, Cleared, Withheld }
+);
+mirrored!(
+    /// Where a run stands.
+    RunStatus of kernel::run::RunStatus { Running, Done, Failed, Cancelled }
 );
 
 /// A head start in seconds: sent as a number or as one of four names, always answered as the number.

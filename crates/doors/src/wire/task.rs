@@ -2,9 +2,9 @@
 
 use super::object::objects;
 use super::readable::readable;
-use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text};
+use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text, place};
 use kernel::command::{Added, NewTask};
-use kernel::ids::{Fence, TaskId};
+use kernel::ids::{Fence, RunId, TaskId};
 use kernel::lease::{Ending, Lease};
 use kernel::limits::*;
 use kernel::names::*;
@@ -118,16 +118,18 @@ impl TaskAdd {
             retry,
             budget_ms: self.budget_ms,
             idle: self.idle,
+            node: None,
+            generation: 0,
         };
         Ok(NewTask { spec, delay_ms: self.delay_ms.unwrap_or(0), input: payload("input", self.input)? })
     }
 }
 
-fn at_most(name: &str, count: usize, max: usize) -> Result<(), Problem> {
+pub(super) fn at_most(name: &str, count: usize, max: usize) -> Result<(), Problem> {
     if count > max { Err(Problem::invalid(format!("{name} holds {count} entries; at most {max} are allowed"))) } else { Ok(()) }
 }
 
-fn once_each<T: PartialEq>(values: Vec<T>) -> Vec<T> {
+pub(super) fn once_each<T: PartialEq>(values: Vec<T>) -> Vec<T> {
     let mut kept = Vec::with_capacity(values.len());
     for value in values {
         if !kept.contains(&value) {
@@ -227,6 +229,13 @@ pub struct TaskView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub idempotency_key: Option<IdempotencyKey>,
+    /// The run it is work of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub run: Option<RunId>,
+    /// The node of that run, such as `rounds[1].check[4]/lint`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Waits on an override slot, past the queue's limits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run_now: bool,
@@ -275,6 +284,8 @@ impl From<&Task> for TaskView {
             tags: card.tags().to_vec(),
             blocked_by: card.blocked_by().to_vec(),
             idempotency_key: card.idempotency_key().cloned(),
+            run: card.node().map(|at| at.run),
+            node: card.node().map(|at| place(&at.frame, &at.node)),
             run_now: queued.is_some_and(|queued| queued.is_run_now()),
             lease: task.lease().map(LeaseView::from),
             finished_at: task.finished_at().map(Instant),

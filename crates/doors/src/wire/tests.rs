@@ -224,7 +224,7 @@ fn every_record_keeps_its_kind_on_the_wire() {
         assert_eq!(body["record"], record.kind());
         assert!(!body.to_string().contains("digest"));
     }
-    let newer = r#"{"seq":"r1","at":"2026-11-15T08:57:00Z","owner":"run-1","record":{"record":"run_started","x":1}}"#;
+    let newer = r#"{"seq":"r1","at":"2026-11-15T08:57:00Z","owner":"run-1","record":{"record":"run_dreamt","x":1}}"#;
     assert!(matches!(serde_json::from_str::<RecordView>(newer).unwrap().record, RecordBody::Unknown));
 }
 
@@ -232,11 +232,14 @@ fn every_record_keeps_its_kind_on_the_wire() {
 fn a_stream_filter_names_what_it_does_not_know() {
     let query = |queue: &str, task: &str, record: &str| {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        StreamQuery { queue: given(queue), task: given(task), record: given(record) }.filter()
+        StreamQuery { queue: given(queue), task: given(task), record: given(record), run: None }.filter()
     };
     assert_eq!(query("", "", "").unwrap(), StreamFilter::default());
     assert_eq!(query("ci,lint", "task-1,task-2", "task_done").unwrap().tasks.len(), 2);
     assert!(query("a b", "", "").unwrap_err().message.contains("queue `a b`"));
     assert!(query("", "task-1,", "").unwrap_err().message.contains("`` is not a task id"));
+    let of_run = |run: &str| StreamQuery { run: Some(run.into()), ..StreamQuery::default() }.filter();
+    assert_eq!(of_run("run-1,run-2").unwrap().runs.len(), 2);
+    assert!(of_run("task-1").unwrap_err().message.contains("`task-1` is not a run id"));
     assert!(query("", "", "task_dnoe").unwrap_err().message.contains("task_done"));
 }

@@ -2,9 +2,9 @@
 //! clocks do not matter. A result that cannot be taken is answered on its own; it never fails the whole poll.
 
 use super::object::objects;
-use super::{Problem, TaskError, fence_text, task::payload};
+use super::{Problem, TaskError, fence_text, place, task::payload};
 use kernel::command::{Grant, Outcome};
-use kernel::ids::{Fence, TaskId};
+use kernel::ids::{Fence, RunId, TaskId};
 use kernel::limits::*;
 use kernel::names::*;
 use kernel::record::Failure;
@@ -212,17 +212,23 @@ pub struct WorkTask {
     /// Poll at least so often, with this lease in `holding`.
     pub heartbeat_ms: u32,
     pub budget_ms: u64,
-    /// The caller's, or the task's id: the same over all attempts.
+    /// The same over all attempts: that of the run's node, the caller's, or the task's id.
     pub idempotency_key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub run: Option<RunId>,
+    /// The node of that run it is the work of, such as `rounds[1].check[4]/lint`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 impl WorkTask {
     pub fn new(grant: Grant, input: Box<RawValue>) -> WorkTask {
-        let idempotency_key = match &grant.idempotency_key {
-            Some(key) => key.to_string(),
-            None => grant.task.to_string(),
-        };
+        let idempotency_key = grant.work_key().unwrap_or_else(|| grant.task.to_string());
+        let at = grant.node.as_ref().map(|(at, _)| &**at);
         WorkTask {
+            run: at.map(|at| at.run),
+            node: at.map(|at| place(&at.frame, &at.node)),
             task: grant.task,
             fence: grant.fence,
             kind: grant.kind,

@@ -7,6 +7,7 @@ use crate::store::{Store, TaskQuery};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::names::IdempotencyKey;
 use kernel::needs::Need;
+use kernel::node::Started;
 use kernel::record::{Failure, Owner, Record};
 use kernel::row::{FRAMES, NODES, RUNS, Row, TASKS, Table};
 use kernel::run::{NodeAt, Run, RunSpec, ValueAt};
@@ -85,12 +86,24 @@ pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Op
     scribe.record(Owner::Node(node(1, "", "skip")), Record::NodeSkipped { cause: kernel::frame::Cause::Untaken });
     scribe.worked(&node(1, "each[0]", "lint"), task(5));
     scribe.work(&node(1, "each[1]", "lint"), task(4));
+    // It called another, which comes along as its row alone.
+    scribe.record(Owner::Node(node(1, "each[1]", "sub")), Record::NodeStarted { at: Started::Calling { run: run(3) } });
+    let called = kernel::run::RunSpec { parent: Some(node(1, "each[1]", "sub")), ..plain_run("lint") };
+    scribe.start(run(3), called);
     // Its neighbour is left alone.
     scribe.start(run(2), plain_run("lint"));
     scribe.work(&node(2, "", "fix"), task(6));
     store.commit(&scribe.batch()).unwrap();
 
-    let parts = ["run-1/each[0]", "run-1/each[1]", "run-1//fix", "run-1//skip", "run-1/each[0]/lint", "run-1/each[1]/lint"];
+    let parts = [
+        "run-1/each[0]",
+        "run-1/each[1]",
+        "run-1//fix",
+        "run-1//skip",
+        "run-1/each[0]/lint",
+        "run-1/each[1]/lint",
+        "run-1/each[1]/sub",
+    ];
     for (limit, tasks) in [
         (0, vec![]),
         (1, vec![]),
@@ -99,7 +112,7 @@ pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Op
         (4, vec!["task-1", "task-3"]),
         (5, vec!["task-1", "task-3", "task-5"]),
         (6, vec!["task-1", "task-3", "task-5", "task-4"]),
-        (usize::MAX, vec!["task-1", "task-3", "task-5", "task-4"]),
+        (usize::MAX, vec!["task-1", "task-3", "task-5", "task-4", "run-3"]),
     ] {
         let expected = [&parts[..limit.min(parts.len())], &tasks[..]].concat();
         assert_eq!(found(&mut *store, &[Need::RunParts { run: run(1), limit }]), expected, "limit {limit}");
@@ -113,6 +126,9 @@ pub(super) fn runs_that_have_ended_are_found_oldest_first(open: &mut Open<'_>) {
     for id in 1..=9 {
         scribe.start(run(id), plain_run("lint"));
     }
+    // One that was called goes with its caller.
+    scribe.start(run(11), kernel::run::RunSpec { parent: Some(node(2, "", "sub")), ..plain_run("lint") });
+    scribe.record(Owner::Run(run(11)), Record::RunDone { output: ValueAt::Null, closed: true });
     let second = |n: u64| Time::from_ms(1_700_000_100_000).plus_ms(n * 1_000);
     let mut end = |id, at, record| {
         scribe.advance(at * 100 + id, second(at));

@@ -1,7 +1,7 @@
 //! Workflows and their runs in memory: looked through where a database would have an index.
 
 use super::Durable;
-use crate::chain::{self, Moment, column};
+use crate::chain::{self, Begun, Moment, column};
 use crate::store::{NodeQuery, RunQuery, StoreError};
 use kernel::ids::{RecordSeq, RunId};
 use kernel::names::{IdempotencyKey, WorkflowName};
@@ -41,14 +41,17 @@ impl Durable {
         self.frames_of(run).chain(self.below(&NODES, &Value::Int(run.number())))
     }
 
-    pub(super) fn parts_with_tasks(&self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {
+    pub(super) fn parts_with_others(&self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {
         let mut found: Vec<Row> = self.parts(run).take(limit).collect();
-        let mut tasks = Vec::new();
+        let mut others = Vec::new();
         for node in found.iter().filter(|row| row.table == &NODES) {
-            let started = chain::tasks_started(self, chain::last_of(&NODES, &node.values)?)?;
-            tasks.extend(started.into_iter().filter_map(|task| self.task(task)));
+            let begun = chain::begun(self, chain::last_of(&NODES, &node.values)?)?;
+            others.extend(begun.into_iter().filter_map(|begun| match begun {
+                Begun::Task(task) => self.task(task),
+                Begun::Run(run) => self.found(&RUNS, &[Value::Int(run.number())]),
+            }));
         }
-        found.extend(tasks);
+        found.extend(others);
         Ok(found)
     }
 
@@ -66,7 +69,7 @@ impl Durable {
 
     pub(super) fn runs_ended(&self, before: Time, keep: usize, limit: usize) -> Vec<Row> {
         let ended_at = |values: &[Value]| if let Value::Int(at) = of(&RUNS, values, "ended_at") { Some(*at) } else { None };
-        let ended = self.rows(&RUNS).filter(|values| !is_deleting(values));
+        let ended = self.rows(&RUNS).filter(|values| !is_deleting(values) && *of(&RUNS, values, "parent") == Value::Null);
         let mut ended: Vec<(i64, &[Value])> = ended.filter_map(|values| Some((ended_at(values)?, values))).collect();
         ended.sort_by(|a, b| (a.0, &a.1[0]).cmp(&(b.0, &b.1[0])));
         let beyond = ended.len().saturating_sub(keep);

@@ -2,7 +2,7 @@
 
 use super::reader::SLOW;
 use super::{bind, statements};
-use crate::chain::{self, Moment};
+use crate::chain::{self, Begun, Moment};
 use crate::store::StoreError;
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::needs::Need;
@@ -42,8 +42,12 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
             }
             Need::RunParts { run, limit } => {
                 for last in found.parts(*run, *limit)? {
-                    let tasks = chain::tasks_started(&Now { db, is_late: &|| false }, last)?;
-                    tasks.into_iter().try_for_each(|task| found.task(task))?;
+                    for begun in chain::begun(&Now { db, is_late: &|| false }, last)? {
+                        match begun {
+                            Begun::Task(task) => found.task(task)?,
+                            Begun::Run(run) => found.add(&RUNS, &COLD.run, &[Value::Int(run.number())])?,
+                        }
+                    }
                 }
             }
             Need::RunsEnded { before, keep, limit } => found.runs_ended(*before, *keep, *limit)?,

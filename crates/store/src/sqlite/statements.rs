@@ -48,10 +48,11 @@ pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
 
 /// A task that is a dead letter.
 pub(super) const DEAD: &str = "status = 'failed' AND node IS NULL";
-const ENDED: &str = "ended_at IS NOT NULL AND deleting IS NULL";
+const ENDED: &str = "ended_at IS NOT NULL AND deleting IS NULL AND parent IS NULL";
 
 /// The youngest of the runs that have ended, by their end, with so many younger ones before it.
-pub(super) const RUN_ENDED_AT_OFFSET: &str = "SELECT ended_at, id FROM runs WHERE ended_at IS NOT NULL AND deleting IS NULL
+pub(super) const RUN_ENDED_AT_OFFSET: &str =
+    "SELECT ended_at, id FROM runs WHERE ended_at IS NOT NULL AND deleting IS NULL AND parent IS NULL
     ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?1";
 
 pub(super) const INSERT_RECORD: &str =

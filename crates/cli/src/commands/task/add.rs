@@ -141,7 +141,7 @@ fn task_of(args: AddArgs) -> Result<TaskAdd, Failure> {
 }
 
 /// JSON as given, from a file, or from stdin.
-fn read_input(source: &str) -> Result<Box<RawValue>, Failure> {
+pub fn read_input(source: &str) -> Result<Box<RawValue>, Failure> {
     let text = if source == "-" {
         let mut text = String::new();
         let read = std::io::stdin().lock().read_to_string(&mut text);

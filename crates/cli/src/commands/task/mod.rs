@@ -51,4 +51,5 @@ pub fn run(args: TaskArgs, session: &Session) -> Outcome {
     }
 }
 
+pub use add::read_input;
 pub use list::rows_of;

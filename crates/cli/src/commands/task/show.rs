@@ -65,6 +65,9 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
     if !task.blocked_by.is_empty() {
         lines.push(("blocked by", joined(task.blocked_by.iter().map(ToString::to_string).collect())));
     }
+    if let (Some(run), Some(node)) = (task.run, &task.node) {
+        lines.push(("work of", format!("{run}/{node}")));
+    }
     if let Some(key) = &task.idempotency_key {
         lines.push(("key", key.to_string()));
     }

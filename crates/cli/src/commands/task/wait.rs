@@ -79,7 +79,7 @@ impl Wait<'_> {
         let query = StreamQuery {
             task: few.then_some(ids),
             record: Some("task_done,task_failed,task_cancelled,task_deleted".into()),
-            queue: None,
+            ..StreamQuery::default()
         };
         let (sender, news) = sync_channel(1_024);
         follow(self.session.client.clone(), query, None, move |news| sender.send(news).is_ok());

@@ -45,7 +45,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Work on tasks with a command: each comes as JSON on its stdin, its stdout is the output
 ///
 /// The command is started once for each task and gets {"task","type","queue","attempt","input",…} on stdin, and
-/// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment.
+/// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment,
+/// and SIGNALLER_RUN and SIGNALLER_NODE if it is a run's.
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message.
@@ -372,6 +373,8 @@ impl Worker<'_> {
             ("SIGNALLER_IDEMPOTENCY_KEY", task.idempotency_key.clone()),
             ("SIGNALLER_URL", target.url.clone()),
         ];
+        env.extend(task.run.map(|run| ("SIGNALLER_RUN", run.to_string())));
+        env.extend(task.node.clone().map(|node| ("SIGNALLER_NODE", node)));
         env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
         match child::start(id, &self.command, env, stdin_of(&task), ended) {
             Ok(group) => {

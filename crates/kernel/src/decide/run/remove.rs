@@ -8,6 +8,7 @@ use crate::names::Actor;
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
 use crate::run::{Deleting, NodeAt, RunStatus};
+use crate::runs::Live;
 use crate::step::Step;
 
 /// How long the rest waits when a worker is still at a task of the run.
@@ -18,6 +19,9 @@ pub(in crate::decide) fn delete(step: &mut Step<'_>, run: RunId, by: &Actor) -> 
     let status = live.run.status;
     if status == RunStatus::Running {
         return Err(Rejection::RunNotEnded { run });
+    }
+    if let Some(parent) = &live.run.spec.parent {
+        return Err(Rejection::Invalid { why: format!("{run} was called by {}: delete that run", parent.show()) });
     }
     if live.run.deleting.is_none() {
         if live.run.live {
@@ -32,7 +36,7 @@ pub(in crate::decide) fn delete(step: &mut Step<'_>, run: RunId, by: &Actor) -> 
 pub(in crate::decide) fn expire(step: &mut Step<'_>, runs: &[RunId]) -> Reply {
     let ended = |run: &&RunId| {
         let live = step.state().runs.get(**run);
-        live.is_some_and(|live| !live.run.live && live.run.deleting.is_none())
+        live.is_some_and(|live| !live.run.live && live.run.deleting.is_none() && live.run.spec.parent.is_none())
     };
     let mut gone: Vec<RunId> = runs.iter().filter(ended).copied().collect();
     gone.sort_unstable();
@@ -52,8 +56,13 @@ pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     let Some(run) = step.state().runs.deleting_due(step.now()) else { return };
     let parts = step.take_parts(run);
     let busy = |step: &Step<'_>, at: &NodeAt| {
-        let live = |task: &TaskId| step.state().task(*task).is_some_and(|task| !task.status().is_finished());
-        parts.tasks.iter().any(|(task, of)| of == at && live(task))
+        let works = |task: &TaskId| step.state().task(*task).is_some_and(|task| !task.status().is_finished());
+        let goes_on = |run: &RunId| {
+            let live = step.state().runs.get(*run);
+            live.is_some_and(|live| live.run.live && live.run.deleting.is_none())
+        };
+        parts.tasks.iter().any(|(task, of)| of == at && works(task))
+            || parts.calls.iter().any(|(run, of)| of == at && goes_on(run))
     };
     let (mut gone, mut left) = (0, 0);
     for (owner, last) in &parts.owners {
@@ -69,6 +78,14 @@ pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     for (task, at) in &parts.tasks {
         if !busy(step, at) {
             step.forget_task(*task);
+        }
+    }
+    // What it called goes with it, and leaves nothing.
+    let by = crate::decide::itself();
+    for (called, at) in &parts.calls {
+        let rests = |live: &Live| !live.run.live;
+        if !busy(step, at) && step.state().runs.get(*called).is_some_and(rests) {
+            step.record_run(*called, Record::RunDeleting { by: by.clone(), expired: true }, None);
         }
     }
     if gone == 0 && left > 0 {

@@ -392,7 +392,7 @@ impl World {
         if let Reply::Leased(grants) = self.ask(lease) {
             for grant in grants {
                 let node = self.state.task(grant.task).unwrap().card().node().unwrap().clone();
-                let outcome = self.outcomes.get(&node.show().split_once('/').unwrap().1.to_owned());
+                let outcome = self.outcomes.get(node.show().split_once('/').unwrap().1);
                 let outcome = outcome.or_else(|| self.outcomes.get(node.node.as_str())).cloned();
                 let outcome = match outcome {
                     Some(Value::String(failed)) if failed == "!" => Outcome::Failed {

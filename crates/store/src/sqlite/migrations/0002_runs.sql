@@ -38,7 +38,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_live ON runs (id) WHERE live = 1;
 CREATE INDEX runs_idempotency ON runs (workflow, idempotency_key, id) WHERE idempotency_key IS NOT NULL;
 -- With all that is asked for when the youngest are counted, so that no row is read for it.
-CREATE INDEX runs_ended ON runs (ended_at, id, deleting) WHERE ended_at IS NOT NULL AND deleting IS NULL;
+CREATE INDEX runs_ended ON runs (ended_at, id, deleting, parent) WHERE ended_at IS NOT NULL AND deleting IS NULL AND parent IS NULL;
 
 -- Walks through the body of a loop or an each; a run's own frame has no row.
 CREATE TABLE frames (

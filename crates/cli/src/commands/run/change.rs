@@ -1,0 +1,200 @@
+//! `signaller run cancel|pause|resume|retry|delete`: what changes a run's state. Several runs are changed in order. One
+//! that is refused does not hold up the others; a server that cannot be reached does. Each is answered for by name.
+
+use crate::client::with_query;
+use crate::commands::{Session, run_id};
+use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::units::count_of;
+use clap::Args;
+use doors::wire::{RunChange, RunDelete, RunNow, RunRetry, RunStatus, RunView, Signed};
+use kernel::ids::RunId;
+use serde::Serialize;
+
+#[derive(Args, Debug)]
+pub struct Runs {
+    #[arg(value_name = "RUN", required = true, value_parser = run_id)]
+    runs: Vec<RunId>,
+}
+
+/// Cancel runs: what waits in them is dropped, what runs is asked to stop
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller run cancel run-7 --reason 'wrong order'")]
+pub struct CancelArgs {
+    #[command(flatten)]
+    runs: Runs,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Begin nothing new in runs; what runs may finish
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller run pause run-7 --reason 'waiting for the provider'")]
+pub struct PauseArgs {
+    #[command(flatten)]
+    runs: Runs,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Go on with runs that were paused
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller run resume run-7")]
+pub struct ResumeArgs {
+    #[command(flatten)]
+    runs: Runs,
+}
+
+/// Go on with runs that failed or were cancelled: what failed is tried again, what is done stays done
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller run retry run-7\n  signaller run retry run-7 --node rounds[1]/pay")]
+pub struct RetryArgs {
+    #[command(flatten)]
+    runs: Runs,
+    /// Only this node of it
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+}
+
+/// Delete runs that have ended, with their tasks and their history; this cannot be undone
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller run delete run-7 --dry-run\n  signaller run delete run-7 --yes")]
+pub struct DeleteArgs {
+    #[command(flatten)]
+    runs: Runs,
+    /// Do it: without this nothing is deleted
+    #[arg(long)]
+    yes: bool,
+    /// Show what would be deleted
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    runs: Vec<One>,
+}
+
+/// What came of one run: its status, or why not.
+#[derive(Serialize)]
+struct One {
+    run: RunId,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<RunStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Refusal>,
+}
+
+#[derive(Serialize)]
+struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl One {
+    fn refused(run: RunId, code: &str, message: &str) -> One {
+        let error = Refusal { code: code.to_owned(), message: message.to_owned() };
+        One { run, ok: false, status: None, error: Some(error) }
+    }
+}
+
+pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
+    let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
+    let cancel = |run| session.client.post(&format!("/v1/runs/{run}/cancel"), &body);
+    each(session, &args.runs, cancel, |now| format!("{} is cancelled.", now.run))
+}
+
+pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
+    let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
+    let pause = |run| session.client.post(&format!("/v1/runs/{run}/pause"), &body);
+    each(session, &args.runs, pause, |now| format!("{} is paused; what runs in it may finish.", now.run))
+}
+
+pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
+    let body = Signed { by: Some(session.by.clone()) };
+    let resume = |run| session.client.post(&format!("/v1/runs/{run}/resume"), &body);
+    each(session, &args.runs, resume, |now| format!("{} goes on.", now.run))
+}
+
+pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
+    if args.node.is_some() && args.runs.runs.len() > 1 {
+        return Err(Failure::usage("--node is of one run").fix("name one RUN, or leave --node out"));
+    }
+    let body = RunRetry { node: args.node, by: Some(session.by.clone()) };
+    let retry = |run| session.client.post(&format!("/v1/runs/{run}/retry"), &body);
+    each(session, &args.runs, retry, |now| format!("{} goes on from where it stopped.", now.run))
+}
+
+pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
+    if args.dry_run {
+        let look = |run: RunId| {
+            let view: RunView = session.client.get(&format!("/v1/runs/{run}?nodes=1"))?;
+            Ok(RunNow { run, status: view.status })
+        };
+        return each(session, &args.runs, look, |found| match found.status {
+            RunStatus::Running => format!("{} is running and would be refused.", found.run),
+            status => format!("{} is {status} and would be deleted.", found.run),
+        });
+    }
+    if !args.yes {
+        let count = count_of(args.runs.runs.len() as u64, "run");
+        return Err(Failure::confirmation_needed(format!("this deletes {count} for good")));
+    }
+    let query = RunDelete { by: Some(session.by.clone()) };
+    let delete = |run: RunId| session.client.delete(&with_query(&format!("/v1/runs/{run}"), &query));
+    each(session, &args.runs, delete, |deleted| format!("{} is deleted, with all that belongs to it.", deleted.run))
+}
+
+/// Changes each run once, in the order they were named.
+fn each(
+    session: &Session,
+    runs: &Runs,
+    change: impl Fn(RunId) -> Result<RunNow, Failure>,
+    tell: impl Fn(&RunNow) -> String,
+) -> Outcome {
+    let mut wanted: Vec<RunId> = Vec::new();
+    for run in &runs.runs {
+        if !wanted.contains(run) {
+            wanted.push(*run);
+        }
+    }
+    let (mut changed, mut lines, mut first) = (Changed { runs: Vec::new() }, Vec::new(), None::<(RunId, Failure)>);
+    let mut away = false;
+    for run in &wanted {
+        if away {
+            changed.runs.push(One::refused(*run, "not_tried", "the server could not be asked about the one before"));
+            lines.push(format!("{run} was not tried."));
+            continue;
+        }
+        match change(*run) {
+            Ok(now) => {
+                lines.push(tell(&now));
+                changed.runs.push(One { run: *run, ok: true, status: Some(now.status), error: None });
+            }
+            Err(failure) => {
+                away = failure.exit == Exit::Unavailable;
+                lines.push(format!("{run} was not changed: {}.", failure.message));
+                changed.runs.push(One::refused(*run, &failure.code, &failure.message));
+                first.get_or_insert((*run, failure));
+            }
+        }
+    }
+    let Some((run, failure)) = first else { return Ok(Answer::new(&changed, lines.join("\n"))) };
+    let failure = if wanted.len() == 1 {
+        failure
+    } else {
+        // For people each is told of; in JSON the result does it.
+        if session.screen.people {
+            session.screen.line(&lines.join("\n"));
+        }
+        let refused = changed.runs.iter().filter(|one| !one.ok).count();
+        let message = format!("{refused} of {} not done; the first: {}", count_of(wanted.len() as u64, "run"), failure.message);
+        Failure { message, ..failure }
+    };
+    let failure = failure.result(&changed);
+    // There is nothing to show of a run that is not there.
+    let there = !matches!(failure.exit, Exit::NotFound | Exit::Unavailable);
+    Err(if there { failure.next(format!("run show {run}"), "see how it stands") } else { failure })
+}

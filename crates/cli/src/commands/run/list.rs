@@ -1,0 +1,108 @@
+//! `signaller run list`.
+
+use crate::client::with_query;
+use crate::commands::{Session, run_id};
+use crate::output::{Answer, Outcome};
+use crate::table::{cell, run_status_cell, short, table};
+use crate::units::{now, show_about_ms, show_age};
+use clap::Args;
+use doors::wire::{RunList, RunQuery, RunStatus, RunView};
+use kernel::ids::RunId;
+use kernel::names::{IdempotencyKey, Tag, WorkflowName};
+
+/// List runs, newest first
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  signaller run list --status running
+  signaller run list --workflow refund --status failed --limit 200")]
+pub struct ListArgs {
+    #[arg(long, value_parser = WorkflowName::parse)]
+    workflow: Option<WorkflowName>,
+    /// running, done, failed or cancelled
+    #[arg(long, value_parser = status)]
+    status: Option<RunStatus>,
+    /// Only those that are paused
+    #[arg(long)]
+    paused: bool,
+    #[arg(long, value_parser = Tag::parse)]
+    tag: Option<Tag>,
+    /// Only those that a node of this run has called
+    #[arg(long, value_name = "RUN", value_parser = run_id)]
+    parent: Option<RunId>,
+    /// Only those that were started with this key
+    #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
+    key: Option<IdempotencyKey>,
+    /// How many [default: 50, at most 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+    /// Go on where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+fn status(text: &str) -> Result<RunStatus, String> {
+    let status = kernel::run::RunStatus::parse(text).map(RunStatus::from);
+    status.ok_or_else(|| format!("`{text}` is none of running, done, failed, cancelled"))
+}
+
+pub fn run(args: ListArgs, session: &Session) -> Outcome {
+    let ListArgs { workflow, status, paused, tag, parent, key, limit, cursor } = args;
+    let paused = paused.then_some(true);
+    let query = RunQuery { workflow, status, paused, tag, parent, idempotency_key: key, limit, cursor };
+    let list: RunList = session.client.get(&with_query("/v1/runs", &query))?;
+    let asked = typed(&query);
+    if list.runs.is_empty() {
+        if asked != "run list" {
+            return Ok(Answer::new(&list, "No run fits."));
+        }
+        let text = "There is no run yet. Start one: signaller run start WORKFLOW";
+        return Ok(Answer::new(&list, text).next("workflow list", "the workflows there are"));
+    }
+    let now = now();
+    let rows = list.runs.iter().map(|run| {
+        let took = run.duration_ms.map_or_else(String::new, show_about_ms);
+        vec![
+            cell(run.run),
+            cell(&run.workflow),
+            cell(run.version),
+            run_status_cell(run.status),
+            cell(show_age(run.started_at, now)),
+            cell(took),
+            cell(remark(run)),
+        ]
+    });
+    let mut text = table(&session.screen, &["RUN", "WORKFLOW", "VERSION", "STATUS", "STARTED", "TOOK", "NOTE"], rows);
+    let Some(next) = &list.next else {
+        return Ok(Answer::new(&list, text).next("run show RUN", "one of them whole"));
+    };
+    text.push_str(&format!("\n\nThere is more: add --cursor {next}"));
+    let limit = query.limit.map_or_else(String::new, |limit| format!(" --limit {limit}"));
+    Ok(Answer::new(&list, text).next(format!("{asked}{limit} --cursor {next}"), "the next page"))
+}
+
+/// The command that asks for such runs, less limit and cursor.
+fn typed(query: &RunQuery) -> String {
+    let flags = [
+        query.workflow.as_ref().map(|workflow| format!("--workflow {workflow}")),
+        query.status.map(|status| format!("--status {status}")),
+        query.paused.map(|_| "--paused".to_owned()),
+        query.tag.as_ref().map(|tag| format!("--tag '{tag}'")),
+        query.parent.map(|parent| format!("--parent {parent}")),
+        query.idempotency_key.as_ref().map(|key| format!("--key '{key}'")),
+    ];
+    std::iter::once("run list".to_owned()).chain(flags.into_iter().flatten()).collect::<Vec<_>>().join(" ")
+}
+
+/// What is worth knowing about a run in a few words.
+fn remark(run: &RunView) -> String {
+    const CHARS_MAX: usize = 60;
+    let text = match (&run.pause, &run.error, &run.parent) {
+        _ if run.deleting => "being deleted".to_owned(),
+        _ if run.stopping => "being stopped".to_owned(),
+        (Some(pause), ..) => format!("paused by {} {}", pause.by, pause.reason),
+        (None, Some(error), _) => format!("{}: {}", error.code, error.message),
+        (None, None, Some(parent)) => format!("called by {parent}"),
+        (None, None, None) => run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
+    short(text.trim(), CHARS_MAX)
+}

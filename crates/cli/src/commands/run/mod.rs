@@ -1,0 +1,52 @@
+//! `signaller run`: one file for each thing that can be done with a run, those that only change its state together.
+
+mod change;
+mod explain;
+mod list;
+mod picture;
+mod show;
+mod start;
+mod trace;
+mod watch;
+
+use super::Session;
+use crate::output::Outcome;
+use clap::{Args, Subcommand};
+
+/// Runs: start, watch, change, trace and explain them
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    #[command(subcommand)]
+    command: RunCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum RunCommand {
+    Start(start::StartArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Watch(watch::WatchArgs),
+    Trace(trace::TraceArgs),
+    Explain(explain::ExplainArgs),
+    Cancel(change::CancelArgs),
+    Pause(change::PauseArgs),
+    Resume(change::ResumeArgs),
+    Retry(change::RetryArgs),
+    Delete(change::DeleteArgs),
+}
+
+pub fn run(args: RunArgs, session: &Session) -> Outcome {
+    match args.command {
+        RunCommand::Start(args) => start::run(args, session),
+        RunCommand::List(args) => list::run(args, session),
+        RunCommand::Show(args) => show::run(args, session),
+        RunCommand::Watch(args) => watch::run(args, session),
+        RunCommand::Trace(args) => trace::run(args, session),
+        RunCommand::Explain(args) => explain::run(args, session),
+        RunCommand::Cancel(args) => change::cancel(args, session),
+        RunCommand::Pause(args) => change::pause(args, session),
+        RunCommand::Resume(args) => change::resume(args, session),
+        RunCommand::Retry(args) => change::retry(args, session),
+        RunCommand::Delete(args) => change::delete(args, session),
+    }
+}

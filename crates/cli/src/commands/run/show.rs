@@ -1,0 +1,120 @@
+//! `signaller run show`.
+
+use super::picture;
+use crate::client::with_query;
+use crate::commands::{Session, run_id};
+use crate::json_text::pretty;
+use crate::output::{Answer, Outcome, Paint, Screen};
+use crate::plain::plain_text;
+use crate::table::{facts, priority_text, run_status_text};
+use crate::units::{now, show_about_ms, show_age, show_when};
+use clap::Args;
+use doors::wire::{Instant, NodeCounts, RunShowQuery, RunStatus, RunView};
+use kernel::ids::RunId;
+
+/// Show one run whole: its input, its nodes, its output
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller run show run-7\n  signaller run show run-7 --json | jq .result.output")]
+pub struct ShowArgs {
+    #[arg(value_name = "RUN", value_parser = run_id)]
+    run: RunId,
+    /// How many of its nodes [default: 100, at most 1000]; what goes on or went wrong comes before the rest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    nodes: Option<u32>,
+}
+
+pub fn run(args: ShowArgs, session: &Session) -> Outcome {
+    let query = RunShowQuery { nodes: args.nodes };
+    let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{}", args.run), &query))?;
+    let run = view.run;
+    let answer = Answer::new(&view, page(&session.screen, &view));
+    let answer = answer.next(format!("run trace {run}"), "everything that happened in it");
+    Ok(match view.status {
+        RunStatus::Running if view.pause.is_some() => answer.next(format!("run resume {run}"), "let it go on"),
+        RunStatus::Running => {
+            answer.next(format!("run explain {run}"), "what it waits for").next(format!("run watch {run}"), "see it go on")
+        }
+        RunStatus::Failed | RunStatus::Cancelled => answer.next(format!("run retry {run}"), "go on from where it stopped"),
+        RunStatus::Done => answer,
+    })
+}
+
+pub fn page(screen: &Screen, run: &RunView) -> String {
+    let now = now();
+    let when = |at: Instant| format!("{} ({at})", show_age(at, now));
+    let mut lines = vec![
+        ("run", run.run.to_string()),
+        ("workflow", format!("{} version {}", run.workflow, run.version)),
+        ("status", state(screen, run)),
+        ("started", when(run.started_at)),
+    ];
+    if let Some(at) = run.ended_at {
+        let took = run.duration_ms.map_or_else(String::new, |ms| format!(", after {}", show_about_ms(ms)));
+        lines.push(("ended", format!("{}{took}", when(at))));
+    }
+    if let Some(deadline) = run.deadline.filter(|_| run.ended_at.is_none()) {
+        lines.push(("deadline", format!("{} ({deadline})", show_when(deadline, now))));
+    }
+    if let Some(priority) = run.priority {
+        lines.push(("priority", priority_text(priority)));
+    }
+    if !run.tags.is_empty() {
+        lines.push(("tags", run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(key) = &run.idempotency_key {
+        lines.push(("key", key.to_string()));
+    }
+    if let Some(parent) = &run.parent {
+        lines.push(("called by", parent.clone()));
+    }
+    if let Some(error) = &run.error {
+        let at = run.failed_at.as_ref().map_or_else(String::new, |node| format!("{node}: "));
+        lines.push(("error", plain_text(&format!("{at}{}: {}", error.code, error.message)).into_owned()));
+    }
+    if let Some(why) = &run.cancelled {
+        let colon = if why.reason.is_empty() { "" } else { ": " };
+        lines.push(("cancelled", plain_text(&format!("by {}{colon}{}", why.by, why.reason)).into_owned()));
+    }
+    if let Some(counts) = &run.counts {
+        lines.push(("nodes", counts_text(counts)));
+    }
+    for (name, payload) in [("input", &run.input), ("output", &run.output)] {
+        if let Some(payload) = payload {
+            lines.push((name, pretty(payload.get())));
+        }
+    }
+    let nodes = picture::lines(screen, run, now);
+    let drawn = if nodes.is_empty() { String::new() } else { format!("\n\n{}", nodes.join("\n")) };
+    format!("{}{drawn}", facts(screen, &lines))
+}
+
+/// Its status and what is special about it.
+pub fn state(screen: &Screen, run: &RunView) -> String {
+    let status = run_status_text(screen, run.status);
+    let more = match &run.pause {
+        _ if run.deleting => ", being deleted".to_owned(),
+        _ if run.stopping => ", what was under way is being stopped".to_owned(),
+        Some(pause) => {
+            let colon = if pause.reason.is_empty() { "" } else { ": " };
+            format!(", paused {} by {}{colon}{}", show_age(pause.since, now()), pause.by, pause.reason)
+        }
+        None => String::new(),
+    };
+    format!("{status}{}", screen.paint(Paint::Yellow, &more))
+}
+
+fn counts_text(counts: &NodeCounts) -> String {
+    let parts = [
+        (counts.done, "done"),
+        (counts.running, "running"),
+        (counts.asking, "asking"),
+        (counts.sleeping, "sleeping"),
+        (counts.failed, "failed"),
+        (counts.skipped, "skipped"),
+        (counts.cancelled, "cancelled"),
+        (counts.waiting, "waiting"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let text = parts.collect::<Vec<_>>().join(", ");
+    if counts.more { format!("{text}, and more that were not counted") } else { text }
+}

@@ -1,0 +1,72 @@
+//! `signaller run start`.
+
+use super::watch;
+use crate::commands::task::read_input;
+use crate::commands::{Session, priority};
+use crate::output::{Answer, Failure, Outcome};
+use crate::units::parse_duration_ms;
+use clap::Args;
+use doors::wire::{Priority, RunStart, RunStarted};
+use kernel::names::{IdempotencyKey, Tag, WorkflowName};
+
+/// Start a run of a workflow
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  signaller run start refund --input '{\"order\":\"o-1\",\"amount\":250}'
+  signaller run start refund --input @order.json --key order-17 --deadline 2h --wait")]
+pub struct StartArgs {
+    #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
+    workflow: WorkflowName,
+    /// Its input: JSON, @FILE, or - for stdin
+    #[arg(short, long, value_name = "JSON")]
+    input: Option<String>,
+    /// This version instead of the newest
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
+    /// Starting again with the same key answers the first run
+    #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
+    key: Option<IdempotencyKey>,
+    /// Of its tasks: critical, high, normal, background, or a head start in seconds
+    #[arg(long, value_parser = priority, allow_hyphen_values = true)]
+    priority: Option<Priority>,
+    /// A tag; may be given several times
+    #[arg(long = "tag", value_name = "TAG", value_parser = Tag::parse)]
+    tags: Vec<Tag>,
+    /// It fails if it is not over after so long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
+    deadline: Option<u64>,
+    /// Watch it until it has ended; the answer then is the run, with its output
+    #[arg(long)]
+    wait: bool,
+}
+
+pub fn run(args: StartArgs, session: &Session) -> Outcome {
+    let body = RunStart {
+        version: args.version,
+        input: args.input.as_deref().map(read_input).transpose()?,
+        idempotency_key: args.key,
+        priority: args.priority,
+        tags: args.tags,
+        deadline_ms: args.deadline,
+        by: Some(session.by.clone()),
+        ..RunStart::new(args.workflow.clone())
+    };
+    let started: RunStarted = session.client.post("/v1/runs", &body).map_err(|failure: Failure| match &*failure.code {
+        "workflow_not_found" => failure.next("workflow list", "those there are").next("workflow put FILE", "put this one"),
+        "invalid_input" => failure.next(format!("workflow show {} --text", args.workflow), "see what it takes"),
+        _ => failure,
+    })?;
+    let run = started.run;
+    if args.wait {
+        session.screen.note(&format!("started {run}"));
+        return watch::until_ended(session, run, None);
+    }
+    let text = if started.duplicate {
+        format!("{run} was made by this key before; nothing of this request was used.")
+    } else {
+        format!("Started {run} of {}.", args.workflow)
+    };
+    Ok(Answer::new(&started, text)
+        .next(format!("run watch {run}"), "see it go on")
+        .next(format!("run explain {run}"), "see what it waits for"))
+}

@@ -1,0 +1,205 @@
+//! `signaller run watch`: a run as it goes on. On a terminal its nodes are drawn again and again; elsewhere each record of
+//! the run, its turns, items and nodes is a line. It ends with the run, and with how that ended.
+
+use super::picture;
+use super::show::{page, state};
+use crate::client::with_query;
+use crate::commands::{Session, run_id};
+use crate::json_text::pretty;
+use crate::output::{Answer, Exit, Failure, Outcome, raw};
+use crate::plain::plain_json;
+use crate::progress::drawing;
+use crate::stream::{News, follow};
+use crate::telling;
+use crate::units::{now, parse_duration_ms, show_about_ms, show_exact_ms};
+use clap::Args;
+use doors::wire::{RecordView, RunHistory, RunHistoryQuery, RunShowQuery, RunStatus, RunView, StreamQuery};
+use indicatif::ProgressBar;
+use kernel::ids::RunId;
+use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Follow a run until it has ended; the exit code says how
+#[derive(Args, Debug)]
+#[command(after_help = "In JSON a line for each record comes before the answer, which is the run.\n\n\
+                        Examples:\n  signaller run watch run-7\n  signaller run watch run-7 --timeout 5m --json")]
+pub struct WatchArgs {
+    #[arg(value_name = "RUN", value_parser = run_id)]
+    run: RunId,
+    /// Give up after so long, and exit with 6: the run goes on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
+    timeout: Option<u64>,
+}
+
+/// Nodes that are drawn at most, and how often.
+const NODES_DRAWN: u32 = 200;
+const LINES_DRAWN_MAX: usize = 40;
+const DRAWN_EVERY: Duration = Duration::from_millis(150);
+const ASKED_EVERY: Duration = Duration::from_secs(1);
+/// How long a server may be away.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn run(args: WatchArgs, session: &Session) -> Outcome {
+    until_ended(session, args.run, args.timeout)
+}
+
+pub fn until_ended(session: &Session, run: RunId, timeout_ms: Option<u64>) -> Outcome {
+    let live = session.screen.people && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+    let mut watch = Watch { session, run, drawing: live.then(|| drawing(&session.screen)), last: None };
+    let ended = watch.follow(timeout_ms);
+    if let Some(drawing) = &watch.drawing {
+        drawing.finish_and_clear();
+    }
+    outcome(session, ended?, live)
+}
+
+struct Watch<'a> {
+    session: &'a Session,
+    run: RunId,
+    drawing: Option<ProgressBar>,
+    /// The cursor of the last record told.
+    last: Option<String>,
+}
+
+impl Watch<'_> {
+    fn follow(&mut self, timeout_ms: Option<u64>) -> Result<RunView, Failure> {
+        let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+        let mut view = self.look()?;
+        if self.drawing.is_none() {
+            self.tell_history()?;
+        }
+        let (sender, news) = sync_channel(1_024);
+        let query = StreamQuery { run: Some(self.run.to_string()), ..StreamQuery::default() };
+        follow(self.session.client.clone(), query, self.last.clone(), move |news| sender.send(news).is_ok());
+        let (mut asked, mut answered, mut changed) = (Instant::now(), Instant::now(), false);
+        // One whose parts are still being stopped has ended; nothing that could still come changes how.
+        while view.status == RunStatus::Running {
+            self.draw(&view);
+            let wait = if changed { DRAWN_EVERY.saturating_sub(asked.elapsed()) } else { ASKED_EVERY };
+            let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+            match news.recv_timeout(wait.min(left)) {
+                Ok(News::Event(event)) => {
+                    changed = true;
+                    self.tell(event.record().as_ref());
+                }
+                Ok(News::Lost(failure)) if !failure.retryable => return Err(failure),
+                Ok(News::Opened | News::Lost(_)) => changed = true,
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(ASKED_EVERY),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(self.timed_out(timeout_ms.unwrap_or(0), &view));
+            }
+            if asked.elapsed() >= if changed { DRAWN_EVERY } else { ASKED_EVERY } {
+                asked = Instant::now();
+                match self.look() {
+                    Ok(found) => (view, answered, changed) = (found, Instant::now(), false),
+                    // The server may be on its way back; the run goes on where it was.
+                    Err(failure) if failure.retryable && answered.elapsed() < PATIENCE => {}
+                    Err(failure) => return Err(failure),
+                }
+            }
+        }
+        if self.drawing.is_none() {
+            self.tell_history()?;
+        }
+        Ok(view)
+    }
+
+    fn look(&self) -> Result<RunView, Failure> {
+        let query = RunShowQuery { nodes: Some(NODES_DRAWN) };
+        self.session.client.get(&with_query(&format!("/v1/runs/{}", self.run), &query))
+    }
+
+    fn draw(&self, view: &RunView) {
+        let (Some(drawing), screen) = (&self.drawing, &self.session.screen) else { return };
+        let (mut lines, now) = (picture::lines(screen, view, now()), now());
+        if lines.len() > LINES_DRAWN_MAX {
+            let more = lines.len() - LINES_DRAWN_MAX;
+            lines.truncate(LINES_DRAWN_MAX);
+            lines.push(format!("  … and {more} more"));
+        }
+        let for_so_long = show_about_ms(view.started_at.ms_until(now).max(0).unsigned_abs());
+        lines.insert(0, format!("{} of {}, {} for {for_so_long}", view.run, view.workflow, state(screen, view)));
+        drawing.set_message(lines.join("\n"));
+    }
+
+    /// What has been recorded since the last that was told.
+    fn tell_history(&mut self) -> Result<(), Failure> {
+        loop {
+            let query = RunHistoryQuery { limit: Some(1_000), cursor: self.last.clone() };
+            let path = format!("/v1/runs/{}/history", self.run);
+            let page: RunHistory = match self.session.client.get(&with_query(&path, &query)) {
+                Ok(page) => page,
+                // Deleted meanwhile: how it ended is known.
+                Err(failure) if failure.exit == Exit::NotFound => return Ok(()),
+                Err(failure) => return Err(failure),
+            };
+            page.records.iter().for_each(|record| self.tell(Some(record)));
+            if page.next.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tasks are told by their nodes.
+    fn tell(&mut self, record: Option<&RecordView>) {
+        let Some(view) = record.filter(|_| self.drawing.is_none()) else { return };
+        if self.last.as_deref().and_then(doors::wire::Cursor::parse).is_some_and(|last| view.seq <= last) {
+            return;
+        }
+        self.last = Some(view.seq.to_string());
+        if !view.owner.starts_with("run-") {
+            return;
+        }
+        let screen = &self.session.screen;
+        _ = match screen.people {
+            true => screen.line(&telling::line(view, &telling::kind(&view.record))),
+            false => screen.line(&plain_json(raw(view).get())),
+        };
+    }
+
+    fn timed_out(&self, timeout_ms: u64, view: &RunView) -> Failure {
+        let run = self.run;
+        let message = format!("{run} had not ended after {}", show_exact_ms(timeout_ms));
+        let failure = Failure::new(Exit::Limited, "timeout", message).retryable().result(view);
+        failure.fix("wait longer, or see what it waits for").next(format!("run explain {run}"), "see what it waits for")
+    }
+}
+
+fn outcome(session: &Session, view: RunView, live: bool) -> Outcome {
+    let run = view.run;
+    // What was drawn is gone from the screen: the whole takes its place.
+    if live {
+        session.screen.line(&page(&session.screen, &view));
+    }
+    let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", show_about_ms(ms)));
+    match view.status {
+        RunStatus::Done | RunStatus::Running => {
+            let output = view.output.as_ref().filter(|output| output.get() != "null" && !live);
+            let output = output.map_or_else(String::new, |output| format!("\n{}", pretty(output.get())));
+            let text = if live { String::new() } else { format!("{run} is done{took}.{output}") };
+            Ok(Answer::new(&view, text).next(format!("run trace {run}"), "everything that happened in it"))
+        }
+        RunStatus::Failed => {
+            let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
+            let why = view.error.as_ref().map_or_else(String::new, |error| format!(" with {}: {}", error.code, error.message));
+            Err(Failure::new(Exit::WorkFailed, "run_failed", format!("{run} failed{at}{took}{why}"))
+                .fix(format!("see what happened with `signaller run trace {run}`, mend it, and try again"))
+                .result(&view)
+                .next(format!("run trace {run}"), "everything that happened in it")
+                .next(format!("run retry {run}"), "go on from where it failed"))
+        }
+        RunStatus::Cancelled => {
+            let who = view.cancelled.as_ref().map_or_else(String::new, |why| {
+                let colon = if why.reason.is_empty() { "" } else { ": " };
+                format!(" by {}{colon}{}", why.by, why.reason)
+            });
+            Err(Failure::new(Exit::WorkFailed, "run_cancelled", format!("{run} was cancelled{took}{who}"))
+                .fix("start it again, or go on from where it was")
+                .result(&view)
+                .next(format!("run retry {run}"), "go on from where it was"))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `signaller workflow list|show`.
+
+use super::path;
+use crate::client::with_query;
+use crate::commands::Session;
+use crate::output::{Answer, Outcome};
+use crate::table::{cell, facts, table};
+use crate::units::{now, show_age};
+use clap::Args;
+use doors::wire::{WorkflowList, WorkflowQuery, WorkflowView};
+use kernel::names::WorkflowName;
+
+/// List workflows, each in its newest version
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller workflow list")]
+pub struct ListArgs {}
+
+pub fn list(_: ListArgs, session: &Session) -> Outcome {
+    let list: WorkflowList = session.client.get("/v1/workflows")?;
+    if list.workflows.is_empty() {
+        let text = "There is no workflow yet. Put one: signaller workflow put FILE";
+        return Ok(Answer::new(&list, text).next("workflow put FILE", "put a first one"));
+    }
+    let now = now();
+    let rows = list
+        .workflows
+        .iter()
+        .map(|one| vec![cell(&one.workflow), cell(one.version), cell(show_age(one.put_at, now)), cell(&one.put_by)]);
+    let text = table(&session.screen, &["WORKFLOW", "VERSION", "PUT", "BY"], rows);
+    Ok(Answer::new(&list, text).next("workflow show WORKFLOW", "one of them whole"))
+}
+
+/// Show a workflow: its nodes, its versions, its text
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  signaller workflow show refund
+  signaller workflow show refund --version 1 --text > refund.yaml")]
+pub struct ShowArgs {
+    #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
+    workflow: WorkflowName,
+    /// This version instead of the newest
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
+    /// Only its text, as it was put
+    #[arg(long)]
+    text: bool,
+}
+
+pub fn show(args: ShowArgs, json: bool, session: &Session) -> Outcome {
+    let query = WorkflowQuery { version: args.version };
+    let view: WorkflowView = session.client.get(&with_query(&path(&args.workflow, ""), &query))?;
+    if args.text {
+        let text = view.text.clone().unwrap_or_default();
+        return Ok(Answer { verbatim: !json && !session.screen.people, ..Answer::new(&view, text) });
+    }
+    let (screen, now) = (&session.screen, now());
+    let versions = view.versions.iter().map(|one| one.version.to_string()).collect::<Vec<_>>().join(", ");
+    let mut text = facts(
+        screen,
+        &[
+            ("workflow", view.workflow.to_string()),
+            ("version", view.version.to_string()),
+            ("put", format!("{} by {}", show_age(view.put_at, now), view.put_by)),
+            ("versions", versions),
+            ("nodes", view.nodes.len().to_string()),
+        ],
+    );
+    let rows = view.nodes.iter().map(|node| {
+        let after = node.after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        vec![cell(&node.node), cell(&node.kind), cell(after), cell(node.within.as_ref().map_or("", |of| of.as_str()))]
+    });
+    text.push_str(&format!("\n\n{}", table(screen, &["NODE", "TYPE", "AFTER", "WITHIN"], rows)));
+    let name = &view.workflow;
+    Ok(Answer::new(&view, text)
+        .next(format!("workflow graph {name}"), "see it drawn")
+        .next(format!("workflow show {name} --text"), "its text")
+        .next(format!("run list --workflow {name}"), "its runs"))
+}

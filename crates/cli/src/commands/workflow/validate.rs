@@ -1,0 +1,84 @@
+//! `signaller workflow validate`: without a server.
+
+use super::read;
+use crate::output::{Answer, Exit, Failure, Outcome, Screen};
+use crate::units::count_of;
+use clap::Args;
+use doors::definition;
+use doors::wire::{ProblemAt, WorkflowChecked};
+use flow::Problem;
+use serde::Serialize;
+
+/// Check definitions, with every problem and its place; no server is needed
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  signaller workflow validate refund.yaml\n  signaller workflow validate a.yaml b.json")]
+pub struct ValidateArgs {
+    /// YAML or JSON; - for stdin
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Validated {
+    files: Vec<Validity>,
+}
+
+#[derive(Serialize)]
+struct Validity {
+    file: String,
+    ok: bool,
+    workflows: Vec<WorkflowChecked>,
+    problems: Vec<ProblemAt>,
+}
+
+pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
+    let (mut validated, mut lines, mut wrong) = (Validated { files: Vec::new() }, Vec::new(), Vec::new());
+    for file in args.files {
+        match definition::read(&read(&file)?) {
+            Ok(found) => {
+                let workflows = found.iter().map(|one| WorkflowChecked {
+                    workflow: one.compiled.ir.workflow.clone(),
+                    version: one.compiled.definition.version,
+                    nodes: one.compiled.ir.nodes.len(),
+                });
+                let workflows: Vec<WorkflowChecked> = workflows.collect();
+                lines.extend(workflows.iter().map(|one| {
+                    let version = one.version.map_or_else(String::new, |version| format!(" version {version}"));
+                    format!("{file}: {}{version} is right, {}.", one.workflow, count_of(one.nodes as u64, "node"))
+                }));
+                validated.files.push(Validity { file, ok: true, workflows, problems: Vec::new() });
+            }
+            Err(problems) => {
+                lines.extend(problems.iter().map(|problem| told(&file, problem)));
+                let problems: Vec<ProblemAt> = problems.iter().map(ProblemAt::from).collect();
+                wrong.extend(problems.iter().cloned());
+                validated.files.push(Validity { file, ok: false, workflows: Vec::new(), problems });
+            }
+        }
+    }
+    let text = lines.join("\n");
+    if wrong.is_empty() {
+        return Ok(Answer::new(&validated, text).next("workflow put FILE", "put it, to start runs of it"));
+    }
+    if screen.people {
+        screen.line(&text);
+    }
+    Err(not_valid(wrong).result(&validated))
+}
+
+/// The failure of files with these problems.
+pub fn not_valid(problems: Vec<ProblemAt>) -> Failure {
+    let first = problems.first().map_or_else(String::new, |first| format!("; the first: {}", first.message));
+    let message = format!("{} found{first}", count_of(problems.len() as u64, "problem"));
+    let failure = Failure::new(Exit::Usage, "invalid_workflow", message);
+    let fix = "correct what is named; `signaller workflow schema` says what a definition may hold";
+    Failure { problems, ..failure.fix(fix) }
+}
+
+/// `file:line:column: path: message`, and the suggestion on a line of its own.
+pub fn told(file: &str, problem: &Problem) -> String {
+    let Problem { path, line, column, message, suggestion } = problem;
+    let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    let suggestion = suggestion.as_ref().map_or_else(String::new, |suggestion| format!("\n  {suggestion}"));
+    format!("{file}:{line}:{column}: {path}{message}{suggestion}")
+}

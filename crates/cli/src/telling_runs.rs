@@ -1,0 +1,80 @@
+//! The records of workflows, runs, turns, items and nodes, told in a line.
+
+use crate::units::{count_of, now, show_age, show_when};
+use doors::wire::{NodeWork, RecordBody, RunSpecView, TaskError};
+
+pub fn sentence(record: &RecordBody) -> String {
+    let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let stopping = |closed: bool| if closed { "" } else { "; what is under way in it is being stopped" };
+    match record {
+        RecordBody::RunsExpired { runs } => format!("{} had grown old and will be deleted", count_of(runs.len() as u64, "run")),
+        RecordBody::WorkflowPut { by } => format!("put by {by}"),
+        RecordBody::RunStarted { spec, by } => started(spec, by.as_str()),
+        RecordBody::RunPaused { reason, by } => format!("paused by {by}{}", said(reason)),
+        RecordBody::RunResumed { by } => format!("resumed by {by}"),
+        RecordBody::RunDone { closed } => format!("done{}", stopping(*closed)),
+        RecordBody::RunFailed { error, node, closed } => {
+            let at = node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
+            format!("failed{at}{}{}", with(error), stopping(*closed))
+        }
+        RecordBody::RunCancelled { reason, by, closed } => format!("cancelled by {by}{}{}", said(reason), stopping(*closed)),
+        RecordBody::RunClosed {} => "all that was under way in it has ended".into(),
+        RecordBody::RunReopened { deadline, by } => {
+            let deadline = deadline.map_or_else(String::new, |at| format!(", to be over {}", show_when(at, now())));
+            format!("tried again by {by}{deadline}")
+        }
+        RecordBody::RunDeleting { expired: true, .. } => "being deleted: it has grown old".into(),
+        RecordBody::RunDeleting { by, .. } => format!("being deleted by {by}"),
+        RecordBody::RunDeleted { workflow, by } => format!("a run of {workflow}, deleted by {by}"),
+        RecordBody::FrameOpened {} => "begun".into(),
+        RecordBody::FrameDone {} => "done".into(),
+        RecordBody::FrameFailed { error } => format!("failed{}", with(error)),
+        RecordBody::FrameDropped {} => "dropped: nobody waits for it any more".into(),
+        RecordBody::FrameReopened {} => "taken up again".into(),
+        RecordBody::NodeStarted { work } => at_work(work),
+        RecordBody::NodeDone { way: Some(way) } => format!("done, by {way}"),
+        RecordBody::NodeDone { way: None } => "done".into(),
+        RecordBody::NodeFailed { error, then } => {
+            let then = match then.as_str() {
+                "to" => "; another way is taken",
+                "ignore" => "; that is ignored",
+                _ => "",
+            };
+            format!("failed{}{then}", with(error))
+        }
+        RecordBody::NodeSkipped { cause } if cause == "failed" => "skipped: what it needs has failed".into(),
+        RecordBody::NodeSkipped { .. } => "skipped: its way was not taken".into(),
+        RecordBody::NodeCancelled {} => "cancelled".into(),
+        RecordBody::NodeReopened { by } => format!("open again, by {by}"),
+        _ => "a record this version does not know".into(),
+    }
+}
+
+fn with(error: &TaskError) -> String {
+    let colon = if error.message.is_empty() { "" } else { ": " };
+    format!(" with {}{colon}{}", error.code, error.message)
+}
+
+fn started(spec: &RunSpecView, by: &str) -> String {
+    let mut text = format!("{} version {} started by {by}", spec.workflow, spec.version);
+    if let Some(parent) = &spec.parent {
+        text.push_str(&format!(", called by {parent}"));
+    }
+    if let Some(deadline) = spec.deadline {
+        text.push_str(&format!(", to be over {}", show_when(deadline, now())));
+    }
+    text
+}
+
+fn at_work(work: &NodeWork) -> String {
+    match work {
+        NodeWork::Working { task } => format!("{task} is its work"),
+        NodeWork::Calling { run } => format!("calls {run}"),
+        NodeWork::Asking { until: Some(until) } => format!("asks, until {until}"),
+        NodeWork::Asking { until: None } => "asks".into(),
+        NodeWork::Sleeping { until } => format!("sleeps; goes on {}", show_age(*until, now())),
+        NodeWork::Turning {} => "begins its turns".into(),
+        NodeWork::Spreading { items } => format!("goes over {}", count_of((*items).into(), "item")),
+        NodeWork::Unknown => "started".into(),
+    }
+}

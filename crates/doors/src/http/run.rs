@@ -1,0 +1,288 @@
+//! `/v1/runs/{run}`: one run looked into.
+
+use super::Door;
+use super::answer::{Json, No, unexpected};
+use super::body::{Named, Params};
+use super::runs::wrong_cursor;
+use super::values::value;
+use crate::wire::{self, *};
+use axum::extract::State;
+use engine::{Answer, Engine, Request};
+use kernel::frame::{FramePath, FrameState};
+use kernel::ids::{RecordSeq, RunId};
+use kernel::ir::{Ir, ROOT};
+use kernel::names::NodeId;
+use kernel::node::{NodeState, Output};
+use kernel::record::Record;
+use kernel::rejection::Rejection;
+use kernel::row::{FrameRow, NodeRow};
+use kernel::run::{Run, ValueAt};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use store::{Reader, StoreError};
+
+/// Nodes and frames of one run that are looked at to count and choose from.
+const LOOKED_AT_MAX: usize = 10_000;
+/// A run's own records that are looked through for how it ended.
+const OWN_RECORDS_MAX: usize = 16;
+
+/// Show a run with its input, its output and its nodes.
+#[utoipa::path(get, path = "/v1/runs/{run}", tag = "runs", params(("run" = String, Path), RunShowQuery),
+    responses((status = 200, body = RunView)))]
+pub async fn show(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Params(query): Params<RunShowQuery>,
+) -> Result<Json<RunView>, No> {
+    let limit = page_limit(Some(query.nodes.unwrap_or(RUN_NODES_DEFAULT)))?;
+    let found = door.blocking(move |engine| whole(engine, run, limit)).await?;
+    Ok(Json(found.ok_or(Rejection::RunNotFound { run })?))
+}
+
+fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>, StoreError> {
+    let found = engine.read(|reader| {
+        let Some((run, mut view)) = with_ending(reader, id)? else { return Ok(None) };
+        view.input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
+        if run.status() == kernel::run::RunStatus::Done {
+            view.output = value(reader, engine.blobs(), run.output())?;
+        }
+        let frames = reader.frames(id, LOOKED_AT_MAX)?;
+        let nodes = reader.nodes(&store::NodeQuery::of(id, LOOKED_AT_MAX + 1))?;
+        let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let nodes = nodes.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some((view, frames, nodes)))
+    })?;
+    let Some((mut view, frames, rows)) = found else { return Ok(None) };
+    let ir = engine.workflow(&view.workflow, Some(view.version))?.map(|(_, ir)| ir);
+    let more = rows.len() > LOOKED_AT_MAX;
+    let mut nodes: Vec<(FramePath, NodeView)> =
+        rows.iter().take(LOOKED_AT_MAX).map(|row| (row.at.frame.clone(), NodeView::new(row, ir.as_deref()))).collect();
+    if let Some(ir) = ir.as_deref().filter(|_| view.status == wire::RunStatus::Running && !more) {
+        nodes.extend(unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node)));
+    }
+    let mut counts = count(nodes.iter().map(|(_, node)| node.status));
+    counts.more = more;
+    view.counts = Some(counts);
+    let turns = turns_of(&frames);
+    for (frame, node) in &mut nodes {
+        node.frames = turns.get(&(frame.clone(), node.id.clone())).cloned();
+    }
+    // What is going on, or went wrong, is seen whatever the limit; then all in the order of the definition.
+    let weight = |(frame, node): &(FramePath, NodeView)| match node.status {
+        _ if frame.is_root() => 0,
+        status if status.is_under_way() || status == NodeStatus::Failed => 1,
+        _ => 2,
+    };
+    nodes.sort_by_key(weight);
+    nodes.truncate(nodes_max);
+    let place = |id: &NodeId| ir.as_deref().and_then(|ir| ir.find(id).map(|node| ir.node(node).place)).unwrap_or(0);
+    nodes.sort_by(|(frame, node), (other_frame, other)| {
+        (frame, place(&node.id), &node.id).cmp(&(other_frame, place(&other.id), &other.id))
+    });
+    view.nodes = nodes.into_iter().map(|(_, node)| node).collect();
+    Ok(Some(view))
+}
+
+/// The run's row, and what only its records say: which node failed it, who cancelled it.
+fn with_ending(reader: &mut dyn Reader, id: RunId) -> Result<Option<(Run, RunView)>, StoreError> {
+    let Some(row) = reader.run(id)? else { return Ok(None) };
+    let run = Run::from_row(&row.values)?;
+    let mut view = RunView::from(&run);
+    if run.ended_at().is_some() {
+        let records = reader.history(run.last(), OWN_RECORDS_MAX)?;
+        let ending = records.into_iter().find(|entry| {
+            matches!(entry.record, Record::RunDone { .. } | Record::RunFailed { .. } | Record::RunCancelled { .. })
+        });
+        match ending.map(|entry| entry.record) {
+            Some(Record::RunFailed { node, .. }) => view.failed_at = node.map(|at| place(&at.frame, &at.node)),
+            Some(Record::RunCancelled { by, reason, .. }) => view.cancelled = Some(RunCancelledView { by, reason }),
+            _ => {}
+        }
+    }
+    Ok(Some((run, view)))
+}
+
+/// Nodes of the run's own frame that nothing has happened to yet.
+fn unreached(ir: &Ir, known: &[(FramePath, NodeView)]) -> Vec<NodeView> {
+    let reached: HashSet<&NodeId> = known.iter().filter(|(frame, _)| frame.is_root()).map(|(_, node)| &node.id).collect();
+    let nodes = ir.body(ROOT).nodes.iter().map(|node| ir.node(*node));
+    let waiting = nodes.filter(|node| !reached.contains(&node.id));
+    waiting.map(|node| NodeView::waiting(&FramePath::root(), &node.id, type_of(&node.kind))).collect()
+}
+
+fn count(all: impl Iterator<Item = NodeStatus>) -> NodeCounts {
+    let mut counts = NodeCounts::default();
+    for status in all {
+        *match status {
+            NodeStatus::Waiting => &mut counts.waiting,
+            NodeStatus::Running => &mut counts.running,
+            NodeStatus::Asking => &mut counts.asking,
+            NodeStatus::Sleeping => &mut counts.sleeping,
+            NodeStatus::Done => &mut counts.done,
+            NodeStatus::Failed => &mut counts.failed,
+            NodeStatus::Skipped => &mut counts.skipped,
+            NodeStatus::Cancelled => &mut counts.cancelled,
+        } += 1;
+    }
+    counts
+}
+
+/// The turns and items that each loop and each has begun.
+fn turns_of(frames: &[FrameRow]) -> HashMap<(FramePath, NodeId), FrameCounts> {
+    let mut turns: HashMap<(FramePath, NodeId), FrameCounts> = HashMap::new();
+    for frame in frames {
+        let Some((above, node, _)) = frame.path.up() else { continue };
+        let counts = turns.entry((above, node.clone())).or_default();
+        *match frame.state {
+            FrameState::Open => &mut counts.open,
+            FrameState::Done(_) => &mut counts.done,
+            FrameState::Failed => &mut counts.failed,
+            FrameState::Dropped => &mut counts.dropped,
+        } += 1;
+    }
+    turns
+}
+
+/// List the nodes of a run that something has happened to.
+#[utoipa::path(get, path = "/v1/runs/{run}/nodes", tag = "runs", params(("run" = String, Path), NodeQuery),
+    responses((status = 200, body = NodeList)))]
+pub async fn nodes(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Params(query): Params<NodeQuery>,
+) -> Result<Json<NodeList>, No> {
+    let limit = page_limit(query.limit)?;
+    let after = match &query.cursor {
+        None => None,
+        Some(cursor) => {
+            let at = placed(run, cursor).ok_or_else(|| wrong_cursor(cursor))?;
+            Some((at.frame, at.node))
+        }
+    };
+    let frame = match &query.frame {
+        None => None,
+        Some(text) => {
+            let shown = || text.chars().take(80).collect::<String>();
+            let wrong = || Problem::invalid(format!("`{}` is not a turn or item such as rounds[1]", shown()));
+            Some(FramePath::parse(text).ok_or_else(wrong)?)
+        }
+    };
+    let status = query.status.map(|status| status.in_row().to_owned());
+    let asked = store::NodeQuery { run, frame, status, after, limit: limit + 1 };
+    let found = door.blocking(move |engine| {
+        let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
+        let spec = Run::from_row(&row.values)?.spec().clone();
+        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
+        engine.read(|reader| page(reader, engine, &asked, ir, &query)).map(Some)
+    });
+    Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
+}
+
+fn page(
+    reader: &mut dyn Reader,
+    engine: &Engine,
+    asked: &store::NodeQuery,
+    ir: Option<Arc<Ir>>,
+    query: &NodeQuery,
+) -> Result<NodeList, StoreError> {
+    let limit = asked.limit - 1;
+    let rows = reader.nodes(asked)?;
+    let mut nodes = Vec::with_capacity(rows.len().min(limit));
+    let mut last = None;
+    for row in rows.iter().take(limit) {
+        let row = NodeRow::from_row(&row.values)?;
+        let mut view = NodeView::new(&row, ir.as_deref());
+        last = Some(view.node.clone());
+        if query.status.is_some_and(|status| status != view.status) {
+            continue;
+        }
+        if let (true, NodeState::Done { output: Output::At(at), .. }) = (query.output, row.slot.state()) {
+            view.output = value(reader, engine.blobs(), *at)?;
+        }
+        nodes.push(view);
+    }
+    Ok(NodeList { nodes, next: last.filter(|_| rows.len() > limit) })
+}
+
+/// Everything that happened in a run, to its nodes and to their tasks, oldest first.
+#[utoipa::path(get, path = "/v1/runs/{run}/history", tag = "runs", params(("run" = String, Path), RunHistoryQuery),
+    responses((status = 200, body = RunHistory)))]
+pub async fn history(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Params(query): Params<RunHistoryQuery>,
+) -> Result<Json<RunHistory>, No> {
+    let limit = page_limit(query.limit)?;
+    let after = match &query.cursor {
+        None => RecordSeq::NONE,
+        Some(cursor) => Cursor::parse(cursor).ok_or_else(|| wrong_cursor(cursor))?.0,
+    };
+    let found = door.read(move |reader| {
+        if reader.run(run)?.is_none() {
+            return Ok(None);
+        }
+        reader.run_history(run, after, limit + 1, true).map(Some)
+    });
+    let entries = found.await?.ok_or(Rejection::RunNotFound { run })?;
+    let more = entries.len() > limit;
+    let records: Vec<RecordView> = entries.iter().take(limit).map(RecordView::from).collect();
+    let next = records.last().filter(|_| more).map(|record| record.seq);
+    Ok(Json(RunHistory { records, next }))
+}
+
+/// What a run waits for, or how it ended and what can be done.
+#[utoipa::path(get, path = "/v1/runs/{run}/explain", tag = "runs", params(("run" = String, Path)),
+    responses((status = 200, body = RunExplanation)))]
+pub async fn explain(State(door): State<Door>, Named(run): Named<RunId>) -> Result<Json<RunExplanation>, No> {
+    match door.ask(Request::ExplainRun { run }).await? {
+        Answer::RunExplained(Ok(explained)) => return Ok(Json(RunExplanation::from(&*explained))),
+        // One that has ended has left the writer's memory.
+        Answer::RunExplained(Err(Rejection::RunNotFound { .. })) => {}
+        Answer::RunExplained(Err(rejection)) => return Err(rejection.into()),
+        other => return Err(unexpected(&other)),
+    }
+    let found = door.read(move |reader| with_ending(reader, run)).await?;
+    let (_, view) = found.ok_or(Rejection::RunNotFound { run })?;
+    Ok(Json(ended(&view)))
+}
+
+fn ended(view: &RunView) -> RunExplanation {
+    let run = view.run;
+    let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", span(ms)));
+    let mut next_actions = vec![format!("signaller run show {run}")];
+    let again = if view.parent.is_none() { format!("signaller run retry {run}") } else { String::new() };
+    let sentence = match view.status {
+        _ if view.deleting => format!("{run} is being deleted."),
+        wire::RunStatus::Running => format!("{run} goes on in a moment."),
+        wire::RunStatus::Done => format!("{run} is done{took}: nothing is left to do in it."),
+        wire::RunStatus::Failed => {
+            next_actions.extend([again, format!("signaller run trace {run}")]);
+            let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
+            let why = view.error.as_ref().map_or_else(String::new, |error| {
+                let colon = if error.message.is_empty() { "" } else { ": " };
+                format!(" with {}{colon}{}", error.code, error.message)
+            });
+            format!("{run} failed{at}{took}{why}. What failed it can be tried again; what is done stays done.")
+        }
+        wire::RunStatus::Cancelled => {
+            next_actions.push(again);
+            let who = view.cancelled.as_ref().map_or_else(String::new, |why| {
+                let colon = if why.reason.is_empty() { "" } else { ": " };
+                format!(" by {}{colon}{}", why.by, why.reason)
+            });
+            format!("{run} was cancelled{took}{who}. It can be tried again, from where it was.")
+        }
+    };
+    next_actions.retain(|action| !action.is_empty());
+    RunExplanation { run, status: view.status, sentence, waits: Vec::new(), more: 0, next_actions }
+}
+
+fn span(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        3_600_000..172_800_000 => format!("{} h", ms / 3_600_000),
+        _ => format!("{} d", ms / 86_400_000),
+    }
+}

@@ -1,0 +1,160 @@
+//! `/v1/runs`: start, list and change them. How one is looked into is in `run.rs`.
+
+use super::Door;
+use super::answer::{Json, No, unexpected};
+use super::body::{Body, Named, Params};
+use crate::wire::{self, *};
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::Answer;
+use kernel::command::{Command, NewRun, Reply};
+use kernel::ids::RunId;
+use kernel::names::reason;
+use kernel::rejection::Rejection;
+use kernel::run::Run;
+use kernel::time::Time;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Start a run of a workflow.
+#[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = RunStart,
+    responses((status = 201, body = RunStarted), (status = 200, body = RunStarted, description = "the idempotency key was used before")))]
+pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Result<(StatusCode, Json<RunStarted>), No> {
+    let by = signed_by(body.by.clone());
+    let new = checked(&door, body.into_new_run(now())?).await?;
+    match door.command(Command::StartRun { new: Box::new(new), by }).await? {
+        Reply::Started { run, duplicate } => {
+            let status = if duplicate { StatusCode::OK } else { StatusCode::CREATED };
+            Ok((status, Json(RunStarted { run, duplicate })))
+        }
+        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+    }
+}
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_us(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// The run with its input held against the workflow's schema, and its version fixed to the one that was checked: a newer
+/// one that is put meanwhile may ask for another input.
+async fn checked(door: &Door, new: NewRun) -> Result<NewRun, No> {
+    let schemas = door.inputs.clone();
+    let found = door.blocking(move |engine| {
+        let Some((workflow, ir)) = engine.workflow(&new.workflow, new.version)? else {
+            let (workflow, version) = (new.workflow, new.version);
+            return Ok(Err(Problem::from(&Rejection::WorkflowNotFound { workflow, version })));
+        };
+        let version = workflow.version();
+        if let Some(schema) = ir.input_schema.as_deref() {
+            let problems = schemas.get(&new.workflow, version, schema).map(|schema| {
+                let input = serde_json::from_str(new.input.text()).unwrap_or_default();
+                schema.problems(&input)
+            });
+            match problems {
+                Ok(problems) if problems.is_empty() => {}
+                Ok(problems) => return Ok(Err(misfit(&new, version, problems))),
+                Err(why) => {
+                    let message = format!("the input of workflow `{}` version {version} is no JSON Schema: {why}", new.workflow);
+                    return Ok(Err(Problem::new("invalid_workflow", message, "put a version with a schema that can be used")));
+                }
+            }
+        }
+        Ok(Ok(NewRun { version: Some(version), ..new }))
+    });
+    Ok(found.await??)
+}
+
+fn misfit(new: &NewRun, version: u32, problems: Vec<ProblemAt>) -> Problem {
+    let told = |problem: &ProblemAt| match problem.path.as_str() {
+        "" => problem.message.clone(),
+        path => format!("{path}: {}", problem.message),
+    };
+    let all = problems.iter().take(3).map(told).collect::<Vec<_>>().join("; ");
+    let more = if problems.len() > 3 { format!("; and {} more", problems.len() - 3) } else { String::new() };
+    let message = format!("the input does not fit workflow `{}` version {version}: {all}{more}", new.workflow);
+    let fix = "send an input as the workflow's `input` says; show the workflow to see it";
+    Problem::new("invalid_input", message, fix).problems(problems)
+}
+
+/// List runs, newest first.
+#[utoipa::path(get, path = "/v1/runs", tag = "runs", params(RunQuery), responses((status = 200, body = RunList)))]
+pub async fn list(State(door): State<Door>, Params(query): Params<RunQuery>) -> Result<Json<RunList>, No> {
+    let limit = page_limit(query.limit)?;
+    let before = match &query.cursor {
+        None => None,
+        Some(cursor) => Some(RunId::parse(cursor).ok_or_else(|| wrong_cursor(cursor))?),
+    };
+    let wire::RunQuery { workflow, status, paused, tag, parent, idempotency_key, .. } = query;
+    let status = status.map(Into::into);
+    // One more than shown tells whether there is a next page.
+    let asked = store::RunQuery { workflow, status, paused, tag, parent, idempotency_key, before, limit: limit + 1 };
+    let rows = door.read(move |reader| reader.runs(&asked)).await?;
+    let more = rows.len() > limit;
+    let runs = rows.iter().take(limit).map(|row| Ok(RunView::from(&Run::from_row(&row.values)?)));
+    let runs = runs.collect::<Result<Vec<_>, No>>()?;
+    let next = runs.last().filter(|_| more).map(|run| run.run.to_string());
+    Ok(Json(RunList { runs, next }))
+}
+
+pub fn wrong_cursor(cursor: &str) -> Problem {
+    let fix = "send the `next` of the page before, or leave it out for the first page";
+    let shown: String = cursor.chars().take(80).collect();
+    Problem::new("invalid", format!("`{shown}` is not a cursor of this list"), fix)
+}
+
+async fn changed(door: &Door, command: Command) -> Result<Json<RunNow>, No> {
+    match door.command(command).await? {
+        Reply::Run { run, status } => Ok(Json(RunNow { run, status: status.into() })),
+        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+    }
+}
+
+/// Cancel a run: what waits in it is dropped, what runs is asked to stop.
+#[utoipa::path(post, path = "/v1/runs/{run}/cancel", tag = "runs", params(("run" = String, Path)), request_body = RunChange,
+    responses((status = 200, body = RunNow)))]
+pub async fn cancel(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunChange>) -> Result<Json<RunNow>, No> {
+    let why = reason(&body.reason.unwrap_or_default());
+    changed(&door, Command::CancelRun { run, by: signed_by(body.by), reason: why }).await
+}
+
+/// Begin nothing new in a run; what runs may finish.
+#[utoipa::path(post, path = "/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path)), request_body = RunChange,
+    responses((status = 200, body = RunNow)))]
+pub async fn pause(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunChange>) -> Result<Json<RunNow>, No> {
+    let why = reason(&body.reason.unwrap_or_default());
+    changed(&door, Command::PauseRun { run, by: signed_by(body.by), reason: why }).await
+}
+
+/// Go on with a run that was paused.
+#[utoipa::path(post, path = "/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path)), request_body = Signed,
+    responses((status = 200, body = RunNow)))]
+pub async fn resume(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<Signed>) -> Result<Json<RunNow>, No> {
+    changed(&door, Command::ResumeRun { run, by: signed_by(body.by) }).await
+}
+
+/// Go on with a run that failed or was cancelled: what failed it is tried again, what is done stays done.
+#[utoipa::path(post, path = "/v1/runs/{run}/retry", tag = "runs", params(("run" = String, Path)), request_body = RunRetry,
+    responses((status = 200, body = RunNow)))]
+pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunRetry>) -> Result<Json<RunNow>, No> {
+    let node = match &body.node {
+        None => None,
+        Some(text) => {
+            let shown = || text.chars().take(80).collect::<String>();
+            let fix = "a node is named as pay or rounds[1]/pay; show the run to see its nodes";
+            let unknown = || Problem::new("node_not_found", format!("`{}` is not a node of {run}", shown()), fix);
+            Some(Box::new(placed(run, text).ok_or_else(unknown)?))
+        }
+    };
+    changed(&door, Command::RetryRun { run, node, by: signed_by(body.by) }).await
+}
+
+/// Delete a run that has ended, with its nodes, their tasks, and its history.
+#[utoipa::path(delete, path = "/v1/runs/{run}", tag = "runs", params(("run" = String, Path), RunDelete),
+    responses((status = 200, body = RunNow)))]
+pub async fn delete(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Params(params): Params<RunDelete>,
+) -> Result<Json<RunNow>, No> {
+    changed(&door, Command::DeleteRun { run, by: signed_by(params.by) }).await
+}

@@ -1,0 +1,426 @@
+//! Nodes of runs, what they wait for, and those that wait for somebody's answer.
+
+use super::object::objects;
+use super::{Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
+use kernel::explain::{RunExplanation as Explained, Wait};
+use kernel::frame::FramePath;
+use kernel::ids::{RunId, TaskId};
+use kernel::ir::{Ir, On};
+use kernel::names::*;
+use kernel::node::{NodeState, Started, Went};
+use kernel::row::NodeRow;
+use kernel::run::NodeAt;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::fmt;
+use utoipa::{IntoParams, ToSchema};
+
+objects!(ApprovalAnswer);
+
+/// `pay`, `rounds[1]/pay`: a node as it is called within its run.
+pub fn place(frame: &FramePath, node: &NodeId) -> String {
+    let slash = if frame.is_root() { "" } else { "/" };
+    format!("{frame}{slash}{node}")
+}
+
+/// The other way around.
+pub fn placed(run: RunId, text: &str) -> Option<NodeAt> {
+    NodeAt::parse(&format!("{run}/{text}"))
+}
+
+/// Where a node stands.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeStatus {
+    Waiting,
+    Running,
+    /// Somebody has to answer.
+    Asking,
+    Sleeping,
+    Done,
+    Failed,
+    Skipped,
+    Cancelled,
+}
+
+impl NodeStatus {
+    pub const ALL: [(&'static str, NodeStatus); 8] = [
+        ("waiting", NodeStatus::Waiting),
+        ("running", NodeStatus::Running),
+        ("asking", NodeStatus::Asking),
+        ("sleeping", NodeStatus::Sleeping),
+        ("done", NodeStatus::Done),
+        ("failed", NodeStatus::Failed),
+        ("skipped", NodeStatus::Skipped),
+        ("cancelled", NodeStatus::Cancelled),
+    ];
+
+    pub fn of(state: &NodeState) -> NodeStatus {
+        match state {
+            NodeState::Waiting => NodeStatus::Waiting,
+            NodeState::Started { at: Started::Asking { .. }, .. } => NodeStatus::Asking,
+            NodeState::Started { at: Started::Sleeping { .. }, .. } => NodeStatus::Sleeping,
+            NodeState::Started { .. } => NodeStatus::Running,
+            NodeState::Done { .. } => NodeStatus::Done,
+            NodeState::Failed { .. } => NodeStatus::Failed,
+            NodeState::Skipped(_) => NodeStatus::Skipped,
+            NodeState::Cancelled => NodeStatus::Cancelled,
+        }
+    }
+
+    /// As a row says it: there, all that were started are one.
+    pub fn in_row(self) -> &'static str {
+        match self {
+            NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping => "started",
+            other => other.as_str(),
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        NodeStatus::ALL.iter().find(|(_, status)| *status == self).map_or("", |(name, _)| name)
+    }
+
+    pub fn is_under_way(self) -> bool {
+        matches!(self, NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping)
+    }
+}
+
+impl fmt::Display for NodeStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One node of one frame of a run.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NodeView {
+    /// `pay`, or `rounds[1].check[4]/lint` in a loop or an each.
+    pub node: String,
+    /// What its definition calls it.
+    #[schema(value_type = String)]
+    pub id: NodeId,
+    /// The turn or item it stands in; left out for the run's own frame.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub frame: String,
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    pub status: NodeStatus,
+    /// When it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Instant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Instant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub task: Option<TaskId>,
+    /// The run it called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub sub_run: Option<RunId>,
+    /// How long it sleeps, or waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
+    /// Of an each: over how many it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<u32>,
+    /// Of a loop or an each: its turns or items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<FrameCounts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// What its failure means: `fail`, `to` or `ignore`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<String>,
+    /// Why it was skipped: `untaken`, or `failed` when something before it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The way it took, where there was a choice: `rules[0]`, `default`, `named`, `rejected`, `timed_out`, `max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+    /// Where that way leads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub to: Vec<NodeId>,
+    /// Only where it was asked for; one that passes on what it was given has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub output: Option<Box<RawValue>>,
+}
+
+impl NodeView {
+    /// One that has not been reached.
+    pub fn waiting(frame: &FramePath, id: &NodeId, kind: String) -> NodeView {
+        NodeView {
+            node: place(frame, id),
+            id: id.clone(),
+            frame: frame.to_string(),
+            kind: Some(kind),
+            status: NodeStatus::Waiting,
+            since: None,
+            ended_at: None,
+            duration_ms: None,
+            task: None,
+            sub_run: None,
+            until: None,
+            items: None,
+            frames: None,
+            error: None,
+            then: None,
+            cause: None,
+            way: None,
+            to: Vec::new(),
+            output: None,
+        }
+    }
+
+    /// Without its output, which is read apart.
+    pub fn new(row: &NodeRow, ir: Option<&Ir>) -> NodeView {
+        let NodeAt { frame, node, .. } = &row.at;
+        let found = ir.and_then(|ir| ir.find(node).map(|ix| (ir, ix)));
+        let kind = found.map(|(ir, ix)| super::type_of(&ir.node(ix).kind));
+        let slot = &row.slot;
+        let work = slot.work();
+        let (since, ended_at) = (work.map(|(since, _)| Instant(since)), slot.ended_at().map(Instant));
+        let mut view = NodeView {
+            status: NodeStatus::of(slot.state()),
+            since,
+            ended_at,
+            duration_ms: since.zip(ended_at).map(|(since, ended)| since.ms_until(ended).max(0).unsigned_abs()),
+            ..NodeView::waiting(frame, node, String::new())
+        };
+        view.kind = kind;
+        match work.map(|(_, at)| at) {
+            Some(Started::Working { task }) => view.task = Some(*task),
+            Some(Started::Calling { run }) => view.sub_run = Some(*run),
+            Some(Started::Asking { until }) => view.until = until.map(Instant),
+            Some(Started::Sleeping { until }) => view.until = Some(Instant(*until)),
+            Some(Started::Spreading { count, .. }) => view.items = Some(*count),
+            Some(Started::Turning { .. }) | None => {}
+        }
+        match slot.state() {
+            NodeState::Failed { failure, then } => {
+                view.error = Some(TaskError::from(&**failure));
+                view.then = Some(then.as_str().to_owned());
+            }
+            NodeState::Skipped(cause) => view.cause = Some(cause.as_str().to_owned()),
+            NodeState::Done { went, .. } => {
+                view.way = way(went);
+                if let Some((ir, ix)) = found.filter(|_| view.way.is_some()) {
+                    let edges = ir.node(ix).outs.iter().map(|edge| ir.edge(*edge));
+                    let taken = edges.filter(|edge| takes(went, edge.on, &ir.node(edge.to).id));
+                    view.to = taken.map(|edge| ir.node(edge.to).id.clone()).collect();
+                }
+            }
+            NodeState::Waiting | NodeState::Started { .. } | NodeState::Cancelled => {}
+        }
+        view
+    }
+}
+
+/// The way a node took, where it is not the plain one.
+pub fn way(went: &Went) -> Option<String> {
+    Some(match went {
+        Went::Done => return None,
+        Went::Rule(rule) => format!("rules[{rule}]"),
+        Went::Default => "default".to_owned(),
+        Went::Named(_) => "named".to_owned(),
+        Went::Reject => "rejected".to_owned(),
+        Went::Timeout => "timed_out".to_owned(),
+        Went::Max => "max".to_owned(),
+    })
+}
+
+fn takes(went: &Went, on: On, to: &NodeId) -> bool {
+    match (went, on) {
+        (Went::Rule(rule), On::Rule(of)) => *rule == of,
+        (Went::Named(name), On::Named) => name == to,
+        (Went::Default, On::Default) | (Went::Reject, On::Reject) | (Went::Timeout, On::Timeout) | (Went::Max, On::Max) => true,
+        _ => false,
+    }
+}
+
+/// Turns of a loop, or items of an each, that were begun.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct FrameCounts {
+    pub open: u64,
+    pub done: u64,
+    pub failed: u64,
+    pub dropped: u64,
+}
+
+/// Which nodes of a run to list, and whether with what they gave.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct NodeQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub status: Option<NodeStatus>,
+    /// Of this turn or item alone, such as `rounds[1]`; empty for the run's own frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<String>,
+    /// With what they gave.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub output: bool,
+    /// 50 when left out, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Nodes that something has happened to. A page may hold fewer than asked for although there is a next one.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NodeList {
+    pub nodes: Vec<NodeView>,
+    /// The cursor of the next page; null on the last.
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct RunHistoryQuery {
+    /// 50 when left out, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Every record of a run, its turns and items, its nodes and their tasks, oldest first.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunHistory {
+    pub records: Vec<RecordView>,
+    /// The cursor of the next page; null on the last.
+    pub next: Option<Cursor>,
+}
+
+/// What a run waits for, or how it ended.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunExplanation {
+    #[schema(value_type = String)]
+    pub run: RunId,
+    pub status: RunStatus,
+    /// The whole answer in one sentence.
+    pub sentence: String,
+    pub waits: Vec<WaitView>,
+    /// Waits beyond those.
+    #[serde(default)]
+    pub more: u64,
+    pub next_actions: Vec<String>,
+}
+
+/// A node that something is awaited of.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WaitView {
+    /// Such as `rounds[1]/pay`.
+    pub node: String,
+    /// Stable: `task`, `approval`, `sleep`, `run`, `loading`.
+    pub code: String,
+    pub sentence: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Instant>,
+    /// When it ends by itself, where that is known exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta: Option<Instant>,
+    /// Why its task does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<Explanation>>,
+    /// The run it called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub sub_run: Option<RunId>,
+}
+
+impl From<&Wait> for WaitView {
+    fn from(wait: &Wait) -> WaitView {
+        WaitView {
+            node: place(&wait.at.frame, &wait.at.node),
+            code: wait.code.to_owned(),
+            sentence: wait.sentence.clone(),
+            since: wait.since.map(Instant),
+            eta: wait.eta.map(Instant),
+            task: wait.task.as_ref().map(|task| Box::new(Explanation::from(&**task))),
+            sub_run: wait.run,
+        }
+    }
+}
+
+impl From<&Explained> for RunExplanation {
+    fn from(explained: &Explained) -> RunExplanation {
+        RunExplanation {
+            run: explained.run,
+            status: explained.status.into(),
+            sentence: explained.sentence.clone(),
+            waits: explained.waits.iter().map(WaitView::from).collect(),
+            more: explained.more as u64,
+            next_actions: explained.next_actions.clone(),
+        }
+    }
+}
+
+/// A node that waits for somebody's answer.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalView {
+    /// What an answer names, such as `run-7/rounds[1]/ask`.
+    pub node: String,
+    #[schema(value_type = String)]
+    pub run: RunId,
+    #[schema(value_type = String)]
+    pub workflow: WorkflowName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub message: Option<Box<RawValue>>,
+    /// Who may answer; anyone when empty.
+    pub who: Vec<String>,
+    pub since: Instant,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct ApprovalQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub workflow: Option<WorkflowName>,
+    /// 50 when left out, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// The longest waiting first.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalList {
+    pub approvals: Vec<ApprovalView>,
+}
+
+/// Yes or no. The first answer counts.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct ApprovalAnswer {
+    /// Such as `run-7/ask`.
+    pub node: String,
+    pub approved: bool,
+    /// One of those it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalAnswered {
+    pub node: String,
+    pub approved: bool,
+    #[schema(value_type = String)]
+    pub by: Actor,
+}

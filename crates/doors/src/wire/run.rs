@@ -1,0 +1,312 @@
+//! Runs: how they are asked for and shown.
+
+use super::object::objects;
+use super::task::{at_most, once_each, payload};
+use super::{Instant, Priority, Problem, RunStatus, TaskError};
+use kernel::command::NewRun;
+use kernel::ids::RunId;
+use kernel::limits::*;
+use kernel::names::*;
+use kernel::run::{NodeAt, Run, RunPause, RunSpec};
+use kernel::time::Time;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::NodeView;
+
+objects!(RunStart, RunChange, RunRetry);
+
+/// Nodes that `show` has when nothing is said about them.
+pub const RUN_NODES_DEFAULT: u32 = 100;
+
+/// A run to start. Everything but `workflow` may be left out.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct RunStart {
+    #[schema(value_type = String)]
+    pub workflow: WorkflowName,
+    /// The newest when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// As the workflow's `input` says; null when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub input: Option<Box<RawValue>>,
+    /// Starting again with the same key answers the run it made the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// Of its tasks, where the workflow does not say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Tag>,
+    /// It fails if it is not over by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Instant>,
+    /// Instead of `deadline`: so long after its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+impl RunStart {
+    pub fn new(workflow: WorkflowName) -> RunStart {
+        RunStart {
+            workflow,
+            version: None,
+            input: None,
+            idempotency_key: None,
+            priority: None,
+            tags: Vec::new(),
+            deadline: None,
+            deadline_ms: None,
+            by: None,
+        }
+    }
+
+    /// All of it that can be checked without the workflow. `version` is left for whoever looks the workflow up.
+    pub fn into_new_run(self, now: Time) -> Result<NewRun, Problem> {
+        at_most("tags", self.tags.len(), TASK_TAGS_MAX)?;
+        if self.deadline.is_some() && self.deadline_ms.is_some() {
+            return Err(Problem::invalid("deadline and deadline_ms exclude each other"));
+        }
+        if self.deadline_ms.is_some_and(|ms| ms == 0 || ms > BUDGET_MS_MAX) {
+            return Err(Problem::invalid(format!("deadline_ms must lie between 1 and {BUDGET_MS_MAX}")));
+        }
+        let deadline = self.deadline.map(|at| at.0).or(self.deadline_ms.map(|ms| now.plus_ms(ms)));
+        let spec = RunSpec {
+            priority: self.priority.map(|priority| priority.0),
+            tags: once_each(self.tags),
+            idempotency_key: self.idempotency_key,
+            deadline,
+            ..RunSpec::new(self.workflow.clone(), self.version.unwrap_or(0))
+        };
+        Ok(NewRun { workflow: self.workflow, version: self.version, spec, input: payload("input", self.input)? })
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunStarted {
+    #[schema(value_type = String)]
+    pub run: RunId,
+    /// The idempotency key was used before: this is the run it made then.
+    pub duplicate: bool,
+}
+
+/// Which runs to list: every given condition holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct RunQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub workflow: Option<WorkflowName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub status: Option<RunStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub tag: Option<Tag>,
+    /// Called by a node of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub parent: Option<RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// 50 when left out, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunList {
+    pub runs: Vec<RunView>,
+    /// The cursor of the next page; null on the last.
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct RunShowQuery {
+    /// How many of its nodes to show: 100 when left out, at most 1000. What runs, waits or failed comes before the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+}
+
+/// A run as it stands. In lists `input`, `output`, `counts` and `nodes` are left out.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunView {
+    #[schema(value_type = String)]
+    pub run: RunId,
+    #[schema(value_type = String)]
+    pub workflow: WorkflowName,
+    pub version: u32,
+    pub status: RunStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<RunPauseView>,
+    /// It has ended, and what was under way in it is still being stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopping: bool,
+    /// What belongs to it is being deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleting: bool,
+    pub started_at: Instant,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Instant>,
+    /// From its start to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Instant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i32>)]
+    pub priority: Option<Priority>,
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Tag>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The node that called it, such as `run-7/pay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// The node that failed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<RunCancelledView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub input: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub output: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<NodeCounts>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeView>,
+}
+
+impl From<&Run> for RunView {
+    /// Without what is read apart: input, output, nodes, and who cancelled it.
+    fn from(run: &Run) -> RunView {
+        let spec = run.spec();
+        let (started_at, ended_at) = (Instant(run.started_at()), run.ended_at().map(Instant));
+        RunView {
+            run: run.id(),
+            workflow: spec.workflow.clone(),
+            version: spec.version,
+            status: run.status().into(),
+            pause: run.pause().map(RunPauseView::from),
+            stopping: ended_at.is_some() && run.is_live() && !run.is_deleting(),
+            deleting: run.is_deleting(),
+            started_at,
+            ended_at,
+            duration_ms: ended_at.map(|at| started_at.ms_until(at).max(0).unsigned_abs()),
+            deadline: spec.deadline.map(Instant),
+            priority: spec.priority.map(Priority),
+            tags: spec.tags.clone(),
+            idempotency_key: spec.idempotency_key.clone(),
+            parent: spec.parent.as_ref().map(NodeAt::show),
+            error: run.failure().map(TaskError::from),
+            failed_at: None,
+            cancelled: None,
+            input: None,
+            output: None,
+            counts: None,
+            nodes: Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunPauseView {
+    pub since: Instant,
+    pub reason: String,
+    #[schema(value_type = String)]
+    pub by: Actor,
+}
+
+impl From<&RunPause> for RunPauseView {
+    fn from(pause: &RunPause) -> RunPauseView {
+        RunPauseView { since: pause.since.into(), reason: pause.reason.clone(), by: pause.by.clone() }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunCancelledView {
+    #[schema(value_type = String)]
+    pub by: Actor,
+    pub reason: String,
+}
+
+/// Its nodes by status, those of loops and eaches included.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct NodeCounts {
+    pub waiting: u64,
+    pub running: u64,
+    pub asking: u64,
+    pub sleeping: u64,
+    pub done: u64,
+    pub failed: u64,
+    pub skipped: u64,
+    pub cancelled: u64,
+    /// There are more than were counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+}
+
+/// Why it is cancelled or paused.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct RunChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct RunRetry {
+    /// Only this one, such as `rounds[1]/pay`; without it, all that failed the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RunDelete {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+/// Where the run stands after the command.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunNow {
+    #[schema(value_type = String)]
+    pub run: RunId,
+    pub status: RunStatus,
+}

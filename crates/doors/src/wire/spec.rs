@@ -1,0 +1,181 @@
+//! What records tell of tasks, bulks, runs and nodes when they begin.
+
+use super::{Instant, Priority, Retry, TaskFilter};
+use kernel::bulk::BulkWork;
+use kernel::ids::{RunId, TaskId};
+use kernel::names::*;
+use kernel::node::Started;
+use kernel::record::TaskSpec;
+use kernel::run::RunSpec;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What a task was told to be when it was added.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TaskSpecView {
+    #[schema(value_type = String)]
+    pub queue: QueueName,
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
+    pub kind: TypeName,
+    #[schema(value_type = i32)]
+    pub priority: Priority,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = std::collections::HashMap<String, String>)]
+    pub keys: BTreeMap<KeyName, KeyValue>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Tag>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub blocked_by: Vec<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_for: Option<Instant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
+    /// The node of a run that it is the work of, such as `run-7/pay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+impl From<&TaskSpec> for TaskSpecView {
+    fn from(spec: &TaskSpec) -> TaskSpecView {
+        TaskSpecView {
+            queue: spec.queue.clone(),
+            kind: spec.kind.clone(),
+            priority: Priority(spec.priority),
+            keys: spec.keys.iter().cloned().collect(),
+            tags: spec.tags.clone(),
+            blocked_by: spec.blocked_by.clone(),
+            scheduled_for: spec.scheduled_for.map(Instant),
+            idempotency_key: spec.idempotency_key.clone(),
+            retry: spec.retry.map(Retry::from),
+            budget_ms: spec.budget_ms,
+            idle: spec.idle,
+            node: spec.node.as_ref().map(|at| at.show()),
+        }
+    }
+}
+
+/// Why a lease was handed back without burning its attempt.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReleasedCause {
+    Worker,
+    Undelivered,
+}
+
+/// What a run was told to be when it was started.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunSpecView {
+    #[schema(value_type = String)]
+    pub workflow: WorkflowName,
+    pub version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i32>)]
+    pub priority: Option<Priority>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<Tag>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The node that called it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Instant>,
+}
+
+impl From<&RunSpec> for RunSpecView {
+    fn from(spec: &RunSpec) -> RunSpecView {
+        RunSpecView {
+            workflow: spec.workflow.clone(),
+            version: spec.version,
+            priority: spec.priority.map(Priority),
+            tags: spec.tags.clone(),
+            idempotency_key: spec.idempotency_key.clone(),
+            parent: spec.parent.as_ref().map(|at| at.show()),
+            deadline: spec.deadline.map(Instant),
+        }
+    }
+}
+
+/// What a node that was started is at; `work` says which.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "work", rename_all = "snake_case")]
+#[rustfmt::skip]
+pub enum NodeWork {
+    /// A worker's task.
+    Working { #[schema(value_type = String)] task: TaskId },
+    /// A run of its own.
+    Calling { #[schema(value_type = String)] run: RunId },
+    /// Somebody has to answer.
+    Asking { #[serde(default, skip_serializing_if = "Option::is_none")] until: Option<Instant> },
+    Sleeping { until: Instant },
+    /// The turns of a loop.
+    Turning {},
+    /// The items of an each.
+    Spreading { items: u32 },
+    #[serde(other, skip_serializing)]
+    Unknown,
+}
+
+impl From<&Started> for NodeWork {
+    fn from(started: &Started) -> NodeWork {
+        match started {
+            Started::Working { task } => NodeWork::Working { task: *task },
+            Started::Calling { run } => NodeWork::Calling { run: *run },
+            Started::Asking { until } => NodeWork::Asking { until: until.map(Instant) },
+            Started::Sleeping { until } => NodeWork::Sleeping { until: Instant(*until) },
+            Started::Turning { .. } => NodeWork::Turning {},
+            Started::Spreading { count, .. } => NodeWork::Spreading { items: *count },
+        }
+    }
+}
+
+/// What a bulk was told to do; `work` says which.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "work", rename_all = "snake_case")]
+#[rustfmt::skip]
+pub enum BulkWorkView {
+    Clear { #[schema(value_type = String)] queue: QueueName, reason: String },
+    Drain { #[schema(value_type = String)] queue: QueueName },
+    Reprioritize {
+        #[schema(value_type = String)] queue: QueueName,
+        filter: TaskFilter,
+        #[schema(value_type = i32)] priority: Priority,
+    },
+    Redrive {
+        #[schema(value_type = String)] queue: QueueName,
+        filter: TaskFilter,
+        #[serde(default, skip_serializing_if = "Option::is_none")] per_s: Option<u32>,
+    },
+    Unblock { #[schema(value_type = String)] blocker: TaskId },
+    #[serde(other, skip_serializing)]
+    Unknown,
+}
+
+impl From<&BulkWork> for BulkWorkView {
+    fn from(work: &BulkWork) -> BulkWorkView {
+        match work.clone() {
+            BulkWork::Clear { queue, reason, .. } => BulkWorkView::Clear { queue, reason },
+            BulkWork::Drain { queue, .. } => BulkWorkView::Drain { queue },
+            BulkWork::Reprioritize { queue, filter, priority, .. } => {
+                BulkWorkView::Reprioritize { queue, filter: TaskFilter::from(&filter), priority: Priority(priority) }
+            }
+            BulkWork::Redrive { queue, filter, per_s, .. } => {
+                BulkWorkView::Redrive { queue, filter: TaskFilter::from(&filter), per_s }
+            }
+            BulkWork::Unblock { blocker } => BulkWorkView::Unblock { blocker },
+        }
+    }
+}
