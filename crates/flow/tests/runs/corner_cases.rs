@@ -68,7 +68,7 @@ fn check(case: &Case<'_>) -> BTreeSet<String> {
             let wanted = listed.get(instance).unwrap_or_else(|| panic!("order {order}: {instance} is {became}"));
             assert!(wanted.split(" | ").any(|one| one == became), "order {order}: {instance} is {became}, not {wanted}");
         }
-        compare(&house, &expected, case.cancel_after.is_some());
+        compare(&house, &expected, case.cancel_after.is_some(), None);
         occurred.append(&mut house.ledger.occurred);
     }
     occurred

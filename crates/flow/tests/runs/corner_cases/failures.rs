@@ -174,3 +174,18 @@ fn an_answer_in_an_item_that_has_failed_changes_nothing() {
         ],
     });
 }
+
+/// What is ignored counts as done: the run does not end with nothing.
+#[test]
+fn an_ignored_failure_is_an_end() {
+    check(&Case {
+        definitions: &[r#"{"workflow": "w", "nodes": {
+            "a": {"type": "x", "on_error": "ignore"},
+            "b": {"type": "x", "on_error": {"to": "c"}}, "c": {"type": "x", "when": "false"},
+            "d": {"type": "x", "after": "b"}}}"#],
+        outcomes: &[("w//a", Fixed::Fails), ("w//b", Fixed::Fails)],
+        cancel_after: None,
+        ends: "done {}",
+        nodes: &[("/a", "failed ignore"), ("/b", "failed to"), ("/c", "skipped untaken"), ("/d", "skipped failed")],
+    });
+}

@@ -185,6 +185,8 @@ impl Ledger {
         let node = ir.find(&at.node).expect("a node of the workflow");
         let tokens = self.tokens.entry((at.run, at.frame.clone())).or_default();
         if tokens.entered.insert(node) {
+            let skipped = matches!(entry.record, Record::NodeSkipped { .. });
+            assert!(skipped || !live.run().is_paused(), "{} was entered while its run is paused", at.show());
             tokens.consumed += tokens.waiting.remove(&node).unwrap_or(0);
             self.occurred.insert(format!("kind {}", kind(&ir.node(node).kind)));
         }
