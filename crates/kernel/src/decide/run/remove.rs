@@ -8,7 +8,7 @@ use crate::names::Actor;
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
 use crate::run::{Deleting, NodeAt, RunStatus};
-use crate::step::Step;
+use crate::step::{FollowUp, Step};
 
 /// How long the rest waits when a worker is still at a task of the run.
 const REST_MS: u64 = 1_000;
@@ -68,6 +68,8 @@ pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     }
     for (task, at) in &parts.tasks {
         if !busy(step, at) {
+            // Whoever waits for it would wait for ever.
+            step.follow(FollowUp::Unblock { blocker: *task });
             step.forget_task(*task);
         }
     }
