@@ -264,6 +264,11 @@ impl Core {
             for row in self.store.rows(wanted)? {
                 take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
+            for need in wanted {
+                if let Need::RunParts { run, .. } = need {
+                    self.state.looked_for_parts(*run);
+                }
+            }
         }
         Ok(())
     }

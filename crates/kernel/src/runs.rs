@@ -270,9 +270,15 @@ impl Runs {
         self.deleting.iter().find(|run| self.rests.get(run).is_none_or(|until| *until <= now)).copied()
     }
 
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Parts {
+    /// `None`: nobody has looked for them in this batch, so that none is here does not mean that none is left.
+    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
+        let parts = self.parts.remove(&run)?;
         self.rests.remove(&run);
-        self.parts.remove(&run).unwrap_or_default()
+        Some(parts)
+    }
+
+    pub(crate) fn looked_for_parts(&mut self, run: RunId) {
+        self.parts.entry(run).or_default();
     }
 
     /// A task of a run that is being deleted.

@@ -50,7 +50,7 @@ pub(in crate::decide) fn expire(step: &mut Step<'_>, runs: &[RunId]) -> Reply {
 /// The parts that were loaded go; when none is left, the run.
 pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     let Some(run) = step.state().runs.deleting_due(step.now()) else { return };
-    let parts = step.take_parts(run);
+    let Some(parts) = step.take_parts(run) else { return };
     let busy = |step: &Step<'_>, at: &NodeAt| {
         let live = |task: &TaskId| step.state().task(*task).is_some_and(|task| !task.status().is_finished());
         parts.tasks.iter().any(|(task, of)| of == at && live(task))
