@@ -12,7 +12,7 @@ const EDGES: [(&str, &[&str]); 8] = [
     ("store", &["kernel"]),
     ("engine", &["kernel", "store"]),
     ("doors", &["kernel", "store", "engine"]),
-    ("sim", &["kernel", "store", "engine"]),
+    ("sim", &["kernel", "flow", "store", "engine"]),
     ("bench", &["kernel", "store", "engine", "doors"]),
     ("cli", &["kernel", "store", "engine", "doors", "bench"]),
 ];

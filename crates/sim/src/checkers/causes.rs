@@ -1,12 +1,14 @@
 //! Nothing happens by itself: every move has a request in this very tick, or an instant that has come.
 
 use super::{Check, Scene, ensure};
+use crate::model::runs::NodeState;
 use crate::model::{LeaseModel, TaskModel};
 use engine::Request;
 use kernel::bulk::BulkWork;
 use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::lease::Ending;
+use kernel::node::Started;
 use kernel::record::{CancelCause, Entry, Owner, Record, ReleaseCause};
 
 /// A lease ends by its holder's word, or because it fell silent, or because it never arrived.
@@ -75,6 +77,16 @@ fn forgotten(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
     scene.turn.works().any(|work| work.worker == lease.worker && !names(work))
 }
 
+/// The run that it was for is paused, or does not wait for it any more.
+fn unwanted(scene: &Scene<'_>, task: TaskId, cause: CancelCause) -> bool {
+    let runs = &scene.model.runs;
+    let Some(at) = scene.model.task(task).and_then(|task| task.node.as_ref()) else { return false };
+    match cause {
+        CancelCause::Withheld => runs.runs.get(&at.run).is_some_and(|run| run.paused),
+        _ => *runs.node(at) != NodeState::Started(Started::Working { task }),
+    }
+}
+
 /// Everything else that clients decide was asked for by one.
 pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
     let turn = scene.turn;
@@ -104,13 +116,12 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         (Owner::Task(id), Record::TaskCancelled { cause, .. }) => {
             let running = scene.model.task(*id).is_some_and(|task| task.lease.is_some());
             let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
-            running || cleared || on_task(*id)
+            running || cleared || on_task(*id) || unwanted(scene, *id, *cause)
         }
+        (Owner::Task(id), Record::TaskCancelRequested { .. }) => on_task(*id) || unwanted(scene, *id, CancelCause::Asked),
         (
             Owner::Task(id),
-            Record::TaskRunNow { .. }
-            | Record::TaskCancelRequested { .. }
-            | Record::TaskReset { .. }
+            Record::TaskRunNow { .. } | Record::TaskReset { .. }
             | Record::TaskDeleted { .. },
         ) => on_task(*id),
         (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
