@@ -293,7 +293,9 @@ impl Core {
                 self.state = state;
                 self.presence = presence;
                 self.inputs = Inputs::default();
-                self.fetching.clear();
+                if !defect("value_not_asked_again") {
+                    self.fetching.clear();
+                }
             }
             Err(error) => ticked.fatal = Some(error),
         }

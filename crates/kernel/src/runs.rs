@@ -256,7 +256,8 @@ impl Runs {
 
     /// What wakes by itself now, at most a chunk.
     pub(crate) fn due(&self, now: Time) -> Vec<Spot> {
-        let due = self.wakes.iter().take_while(|(at, _)| *at <= now).take(CHUNK_ITEMS_MAX);
+        let late = |at: &Time| *at < now || !crate::defect("overslept");
+        let due = self.wakes.iter().take_while(|(at, _)| *at <= now && late(at)).take(CHUNK_ITEMS_MAX);
         due.map(|(_, spot)| spot.clone()).collect()
     }
 
@@ -483,7 +484,7 @@ impl Runs {
     pub(crate) fn cool(&mut self) {
         self.parts.clear();
         for run in std::mem::take(&mut self.cooling) {
-            if self.live.get(&run).is_some_and(|live| !live.run.live) {
+            if self.live.get(&run).is_some_and(|live| !live.run.live) && !crate::defect("run_kept") {
                 let live = self.live.remove(&run).expect("it was there");
                 self.unlink(&live.run);
             }
