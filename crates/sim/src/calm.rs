@@ -11,7 +11,7 @@ use crate::worker::Worker;
 use crate::world::{Found, World};
 use engine::{Answer, Core, Delivery, Request};
 use kernel::command::Command;
-use kernel::names::{TypeName, WorkerName};
+use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::node::Started;
 use kernel::queue::QueueConfig;
 use std::sync::Arc;
@@ -39,14 +39,6 @@ impl World {
         let willing = Worker::willing(WorkerName::parse("willing").expect("a name"), &self.temper);
         self.workers.push(willing);
         self.unsure.clear();
-        let queues: Vec<_> = self.model.queues.keys().cloned().collect();
-        let mut queues = queues;
-        queues.sort();
-        for queue in queues {
-            let config = Arc::new(QueueConfig::default());
-            self.order(Command::ConfigureQueue { queue: queue.clone(), config, by: actor() });
-            self.order(Command::ResumeQueue { queue, by: actor() });
-        }
         for step in 0..CALM_STEPS_MAX {
             self.step += 1;
             if step % LOOK_EVERY == 0 {
@@ -66,9 +58,17 @@ impl World {
         self.mail.send(Sender::Client { again: None }, Request::Command(command));
     }
 
-    /// Resumes what is paused, answers what is asked.
+    /// Takes limits away, resumes what is paused, answers what is asked; again and again, for it may not have been heard.
     fn help(&mut self) {
         let by = actor();
+        let free = Arc::new(QueueConfig::default());
+        let limited = self.model.queues.iter().filter(|(_, queue)| queue.config != free || queue.pause.is_some());
+        let mut limited: Vec<QueueName> = limited.map(|(name, _)| name.clone()).collect();
+        limited.sort();
+        for queue in limited {
+            self.order(Command::ConfigureQueue { queue: queue.clone(), config: free.clone(), by: by.clone() });
+            self.order(Command::ResumeQueue { queue, by: by.clone() });
+        }
         let paused: Vec<_> = self.model.runs.running().filter(|(_, run)| run.paused).map(|(id, _)| id).collect();
         for run in paused {
             self.order(Command::ResumeRun { run, by: by.clone() });

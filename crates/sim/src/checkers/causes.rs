@@ -49,12 +49,13 @@ pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
 
 /// Its deadline has come and the inbox was empty, or its worker came without what it had named before.
 fn silent(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
-    let Some(watch) = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence) else { return false };
+    // None yet for one that began in this tick.
+    let watch = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence);
     let beaten =
         scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
-    let late = scene.turn.idle && watch.deadline <= scene.turn.now && !beaten;
+    let late = scene.turn.idle && watch.is_some_and(|watch| watch.deadline <= scene.turn.now) && !beaten;
     let deadly = scene.presence.unnamed.get(&task.id).is_some_and(|(_, most)| *most >= 2);
-    late || ((watch.named || beaten || deadly) && forgotten(scene, task, lease))
+    late || ((watch.is_some_and(|watch| watch.named) || beaten || deadly) && forgotten(scene, task, lease))
 }
 
 /// Its grant could not be handed over, or its worker came without ever having named it.
