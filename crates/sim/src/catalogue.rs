@@ -29,7 +29,7 @@ pub fn ir_of(text: &str) -> Option<Arc<Ir>> {
 /// Every type that a node asks for. Nobody works on the last in ordinary times.
 pub const TYPES: [&str; 4] = ["build", "send", "crawl", "nobody"];
 
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 15] = [
     "
 workflow: line
 nodes:
@@ -202,6 +202,21 @@ limits: {stall: 1s}
 nodes:
   a: {type: transform, value: input.n + 1}
   b: {type: nobody, after: a}
+",
+    "
+workflow: wide
+nodes:
+  e:
+    type: each
+    items: input.list
+    concurrency: 2000
+    on_failure: {tolerate: 2}
+    do:
+      nodes:
+        t: {type: transform, value: item * 2}
+        s: {type: sleep, after: t, for: 100ms}
+      output: nodes.t.output
+  z: {type: aggregate, after: e, items: output, op: max}
 ",
     "
 workflow: big

@@ -9,10 +9,14 @@ use kernel::command::Command;
 use kernel::decide::{NewRun, NewWorkflow};
 use kernel::frame::FramePath;
 use kernel::ids::RunId;
+use kernel::limits::CHUNK_ITEMS_MAX;
 use kernel::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
 use kernel::node::Started;
 use kernel::record::Payload;
 use kernel::run::{NodeAt, RunSpec, RunStatus};
+
+/// More than a chunk holds, and not by a round number.
+const WIDE_ITEMS: usize = CHUNK_ITEMS_MAX + 130;
 
 impl Client<'_> {
     pub fn about_runs(&mut self, wish: Wish) -> Vec<Request> {
@@ -68,14 +72,17 @@ impl Client<'_> {
     }
 
     fn start(&mut self) -> Command {
-        let workflow = self.chance.pick(&CATALOGUE).name.clone();
+        let often_wide = self.temper.wide && self.chance.permille(100);
+        let known = if often_wide { CATALOGUE.iter().find(|known| known.name.as_str() == "wide") } else { None };
+        let workflow = known.unwrap_or_else(|| self.chance.pick(&CATALOGUE)).name.clone();
         let version = self.chance.maybe(100, |chance| 1 + chance.below(3) as u32);
         // Few keys, so that they are used again and again.
         let idempotency_key =
             self.chance.maybe(300, |chance| IdempotencyKey::parse(&format!("k{}", chance.below(4))).expect("a key"));
         let deadline = self.chance.maybe(50, |chance| chance.between(0, 5_000)).map(|ms| self.now.plus_ms(ms));
         let spec = RunSpec { idempotency_key, deadline, ..RunSpec::new(workflow.clone(), 0) };
-        let list: Vec<usize> = (0..self.chance.below(5)).collect();
+        let wide = self.temper.wide && workflow.as_str() == "wide" && self.chance.permille(700);
+        let list: Vec<usize> = (0..if wide { WIDE_ITEMS } else { self.chance.below(5) }).collect();
         let input = match self.chance.below(20) {
             0 => "null".to_owned(),
             _ => format!("{{\"n\":{},\"list\":{list:?}}}", self.chance.below(10)),

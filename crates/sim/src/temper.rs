@@ -106,6 +106,8 @@ pub struct Temper {
     pub runs: bool,
     /// Clients start no more while so many runs go on.
     pub runs_max: usize,
+    /// Some of them over so many items that chunks have an end.
+    pub wide: bool,
     /// The storm is over: everyone does what is asked of them.
     pub calm: bool,
     /// Clients add no more while this many tasks wait or run.
@@ -156,6 +158,7 @@ impl Temper {
             live_max: if big { 4_000 } else { *chance.pick(&[8, 30, 60, 120]) },
             runs,
             runs_max: 0,
+            wide: false,
             calm: false,
             big,
             step_us: *chance.pick(&[2_000, 20_000, 200_000]),
@@ -169,6 +172,7 @@ impl Temper {
 
     /// Where there are runs, the ordinary tasks are few.
     fn draw_runs(&mut self, chance: &mut Chance) {
+        (self.wide, self.big) = (self.big, false);
         for (wish, weight) in &mut self.wishes {
             *weight = if matches!(wish, Wish::Resume) { *weight } else { *weight / 3 };
         }

@@ -86,7 +86,9 @@ impl Runs {
     }
 
     pub fn nodes_of(&self, run: RunId) -> impl Iterator<Item = (&NodeAt, &NodeModel)> {
-        self.nodes.iter().skip_while(move |(at, _)| at.run < run).take_while(move |(at, _)| at.run == run)
+        // No id in the catalogue comes before `a`.
+        let first = NodeAt { run, frame: FramePath::root(), node: NodeId::parse("a").expect("an id") };
+        self.nodes.range(first..).take_while(move |(at, _)| at.run == run)
     }
 
     pub fn frames_of(&self, run: RunId) -> impl Iterator<Item = (&FramePath, &FrameModel)> {
