@@ -50,7 +50,8 @@ impl World {
             }
         }
         let (id, run) = self.model.runs.live().next().expect("it was looked at");
-        let nodes: Vec<String> = self.model.runs.nodes_of(id).map(|(at, node)| format!("{} {:?}", at.show(), node.state)).collect();
+        let nodes: Vec<String> =
+            self.model.runs.nodes_of(id).map(|(at, node)| format!("{} {:?}", at.show(), node.state)).collect();
         Err(("every run ends", format!("{id} of {} does not: it is {}, {}", run.workflow, run.status.as_str(), nodes.join(", "))))
     }
 
@@ -74,7 +75,8 @@ impl World {
             self.order(Command::ResumeRun { run, by: by.clone() });
         }
         let asks = |state: &NodeState| matches!(state, NodeState::Started(Started::Asking { .. }));
-        let asking: Vec<_> = self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at.clone()).collect();
+        let asking: Vec<_> =
+            self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at.clone()).collect();
         for at in asking {
             self.order(Command::Answer { at, approved: true, comment: String::new(), by: by.clone() });
         }
@@ -90,7 +92,8 @@ impl World {
     /// Makes the inputs of what was granted, as a door does. What cannot be made fails its task; what could be made once can
     /// be made again, and is the same.
     pub(crate) fn fill(&mut self, core: &Core, turn: &Turn) -> Result<(), Found> {
-        let worked = turn.answers.iter().filter_map(|(_, answer)| if let Answer::Worked(worked) = answer { Some(worked) } else { None });
+        let worked =
+            turn.answers.iter().filter_map(|(_, answer)| if let Answer::Worked(worked) = answer { Some(worked) } else { None });
         let of_runs = |delivery: &&Delivery| delivery.grant.node.is_some();
         let deliveries: Vec<Delivery> = worked.flat_map(|worked| &worked.deliveries).filter(of_runs).cloned().collect();
         if deliveries.is_empty() || !self.chance.permille(500) {

@@ -124,8 +124,7 @@ impl Client<'_> {
     /// Somebody answers: whom it was asked, as a rule, and once, as a rule.
     fn answer(&mut self) -> Vec<Request> {
         let asks = |state: &NodeState| matches!(state, NodeState::Started(Started::Asking { .. }));
-        let asking: Vec<&NodeAt> =
-            self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at).collect();
+        let asking: Vec<&NodeAt> = self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at).collect();
         let at = match asking.is_empty() || self.chance.permille(100) {
             false => (*self.chance.pick(&asking)).clone(),
             true => {

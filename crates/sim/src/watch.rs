@@ -55,8 +55,8 @@ impl World {
 
     fn scene<'a>(&'a self, turn: &'a Turn, core: Option<&'a Core>, thorough: bool, historic: bool) -> Scene<'a> {
         let World { model, presence, ledger, disk, .. } = self;
-        let fetching = !self.fetches.is_empty()
-            || self.mail.inbox.iter().any(|(_, request)| matches!(request, Request::Values(_)));
+        let fetching =
+            !self.fetches.is_empty() || self.mail.inbox.iter().any(|(_, request)| matches!(request, Request::Values(_)));
         Scene { model, turn, presence, ledger, core, disk, thorough, historic, fetching }
     }
 
@@ -83,7 +83,7 @@ impl World {
                 self.ledger.started.remove(&run);
             }
             nodes.iter().for_each(|at| drop(self.model.runs.nodes.remove(at)));
-            frames.into_iter().for_each(|path| drop(self.model.runs.frames.remove(&(run, path))));
+            frames.into_iter().for_each(|path| _ = self.model.runs.frames.remove(&(run, path)));
             for task in &tasks {
                 self.model.forget_task(*task);
             }
@@ -162,10 +162,11 @@ impl World {
                     }
                 }
             }
-            (Answer::Reply(Ok(Reply::Started { run, duplicate: false })), Some(Request::Command(Command::StartRun { new, .. }))) => {
-                if self.model.runs.runs.contains_key(run) {
-                    self.ledger.started.insert(*run, new.input.clone());
-                }
+            (
+                Answer::Reply(Ok(Reply::Started { run, duplicate: false })),
+                Some(Request::Command(Command::StartRun { new, .. })),
+            ) if self.model.runs.runs.contains_key(run) => {
+                self.ledger.started.insert(*run, new.input.clone());
             }
             _ => {}
         }

@@ -11,7 +11,9 @@ pub fn once(scene: &Scene<'_>) -> Check {
     let turn = scene.turn;
     let mut taken: BTreeMap<&NodeAt, usize> = BTreeMap::new();
     for (ticket, answer) in &turn.answers {
-        if let (Answer::Reply(Ok(Reply::Done)), Some(Request::Command(Command::Answer { at, .. }))) = (answer, turn.request(*ticket)) {
+        if let (Answer::Reply(Ok(Reply::Done)), Some(Request::Command(Command::Answer { at, .. }))) =
+            (answer, turn.request(*ticket))
+        {
             *taken.entry(at).or_default() += 1;
         }
     }

@@ -120,11 +120,7 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
             running || cleared || on_task(*id) || unwanted(scene, *id, *cause)
         }
         (Owner::Task(id), Record::TaskCancelRequested { .. }) => on_task(*id) || unwanted(scene, *id, CancelCause::Asked),
-        (
-            Owner::Task(id),
-            Record::TaskRunNow { .. } | Record::TaskReset { .. }
-            | Record::TaskDeleted { .. },
-        ) => on_task(*id),
+        (Owner::Task(id), Record::TaskRunNow { .. } | Record::TaskReset { .. } | Record::TaskDeleted { .. }) => on_task(*id),
         (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
             scene.model.queues.get(name).and_then(|queue| queue.pause.flatten()).is_some_and(|until| until <= turn.now)
         }

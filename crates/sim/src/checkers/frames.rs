@@ -40,7 +40,9 @@ pub fn closed(scene: &Scene<'_>, entry: &Entry) -> Check {
             match scene.model.runs.node(at) {
                 NodeState::Started(Started::Turning { .. }) => {
                     let turned = states.last() == Some(FrameState::Done);
-                    ensure(turned && matches!(went, Went::Done | Went::Max), || format!("{} is done with an open turn", at.show()))
+                    ensure(turned && matches!(went, Went::Done | Went::Max), || {
+                        format!("{} is done with an open turn", at.show())
+                    })
                 }
                 NodeState::Started(Started::Spreading { count, .. }) => {
                     let over = states.filter(|state| matches!(state, FrameState::Done | FrameState::Failed)).count();

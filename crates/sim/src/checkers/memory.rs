@@ -9,7 +9,7 @@ use kernel::record::Owner;
 use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TASKS, Value, WORKFLOWS};
 use kernel::state::State;
 use kernel::step::Step;
-use kernel::task::{Status, Task};
+use kernel::task::Task;
 use std::collections::BTreeSet;
 
 /// Whoever was touched, or everyone when thorough.
@@ -83,18 +83,14 @@ pub fn load(scene: &Scene<'_>) -> Result<State, String> {
         };
         for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES, &TASKS] {
             for values in durable.rows(table) {
-                let live = if table == &TASKS {
-                    Task::from_row(values).map_err(|bad| bad.to_string())?.status()
-                } else if table == &BULKS && values[2] != Value::from("open") {
-                    Status::Done
-                } else if table == &RUNS && values[3] != Value::Int(1) {
-                    Status::Done
-                } else if (table == &FRAMES || table == &NODES) && !whole(&values[0]) {
-                    Status::Done
-                } else {
-                    Status::Idle
+                let is_live = match table.name {
+                    "tasks" => !Task::from_row(values).map_err(|bad| bad.to_string())?.status().is_finished(),
+                    "bulks" => values[2] == Value::from("open"),
+                    "runs" => values[3] == Value::Int(1),
+                    "frames" | "nodes" => whole(&values[0]),
+                    _ => true,
                 };
-                if !live.is_finished() {
+                if is_live {
                     let row = Row { table, values: values.to_vec() };
                     if let Some(workflow) = state.wants_ir(&row) {
                         let ir = catalogue::ir_of(workflow.text()).ok_or("a workflow that nobody put")?;

@@ -13,8 +13,9 @@ use kernel::task::{Status, Task};
 pub fn agree(scene: &Scene<'_>) -> Check {
     let (model, runs) = (scene.model, &scene.model.runs);
     let waits = |task: TaskId, at: &NodeAt| {
-        let goes_on = runs.runs.get(&at.run).is_some_and(|run| run.status == RunStatus::Running);
-        goes_on && *runs.node(at) == NodeState::Started(Started::Working { task })
+        // One that has ended stops what is under way in it chunk by chunk, until it is closed.
+        let open = runs.runs.get(&at.run).is_some_and(|run| run.live && !run.deleting);
+        open && *runs.node(at) == NodeState::Started(Started::Working { task })
     };
     for id in &model.queued {
         if let Some(at) = &model.tasks[id].node {

@@ -98,8 +98,7 @@ impl Runs {
 
     /// The frames that a loop or an each has opened.
     pub fn below<'a>(&'a self, at: &'a NodeAt) -> impl Iterator<Item = (&'a FramePath, &'a FrameModel)> {
-        self.frames_of(at.run)
-            .filter(|(path, _)| path.up().is_some_and(|(above, node, _)| above == at.frame && *node == at.node))
+        self.frames_of(at.run).filter(|(path, _)| path.up().is_some_and(|(above, node, _)| above == at.frame && *node == at.node))
     }
 
     pub fn live(&self) -> impl Iterator<Item = (RunId, &RunModel)> {

@@ -34,7 +34,11 @@ pub(super) fn go_on(step: &mut Step<'_>, spot: &Spot) {
 pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath) {
     let Some(live) = live(step, run) else { return };
     let ir = live.ir.clone();
-    let Some(frame) = live.frame(path).filter(|frame| frame.is_open() && (frame.open == 0 || crate::defect("frame_closed_early"))) else { return };
+    let Some(frame) =
+        live.frame(path).filter(|frame| frame.is_open() && (frame.open == 0 || crate::defect("frame_closed_early")))
+    else {
+        return;
+    };
     let body = ir.body(frame.body);
     if frame.close(&ir) == Close::Stranded {
         let message = "nothing it leads to was done, and something failed on the way".into();
