@@ -92,7 +92,13 @@ struct Worker {
 impl Worker {
     fn new(engine: &Engine, at: usize, want: usize) -> Result<Worker, String> {
         let types = [name(TypeName::parse, "bench")?].into();
-        Ok(Worker { engine: engine.clone(), name: name(WorkerName::parse, &format!("bench-{at}"))?, types, want, results: Vec::new() })
+        Ok(Worker {
+            engine: engine.clone(),
+            name: name(WorkerName::parse, &format!("bench-{at}"))?,
+            types,
+            want,
+            results: Vec::new(),
+        })
     }
 
     /// Reports what was done, and does what comes: each task gives its input back. How many were reported, and got.
@@ -238,7 +244,10 @@ pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {
     let mut text = String::from("workflow: big\nnodes:\n  n0: {type: t, with: {x: '${input.x}'}}\n");
     for at in 1..5_000 {
         let before = at - 1;
-        _ = writeln!(text, "  n{at}: {{type: t, after: n{before}, when: 'size(output.list) > {at}', with: {{x: '${{output.x}}'}}}}");
+        _ = writeln!(
+            text,
+            "  n{at}: {{type: t, after: n{before}, when: 'size(output.list) > {at}', with: {{x: '${{output.x}}'}}}}"
+        );
     }
     let mut times = Vec::new();
     for _ in 0..5 {
@@ -253,8 +262,14 @@ pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {
 /// Half of them wait for an answer, half sleep.
 pub fn parked(options: &Options) -> Result<Vec<Measure>, String> {
     let (_dir, engine) = open(options)?;
-    put(&engine, "workflow: asks\nnodes:\n  a: {type: transform, value: input}\n  ask: {type: approval, after: a}\n  b: {type: bench, after: ask}\n")?;
-    put(&engine, "workflow: sleeps\nnodes:\n  a: {type: transform, value: input}\n  nap: {type: sleep, after: a, for: 24h}\n  b: {type: bench, after: nap}\n")?;
+    put(
+        &engine,
+        "workflow: asks\nnodes:\n  a: {type: transform, value: input}\n  ask: {type: approval, after: a}\n  b: {type: bench, after: ask}\n",
+    )?;
+    put(
+        &engine,
+        "workflow: sleeps\nnodes:\n  a: {type: transform, value: input}\n  nap: {type: sleep, after: a, for: 24h}\n  b: {type: bench, after: nap}\n",
+    )?;
     let input = Payload(payload_text().into());
     let warm = |engine: &Engine, many: usize| {
         let threads: Vec<_> = (0..STARTERS)

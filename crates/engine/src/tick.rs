@@ -264,6 +264,11 @@ impl Core {
             for row in self.store.rows(wanted)? {
                 take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
+            for need in wanted {
+                if let Need::RunParts { run, .. } = need {
+                    self.state.looked_for_parts(*run);
+                }
+            }
         }
         Ok(())
     }
@@ -288,8 +293,14 @@ impl Core {
                 self.state = state;
                 self.presence = presence;
                 self.inputs = Inputs::default();
+<<<<<<< HEAD
                 self.fetching.clear();
                 self.flows.missing.clear();
+=======
+                if !defect("value_not_asked_again") {
+                    self.fetching.clear();
+                }
+>>>>>>> dream
             }
             Err(error) => ticked.fatal = Some(error),
         }

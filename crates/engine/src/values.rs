@@ -51,9 +51,14 @@ impl Values {
 
     /// What was read for one who waits; `None`: there is nothing to read.
     pub fn provide(&self, seq: RecordSeq, text: Option<Payload>) {
-        let value = text.and_then(|text| serde_json::from_str(text.text()).ok());
-        let found = value.map_or(Found::Lost, |value| Found::Value(Arc::new(value)));
-        self.kept().fetched.insert(seq, found);
+        let value = text.as_ref().and_then(|text| serde_json::from_str::<Value>(text.text()).ok()).map(Arc::new);
+        let mut kept = self.kept();
+        // Kept with the others too: one who waits for two values may get them one after the other, and would for ever ask for
+        // the first again when the second comes.
+        if let (Some(text), Some(value)) = (text, &value) {
+            kept.put(seq, Held { text, value: Some(value.clone()) });
+        }
+        kept.fetched.insert(seq, value.map_or(Found::Lost, Found::Value));
     }
 
     /// Those who waited have gone on.

@@ -208,6 +208,7 @@ impl Frame {
                 (_, OnError::Ignore) => dead(Cause::Untaken),
                 _ => dead(Cause::Failed),
             },
+            Ended::Skipped(_) if crate::defect("dead_token_forgotten") => None,
             Ended::Skipped(cause) => dead(cause),
             Ended::Cancelled => dead(Cause::Failed),
         }
@@ -230,7 +231,7 @@ impl Frame {
         match entry.join {
             Join::NOf(n) if live >= n as usize => Verdict::Enter,
             // Also when too few can come: why it was skipped must not hang on who came first.
-            _ if missing > 0 => Verdict::Wait,
+            _ if missing > 0 && !(live > 0 && crate::defect("join_too_soon")) => Verdict::Wait,
             Join::All if live > 0 && !failed => Verdict::Enter,
             // Too few came: that is a failure even if none of them failed.
             _ => Verdict::Skip(if failed || live > 0 { Cause::Failed } else { Cause::Untaken }),

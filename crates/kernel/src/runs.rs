@@ -258,7 +258,8 @@ impl Runs {
 
     /// What wakes by itself now, at most a chunk.
     pub(crate) fn due(&self, now: Time) -> Vec<Spot> {
-        let due = self.wakes.iter().take_while(|(at, _)| *at <= now).take(CHUNK_ITEMS_MAX);
+        let late = |at: &Time| *at < now || !crate::defect("overslept");
+        let due = self.wakes.iter().take_while(|(at, _)| *at <= now && late(at)).take(CHUNK_ITEMS_MAX);
         due.map(|(_, spot)| spot.clone()).collect()
     }
 
@@ -272,9 +273,15 @@ impl Runs {
         self.deleting.iter().find(|run| self.rests.get(run).is_none_or(|until| *until <= now)).copied()
     }
 
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Parts {
+    /// `None`: nobody has looked for them in this batch, so that none is here does not mean that none is left.
+    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
+        let parts = self.parts.remove(&run)?;
         self.rests.remove(&run);
-        self.parts.remove(&run).unwrap_or_default()
+        Some(parts)
+    }
+
+    pub(crate) fn looked_for_parts(&mut self, run: RunId) {
+        self.parts.entry(run).or_default();
     }
 
     /// A task of a run that is being deleted.
@@ -486,7 +493,7 @@ impl Runs {
     pub(crate) fn cool(&mut self) {
         self.parts.clear();
         for run in std::mem::take(&mut self.cooling) {
-            if self.live.get(&run).is_some_and(|live| !live.run.live) {
+            if self.live.get(&run).is_some_and(|live| !live.run.live) && !crate::defect("run_kept") {
                 let live = self.live.remove(&run).expect("it was there");
                 self.unlink(&live.run);
             }

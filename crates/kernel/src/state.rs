@@ -3,7 +3,7 @@
 //! that wrote them.
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
-use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -151,6 +151,11 @@ impl State {
 
     pub fn learn_ir(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
         self.runs.learn(name, version, ir);
+    }
+
+    /// The parts of this run were looked for; those that are left were taken.
+    pub fn looked_for_parts(&mut self, run: RunId) {
+        self.runs.looked_for_parts(run);
     }
 
     /// All rows were taken.

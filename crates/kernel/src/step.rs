@@ -275,7 +275,7 @@ impl<'a> Step<'a> {
         self.state.runs.swept(self.now)
     }
 
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Parts {
+    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
         self.state.runs.take_parts(run)
     }
 

@@ -7,7 +7,7 @@ use crate::temper::{Temper, Wish};
 use engine::Request;
 use kernel::bulk::{BulkWork, TaskFilter};
 use kernel::command::{Command, NewTask, PauseUntil};
-use kernel::ids::{BulkId, TaskId};
+use kernel::ids::{BulkId, RunId, TaskId};
 use kernel::limits::{ADD_TASKS_MAX, BULKS_OPEN_MAX, QUEUE_BOOSTS_MAX};
 use kernel::names::{Actor, IdempotencyKey, KeyName, KeyValue, QueueName};
 use kernel::priority::Priority;
@@ -26,6 +26,7 @@ pub struct Client<'a> {
     pub model: &'a Model,
     pub tasks: &'a [TaskId],
     pub bulks: &'a [BulkId],
+    pub runs: &'a [RunId],
     pub now: Time,
     /// Numbers the inputs, so that each is its own.
     pub inputs: &'a mut u64,
@@ -41,6 +42,7 @@ pub fn again(request: &Request) -> Option<Command> {
         Request::Command(add @ Command::Add { tasks }) if tasks.iter().all(|new| new.spec.idempotency_key.is_some()) => {
             Some(add.clone())
         }
+        Request::Command(start @ Command::StartRun { new, .. }) if new.spec.idempotency_key.is_some() => Some(start.clone()),
         _ => None,
     }
 }
@@ -95,6 +97,18 @@ impl Client<'_> {
             Wish::Mistake => self.mistake(),
             Wish::Flood => return self.flood(),
             Wish::Stop => return vec![Request::Stop],
+            Wish::StartRun if self.model.runs.live().count() >= self.temper.runs_max => return Vec::new(),
+            Wish::PutWorkflow
+            | Wish::StartRun
+            | Wish::CancelRun
+            | Wish::PauseRun
+            | Wish::ResumeRun
+            | Wish::RetryRun
+            | Wish::DeleteRun
+            | Wish::ExpireRuns
+            | Wish::Answer
+            | Wish::LookAtRun
+            | Wish::RunMistake => return self.about_runs(wish),
         };
         vec![Request::Command(command)]
     }
@@ -170,6 +184,8 @@ impl Client<'_> {
             retry: if self.chance.permille(300) { Some(self.retry()) } else { None },
             budget_ms: self.chance.maybe(200, |chance| chance.between(1, 8_000)),
             idle: self.chance.permille(100),
+            node: None,
+            generation: 0,
         };
         let delay_ms = self.chance.maybe(100, |chance| chance.between(1, 5_000)).unwrap_or(0);
         *self.inputs += 1;

@@ -2,7 +2,7 @@
 //! outcomes that counted. The engine must never contradict it.
 
 use kernel::command::Outcome;
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::record::Payload;
 use std::collections::BTreeMap;
 
@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 pub struct Ledger {
     /// Adds that were answered, and are not deleted since.
     pub added: BTreeMap<TaskId, Payload>,
+    /// Runs whose start was answered, with their inputs, until someone deletes them.
+    pub started: BTreeMap<RunId, Payload>,
+    /// What workers were given as the inputs of tasks of runs.
+    pub inputs: BTreeMap<TaskId, serde_json::Value>,
     /// The newest fence handed out for each task.
     pub fences: BTreeMap<TaskId, RecordSeq>,
     /// The outcome that ended each lease, where a worker's word did.

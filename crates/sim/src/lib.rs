@@ -4,17 +4,21 @@
 //!
 //! `model` and `presence` say what should be, from records and requests alone; `checkers` compare.
 
+mod calm;
+mod catalogue;
 mod chance;
 mod checkers;
 mod client;
 mod coverage;
 mod failure;
+mod fetches;
 mod ledger;
 mod mail;
 mod model;
 mod people;
 mod presence;
 mod run;
+mod run_client;
 mod temper;
 mod turn;
 mod watch;

@@ -2,6 +2,7 @@
 
 use crate::client::{self, Client};
 use crate::mail::Sender;
+use crate::worker::House;
 use crate::world::World;
 use engine::{Answer, Request, Ticket};
 
@@ -37,12 +38,13 @@ impl World {
             model: &self.model,
             tasks: &self.tasks,
             bulks: &self.bulks,
+            runs: &self.runs,
             now: self.now,
             inputs: &mut self.inputs,
         }
     }
 
-    fn send(&mut self, requests: Vec<Request>) {
+    pub(crate) fn send(&mut self, requests: Vec<Request>) {
         for request in requests {
             self.mail.send(Sender::Client { again: client::again(&request) }, request);
         }
@@ -84,7 +86,7 @@ impl World {
     }
 
     /// The connection of a poll breaks; the door may notice.
-    fn hang_up(&mut self, poll: Option<Ticket>) {
+    pub(crate) fn hang_up(&mut self, poll: Option<Ticket>) {
         let Some(poll) = poll else { return };
         if self.mail.waiting.remove(&poll).is_some() && self.chance.permille(700) {
             self.fault("poll_gone");
@@ -116,7 +118,8 @@ impl World {
                 }
                 let times = if worker.away_until.is_some() { 0 } else { 1 + usize::from(twice) };
                 for _ in 0..times {
-                    worker.hear(worked, &mut self.chance, &self.temper, &mut self.coverage, self.now);
+                    let house = House { temper: &self.temper, blobs: &self.blobs, unfit: &self.unfit };
+                    worker.hear(worked, &mut self.chance, &house, &mut self.coverage, self.now);
                 }
             }
             (sender, Answer::UnknownOutcome | Answer::Stopping) => self.unheard(sender),

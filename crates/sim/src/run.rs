@@ -35,10 +35,16 @@ fn run_once(seed: u64, options: &Options, events_max: usize) -> Result<Coverage,
         let last = step + 1 == options.steps;
         let lived = quietly(|| {
             world.live()?;
-            if last { end(&mut world) } else { Ok(()) }
+            if last {
+                world.calm_down()?;
+                end(&mut world)
+            } else {
+                Ok(())
+            }
         });
         if let Err((checker, why)) = lived {
             let events = world.events.take().unwrap_or_default().into();
+            let step = world.step.max(step);
             return Err(Failure { seed, step, steps: options.steps, checker, why, events });
         }
     }

@@ -26,6 +26,17 @@ pub enum Wish {
     Mistake,
     Flood,
     Stop,
+    PutWorkflow,
+    StartRun,
+    CancelRun,
+    PauseRun,
+    ResumeRun,
+    RetryRun,
+    DeleteRun,
+    ExpireRuns,
+    Answer,
+    LookAtRun,
+    RunMistake,
 }
 
 const WISHES: [(Wish, u32); 19] = [
@@ -48,6 +59,21 @@ const WISHES: [(Wish, u32); 19] = [
     (Wish::Mistake, 20),
     (Wish::Flood, 1),
     (Wish::Stop, 2),
+];
+
+/// The same of those who know workflows.
+const RUN_WISHES: [(Wish, u32); 11] = [
+    (Wish::PutWorkflow, 120),
+    (Wish::StartRun, 260),
+    (Wish::CancelRun, 25),
+    (Wish::PauseRun, 25),
+    (Wish::ResumeRun, 40),
+    (Wish::RetryRun, 60),
+    (Wish::DeleteRun, 40),
+    (Wish::ExpireRuns, 10),
+    (Wish::Answer, 120),
+    (Wish::LookAtRun, 30),
+    (Wish::RunMistake, 15),
 ];
 
 /// Of a thousand chances each.
@@ -76,6 +102,14 @@ pub struct Temper {
     pub clients: usize,
     pub wishes: Vec<(Wish, u32)>,
     pub faults: FaultRates,
+    /// There are workflows, and runs of them.
+    pub runs: bool,
+    /// Clients start no more while so many runs go on.
+    pub runs_max: usize,
+    /// Some of them over so many items that chunks have an end.
+    pub wide: bool,
+    /// The storm is over: everyone does what is asked of them.
+    pub calm: bool,
     /// Clients add no more while this many tasks wait or run.
     pub live_max: usize,
     /// A few thousand tasks at once, so that chunks have an end.
@@ -91,14 +125,14 @@ fn names<T>(count: usize, name: impl Fn(usize) -> T) -> Vec<T> {
 }
 
 impl Temper {
-    pub fn draw(chance: &mut Chance, big: bool) -> Temper {
+    pub fn draw(chance: &mut Chance, big: bool, runs: bool) -> Temper {
         let rate = |chance: &mut Chance, most: u64| if chance.permille(600) { chance.between(0, most) as u32 } else { 0 };
         let mut wishes = WISHES.to_vec();
         for (wish, weight) in &mut wishes {
             let essential = matches!(wish, Wish::Add | Wish::Resume) || (big && *wish == Wish::AddMany);
             *weight *= if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
         }
-        Temper {
+        let mut temper = Temper {
             queues: names(1 + chance.below(4), |n| QueueName::parse(["ci", "mail", "web", "ml"][n]).expect("a name")),
             types: names(1 + chance.below(3), |n| TypeName::parse(["build", "send", "crawl"][n]).expect("a name")),
             keys: names(chance.below(4).max(usize::from(big)), |n| {
@@ -122,10 +156,32 @@ impl Temper {
                 worker_odd: rate(chance, 200),
             },
             live_max: if big { 4_000 } else { *chance.pick(&[8, 30, 60, 120]) },
+            runs,
+            runs_max: 0,
+            wide: false,
+            calm: false,
             big,
             step_us: *chance.pick(&[2_000, 20_000, 200_000]),
             work_ms: *chance.pick(&[50, 500, 5_000]),
+        };
+        if runs {
+            temper.draw_runs(chance);
         }
+        temper
+    }
+
+    /// Where there are runs, the ordinary tasks are few.
+    fn draw_runs(&mut self, chance: &mut Chance) {
+        (self.wide, self.big) = (self.big, false);
+        for (wish, weight) in &mut self.wishes {
+            *weight = if matches!(wish, Wish::Resume) { *weight } else { *weight / 3 };
+        }
+        for (wish, weight) in RUN_WISHES {
+            let essential = matches!(wish, Wish::PutWorkflow | Wish::StartRun | Wish::ResumeRun | Wish::Answer);
+            let times = if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
+            self.wishes.push((wish, weight * times));
+        }
+        (self.runs_max, self.live_max) = (*chance.pick(&[3, 8, 16]), self.live_max.min(30));
     }
 
     pub fn wish(&self, chance: &mut Chance) -> Wish {

@@ -5,7 +5,7 @@ use crate::turn::Turn;
 use crate::world::{Found, World};
 use engine::{Answer, Core, Request, Ticket};
 use kernel::command::{Command, Reply};
-use kernel::ids::Fence;
+use kernel::ids::{Fence, RunId};
 use kernel::record::{Entry, Owner, Record};
 use kernel::rejection::Rejection;
 
@@ -28,6 +28,7 @@ impl World {
             self.take_over(&mut turn, &entry)?;
             turn.folded += 1;
         }
+        self.forget_gone();
         if turn.reloaded {
             self.presence.perhaps_stopping |= turn.requests.iter().any(|(_, request)| matches!(request, Request::Stop));
             self.presence.load(&self.model, self.now);
@@ -54,7 +55,45 @@ impl World {
 
     fn scene<'a>(&'a self, turn: &'a Turn, core: Option<&'a Core>, thorough: bool, historic: bool) -> Scene<'a> {
         let World { model, presence, ledger, disk, .. } = self;
-        Scene { model, turn, presence, ledger, core, disk, thorough, historic }
+        let fetching =
+            !self.fetches.is_empty() || self.mail.inbox.iter().any(|(_, request)| matches!(request, Request::Values(_)));
+        Scene { model, turn, presence, ledger, core, disk, thorough, historic, fetching }
+    }
+
+    /// Parts of a run that is being deleted go without a record, and so does one that grew old: their rows tell.
+    fn forget_gone(&mut self) {
+        let deleting: Vec<RunId> = self.model.runs.tasks.keys().copied().chain(self.model.runs.runs.keys().copied()).collect();
+        for run in deleting {
+            let known = self.model.runs.runs.get(&run);
+            if known.is_some_and(|run| !run.deleting) {
+                continue;
+            }
+            let gone = |owner: &Owner| {
+                let (table, key) = owner.place(0);
+                self.disk.read(|durable| durable.row(table, &key).is_none())
+            };
+            let nodes: Vec<_> = self.model.runs.nodes_of(run).map(|(at, _)| at.clone()).collect();
+            let nodes: Vec<_> = nodes.into_iter().filter(|at| gone(&Owner::Node(at.clone()))).collect();
+            let frames: Vec<_> = self.model.runs.frames_of(run).map(|(path, _)| path.clone()).collect();
+            let frames: Vec<_> = frames.into_iter().filter(|path| gone(&Owner::Frame(run, path.clone()))).collect();
+            let tasks = self.model.runs.tasks.get(&run).cloned().unwrap_or_default();
+            let tasks: Vec<_> = tasks.into_iter().filter(|task| gone(&Owner::Task(*task))).collect();
+            if gone(&Owner::Run(run)) {
+                self.model.runs.runs.remove(&run);
+                self.ledger.started.remove(&run);
+            }
+            nodes.iter().for_each(|at| drop(self.model.runs.nodes.remove(at)));
+            frames.into_iter().for_each(|path| _ = self.model.runs.frames.remove(&(run, path)));
+            for task in &tasks {
+                self.model.forget_task(*task);
+            }
+            if let Some(left) = self.model.runs.tasks.get_mut(&run) {
+                left.retain(|task| !tasks.contains(task));
+                if left.is_empty() {
+                    self.model.runs.tasks.remove(&run);
+                }
+            }
+        }
     }
 
     fn take_over(&mut self, turn: &mut Turn, entry: &Entry) -> Result<(), Found> {
@@ -63,6 +102,12 @@ impl World {
             if let (Owner::Bulk(id), Record::BulkStarted { work, .. }) = (&entry.owner, &entry.record) {
                 *self.coverage.bulks.get_mut(work.kind()).expect("every bulk is known") += 1;
                 self.bulks.push(*id);
+            }
+            if let (Owner::Run(id), Record::RunStarted { .. }) = (&entry.owner, &entry.record) {
+                self.runs.push(*id);
+            }
+            if let (Owner::Run(id), Record::RunDeleted { .. }) = (&entry.owner, &entry.record) {
+                self.ledger.started.remove(id);
             }
             return fold(self);
         };
@@ -116,6 +161,12 @@ impl World {
                         self.ledger.added.insert(added.task, new.input.clone());
                     }
                 }
+            }
+            (
+                Answer::Reply(Ok(Reply::Started { run, duplicate: false })),
+                Some(Request::Command(Command::StartRun { new, .. })),
+            ) if self.model.runs.runs.contains_key(run) => {
+                self.ledger.started.insert(*run, new.input.clone());
             }
             _ => {}
         }

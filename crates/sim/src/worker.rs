@@ -7,14 +7,25 @@ use crate::temper::Temper;
 use engine::{Holding, Report, Ticket, Work, Worked};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
+use kernel::limits::INLINE_BYTES_MAX;
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::record::{Failure, Payload};
 use kernel::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::BlobStore;
+use store::blobs::MemoryBlobs;
 
 /// Outcomes it remembers after they were answered, to send them again.
 const OLD_MAX: usize = 8;
+
+/// What a worker stands in.
+pub struct House<'a> {
+    pub temper: &'a Temper,
+    pub blobs: &'a MemoryBlobs,
+    /// Leases of tasks whose input cannot be made.
+    pub unfit: &'a BTreeMap<(TaskId, Fence), Failure>,
+}
 
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -45,6 +56,9 @@ impl Worker {
         let types = if types.is_empty() { temper.types[..1].to_vec() } else { types };
         let queues: Vec<QueueName> = temper.queues.iter().filter(|_| chance.permille(150)).cloned().collect();
         let want = if temper.big && chance.permille(500) { 1_000 } else { *chance.pick(&[1, 1, 2, 5]) };
+        if temper.calm {
+            return Worker::willing(name, temper);
+        }
         Worker {
             name,
             types: types.into(),
@@ -56,6 +70,22 @@ impl Worker {
             poll: None,
             away_until: None,
             ignores_cancel: chance.permille(200),
+        }
+    }
+
+    /// One that takes everything there is.
+    pub fn willing(name: WorkerName, temper: &Temper) -> Worker {
+        Worker {
+            name,
+            types: temper.types.clone().into(),
+            queues: [].into(),
+            want: 100,
+            jobs: BTreeMap::new(),
+            results: Vec::new(),
+            old: Vec::new(),
+            poll: None,
+            away_until: None,
+            ignores_cancel: false,
         }
     }
 
@@ -103,7 +133,8 @@ impl Worker {
         Work { worker: self.name.clone(), types, queues, want, wait_ms, results, holding }
     }
 
-    pub fn hear(&mut self, worked: &Worked, chance: &mut Chance, temper: &Temper, coverage: &mut Coverage, now: Time) {
+    pub fn hear(&mut self, worked: &Worked, chance: &mut Chance, house: &House<'_>, coverage: &mut Coverage, now: Time) {
+        let temper = house.temper;
         for (task, _) in &worked.results {
             while let Some(at) = self.results.iter().position(|report| report.task == *task) {
                 self.old.push(self.results.remove(at));
@@ -129,11 +160,36 @@ impl Worker {
             // Heard twice is held once.
             if self.jobs.get(&task).is_none_or(|job| job.fence != fence) {
                 let ends_at = now.plus_ms(chance.between(0, temper.work_ms));
-                let before = self.jobs.insert(task, Job { fence, ends_at, outcome: outcome(chance) });
+                let outcome = match &delivery.grant.node {
+                    Some(_) => node_outcome(task, fence, chance, house),
+                    None if temper.calm => Outcome::Done { output: Payload::null() },
+                    None => outcome(chance),
+                };
+                let before = self.jobs.insert(task, Job { fence, ends_at, outcome });
                 self.old.extend(before.map(|job| Report { task, fence: job.fence, outcome: job.outcome }));
             }
         }
     }
+}
+
+/// What the work on a run's task comes to: what expressions look at, and now and then much of it.
+fn node_outcome(task: TaskId, fence: Fence, chance: &mut Chance, house: &House<'_>) -> Outcome {
+    if let Some(failure) = house.unfit.get(&(task, fence)) {
+        return Outcome::Failed { failure: failure.clone(), retryable: false, retry_after_ms: None };
+    }
+    if !house.temper.calm && chance.permille(300) {
+        return outcome(chance);
+    }
+    let next = *chance.pick(&["left", "left", "right", "right", "nowhere"]);
+    let list: Vec<usize> = (0..chance.below(5)).collect();
+    let text = "x".repeat(if chance.permille(200) { INLINE_BYTES_MAX + 1 } else { chance.below(20) });
+    let output = format!("{{\"n\":{},\"next\":\"{next}\",\"list\":{list:?},\"text\":\"{text}\"}}", chance.below(10));
+    // Much of it is put away at the door.
+    let output = match output.len() > INLINE_BYTES_MAX {
+        true => Payload::blob(&house.blobs.put(output.as_bytes()).expect("memory does not fail").to_string()),
+        false => Payload(output.into()),
+    };
+    Outcome::Done { output }
 }
 
 fn hold(task: TaskId, fence: Fence) -> Holding {

@@ -3,6 +3,7 @@
 
 use crate::chance::Chance;
 use crate::coverage::Coverage;
+use crate::fetches::Fetches;
 use crate::ledger::Ledger;
 use crate::mail::{Mail, Sender};
 use crate::model::Model;
@@ -12,10 +13,13 @@ use crate::turn::Turn;
 use crate::worker::Worker;
 use engine::{Core, Request, Ticket};
 use kernel::command::Command;
-use kernel::ids::{BulkId, TaskId};
+use kernel::ids::{BulkId, Fence, RunId, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
+use kernel::record::Failure;
 use kernel::time::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use store::blobs::MemoryBlobs;
 use store::memory::{Fault, MemoryDisk};
 
 /// Steps that running work may go on after a stop.
@@ -29,6 +33,10 @@ pub struct World {
     pub(crate) temper: Temper,
     pub(crate) now: Time,
     pub(crate) disk: MemoryDisk,
+    pub(crate) blobs: Arc<MemoryBlobs>,
+    pub(crate) fetches: Fetches,
+    /// Leases of tasks whose input cannot be made, with why.
+    pub(crate) unfit: BTreeMap<(TaskId, Fence), Failure>,
     pub(crate) core: Option<Core>,
     pub(crate) mail: Mail,
     /// Adds that were never answered: sent again some day.
@@ -39,6 +47,7 @@ pub struct World {
     pub(crate) ledger: Ledger,
     pub(crate) tasks: Vec<TaskId>,
     pub(crate) bulks: Vec<BulkId>,
+    pub(crate) runs: Vec<RunId>,
     pub(crate) inputs: u64,
     pub(crate) coverage: Coverage,
     pub(crate) step: usize,
@@ -46,6 +55,11 @@ pub struct World {
     /// Kept only when a failure is run again.
     pub(crate) events: Option<VecDeque<String>>,
     events_max: usize,
+}
+
+/// Every second block of 64 seeds is of worlds with workflows.
+pub fn has_runs(seed: u64) -> bool {
+    seed.wrapping_sub(1) / 64 % 2 == 1
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -58,13 +72,16 @@ enum Crash {
 impl World {
     pub fn new(seed: u64, events_max: usize) -> World {
         let mut chance = Chance::new(seed);
-        let temper = Temper::draw(&mut chance, seed % 16 == 5);
+        let temper = Temper::draw(&mut chance, seed % 16 == 5, has_runs(seed));
         let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
         World {
             chance,
             temper,
             now: Time::from_ms(1_700_000_000_000),
             disk: MemoryDisk::new(),
+            blobs: Arc::default(),
+            fetches: Fetches::default(),
+            unfit: BTreeMap::new(),
             core: None,
             mail: Mail::default(),
             unsure: Vec::new(),
@@ -74,6 +91,7 @@ impl World {
             ledger: Ledger::default(),
             tasks: Vec::new(),
             bulks: Vec::new(),
+            runs: Vec::new(),
             inputs: 0,
             coverage: Coverage::default(),
             step: 0,
@@ -108,6 +126,7 @@ impl World {
         for at in 0..self.workers.len() {
             self.work(at);
         }
+        self.hand_in_values();
         self.pass_time();
         if self.core.is_none() {
             self.open();
@@ -121,6 +140,9 @@ impl World {
     // ---- Time ---------------------------------------------------------------------------------------------------
 
     fn pass_time(&mut self) {
+        if self.temper.calm {
+            return self.pass_calm_time();
+        }
         let next = self.presence.planned.filter(|next| *next > self.now);
         let step_us = self.chance.between(0, self.temper.step_us) as i64;
         self.now = match (self.chance.below(100), next) {
@@ -149,7 +171,7 @@ impl World {
     // ---- The engine ---------------------------------------------------------------------------------------------
 
     fn open(&mut self) {
-        match Core::open(Box::new(self.disk.open()), 0, self.now) {
+        match Core::open(Box::new(self.disk.open()), self.blobs.clone(), 0, self.now) {
             Ok(core) => {
                 self.tell(|| "the engine opens".into());
                 self.core = Some(core);
@@ -166,6 +188,7 @@ impl World {
     }
 
     fn close(&mut self) {
+        self.lose_values();
         self.presence = Presence::default();
         for sender in self.mail.cut() {
             self.unheard(sender);
@@ -222,7 +245,11 @@ impl World {
             ..Turn::default()
         };
         let core = if fatal { None } else { Some(core) };
+        self.fetch(ticked.missing);
         let turn = self.watch(turn, core.as_ref())?;
+        if let Some(core) = &core {
+            self.fill(core, &turn)?;
+        }
         let drained = turn.drained;
         if crash != Crash::No {
             self.tell(|| "the engine crashes".into());

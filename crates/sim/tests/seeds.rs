@@ -2,8 +2,8 @@
 
 use sim::{Coverage, Failure, Options};
 
-/// Ordinary worlds; every sixteenth, from the fifth on, is a big one.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=64;
+/// The first half are worlds without workflows; every sixteenth, from the fifth on, is a big one.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=128;
 const STEPS: usize = 400;
 const THREADS: u64 = 4;
 

@@ -130,6 +130,7 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
 pub(super) fn proceed(step: &mut Step<'_>) {
     for held in step.take_held() {
         match held {
+            Held::Node(_) if crate::defect("held_forgotten") => {}
             Held::Node(spot) => step.follow(FollowUp::Arrive(spot)),
             Held::Frame(run, path) => step.follow(FollowUp::Close(run, path)),
         }

@@ -60,7 +60,7 @@ pub(super) fn arrive(step: &mut Step<'_>, spot: Spot) {
         Verdict::Wait => {}
         Verdict::Skip(cause) => skip(step, &spot, cause),
         // What has come to a paused run stays where it is; resuming looks at it again.
-        Verdict::Enter if live.run.is_paused() => {}
+        Verdict::Enter if live.run.is_paused() && !crate::defect("paused_run_begins") => {}
         Verdict::Enter => enter::enter(step, &spot),
     }
 }
@@ -102,7 +102,10 @@ fn ended(step: &mut Step<'_>, spot: &Spot) {
 }
 
 fn live_frame_is_over(step: &Step<'_>, spot: &Spot) -> bool {
-    live(step, spot.run).and_then(|live| live.frame(&spot.frame)).is_some_and(|frame| frame.is_open() && frame.open == 0)
+    live(step, spot.run).and_then(|live| live.frame(&spot.frame)).is_some_and(|frame| {
+        let over = frame.open == 0 || (frame.open == 1 && crate::defect("frame_closed_early"));
+        frame.is_open() && over
+    })
 }
 
 /// Asks an expression of a node. `output` is what that name means to it.
@@ -135,7 +138,7 @@ fn spot_of(step: &Step<'_>, at: &NodeAt) -> Option<Spot> {
 pub(super) fn task_ended(step: &mut Step<'_>, at: &NodeAt, task: TaskId, result: Ending) {
     let Some(spot) = spot_of(step, at) else { return };
     let waits = matches!(state(step, &spot), Some(NodeState::Started { at: Started::Working { task: its }, .. }) if *its == task);
-    if waits {
+    if waits || crate::defect("ended_twice") {
         settle(step, &spot, result);
     }
 }
@@ -154,6 +157,7 @@ fn settle(step: &mut Step<'_>, spot: &Spot, result: Ending) {
         Ending::Carried(payload) => done(step, spot, Told::Own, Went::Done, Some(payload)),
         Ending::Failed(failure) => fail(step, spot, failure),
         // It waits until the run goes on; if that is so by now, it goes again.
+        Ending::Withheld if crate::defect("reopened_keeps_task") => {}
         Ending::Withheld => {
             step.record_node(spot, Record::NodeReopened { by: itself() }, None);
             step.follow(FollowUp::Arrive(spot.clone()));
@@ -183,6 +187,7 @@ fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &str) {
         Started::Working { task } => {
             step.send(Message::Withdraw { task: *task, by: by.clone(), reason: reason.to_owned() });
         }
+        Started::Calling { .. } if crate::defect("call_goes_on") => {}
         Started::Calling { run } => step.send(Message::CancelRun { run: *run, by: by.clone(), reason: reason.to_owned() }),
         Started::Asking { .. } | Started::Sleeping { .. } | Started::Turning { .. } | Started::Spreading { .. } => {}
     }

@@ -70,6 +70,16 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
         (Reply::Task { task, status }, _) => {
             ensure(was(scene, *task, Some(*status)), || format!("{task} was told to be {status}"))
         }
+        (Reply::Started { run, duplicate: false }, Some(Request::Command(Command::StartRun { new, .. }))) => {
+            let started = |entry: &&Entry| entry.owner == Owner::Run(*run) && matches!(entry.record, Record::RunStarted { .. });
+            let input = turn.entries.iter().find(started).and_then(|entry| entry.payload.as_ref());
+            ensure(input == Some(&new.input), || format!("{run} was told to be started and is durable as {input:?}"))
+        }
+        (Reply::Started { run, .. }, Some(Request::Command(Command::StartRun { new, .. }))) => {
+            let known = scene.model.runs.runs.get(run);
+            let fits = known.is_none_or(|known| known.workflow == new.workflow && known.key == new.spec.idempotency_key);
+            ensure(fits, || format!("{run} is told to be what {new:?} started, but it is {known:?}"))
+        }
         (Reply::Bulk(bulk), _) => ensure(scene.model.bulks.contains_key(bulk), || format!("{bulk} was told to be started")),
         (
             Reply::Items { changed, skipped },

@@ -35,7 +35,8 @@ fn is_telling(model: &Model, blocker: TaskId) -> bool {
 pub fn let_go(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Record::TaskUnblocked { blocker } = &entry.record else { return Ok(()) };
     let fate = scene.model.task(*blocker).map(|task| task.status);
-    let over = fate.is_none_or(|status| status == Status::Done);
+    let run = scene.model.task(*blocker).and_then(|task| task.node.as_ref()).and_then(|at| scene.model.runs.runs.get(&at.run));
+    let over = fate.is_none_or(|status| status == Status::Done) || run.is_some_and(|run| run.deleting);
     ensure(over, || format!("{} was let go by {blocker}, which is {fate:?}", entry.owner))
 }
 

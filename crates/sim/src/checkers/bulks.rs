@@ -62,7 +62,9 @@ fn is_left(bulk: &BulkModel, task: &TaskModel) -> bool {
         BulkWork::Reprioritize { queue, filter, priority, .. } => {
             task.queue == *queue && task.status == Status::Queued && matches(filter) && task.priority != *priority
         }
-        BulkWork::Redrive { queue, filter, .. } => task.queue == *queue && task.status == Status::Failed && matches(filter),
+        BulkWork::Redrive { queue, filter, .. } => {
+            task.queue == *queue && task.status == Status::Failed && task.node.is_none() && matches(filter)
+        }
         BulkWork::Unblock { blocker } => {
             task.blocked_by.contains(blocker) && matches!(task.status, Status::Queued | Status::Idle)
         }

@@ -1,12 +1,14 @@
 //! Nothing happens by itself: every move has a request in this very tick, or an instant that has come.
 
 use super::{Check, Scene, ensure};
+use crate::model::runs::NodeState;
 use crate::model::{LeaseModel, TaskModel};
 use engine::Request;
 use kernel::bulk::BulkWork;
 use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::lease::Ending;
+use kernel::node::Started;
 use kernel::record::{CancelCause, Entry, Owner, Record, ReleaseCause};
 
 /// A lease ends by its holder's word, or because it fell silent, or because it never arrived.
@@ -47,12 +49,13 @@ pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
 
 /// Its deadline has come and the inbox was empty, or its worker came without what it had named before.
 fn silent(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
-    let Some(watch) = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence) else { return false };
+    // None yet for one that began in this tick.
+    let watch = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence);
     let beaten =
         scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
-    let late = scene.turn.idle && watch.deadline <= scene.turn.now && !beaten;
+    let late = scene.turn.idle && watch.is_some_and(|watch| watch.deadline <= scene.turn.now) && !beaten;
     let deadly = scene.presence.unnamed.get(&task.id).is_some_and(|(_, most)| *most >= 2);
-    late || ((watch.named || beaten || deadly) && forgotten(scene, task, lease))
+    late || ((watch.is_some_and(|watch| watch.named) || beaten || deadly) && forgotten(scene, task, lease))
 }
 
 /// Its grant could not be handed over, or its worker came without ever having named it.
@@ -73,6 +76,16 @@ fn forgotten(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
         results.chain(work.holding.iter().map(|held| (held.task, held.fence))).any(|named| named == (task.id, Fence(lease.fence)))
     };
     scene.turn.works().any(|work| work.worker == lease.worker && !names(work))
+}
+
+/// The run that it was for is paused, or does not wait for it any more.
+fn unwanted(scene: &Scene<'_>, task: TaskId, cause: CancelCause) -> bool {
+    let runs = &scene.model.runs;
+    let Some(at) = scene.model.task(task).and_then(|task| task.node.as_ref()) else { return false };
+    match cause {
+        CancelCause::Withheld => runs.runs.get(&at.run).is_some_and(|run| run.paused),
+        _ => *runs.node(at) != NodeState::Started(Started::Working { task }),
+    }
 }
 
 /// Everything else that clients decide was asked for by one.
@@ -104,15 +117,10 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         (Owner::Task(id), Record::TaskCancelled { cause, .. }) => {
             let running = scene.model.task(*id).is_some_and(|task| task.lease.is_some());
             let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
-            running || cleared || on_task(*id)
+            running || cleared || on_task(*id) || unwanted(scene, *id, *cause)
         }
-        (
-            Owner::Task(id),
-            Record::TaskRunNow { .. }
-            | Record::TaskCancelRequested { .. }
-            | Record::TaskReset { .. }
-            | Record::TaskDeleted { .. },
-        ) => on_task(*id),
+        (Owner::Task(id), Record::TaskCancelRequested { .. }) => on_task(*id) || unwanted(scene, *id, CancelCause::Asked),
+        (Owner::Task(id), Record::TaskRunNow { .. } | Record::TaskReset { .. } | Record::TaskDeleted { .. }) => on_task(*id),
         (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
             scene.model.queues.get(name).and_then(|queue| queue.pause.flatten()).is_some_and(|until| until <= turn.now)
         }

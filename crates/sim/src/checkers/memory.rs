@@ -2,30 +2,15 @@
 //! from the rows goes on exactly as the one that wrote them.
 
 use super::{Check, Scene, ensure, order};
+use crate::catalogue;
 use kernel::command::{Command, Reply};
 use kernel::names::{TypeName, WorkerName};
 use kernel::record::Owner;
-use kernel::row::{BULKS, KEYS, QUEUES, Row, SHARDS, TASKS, Table, Value};
+use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TASKS, Value, WORKFLOWS};
 use kernel::state::State;
 use kernel::step::Step;
-use kernel::task::{Status, Task};
+use kernel::task::Task;
 use std::collections::BTreeSet;
-
-fn place(owner: &Owner) -> (&'static Table, Vec<Value>) {
-    match owner {
-        Owner::Shard => (&SHARDS, vec![Value::Int(0)]),
-        Owner::Task(id) => (&TASKS, vec![Value::Int(id.number())]),
-        Owner::Queue(name) => (&QUEUES, vec![name.shared().into()]),
-        Owner::Key(key) => {
-            let (name, value) = match &key.key {
-                None => ("".into(), "".into()),
-                Some((name, value)) => (name.shared().into(), value.shared().into()),
-            };
-            (&KEYS, vec![key.queue.shared().into(), name, value])
-        }
-        Owner::Bulk(id) => (&BULKS, vec![Value::Int(id.number())]),
-    }
-}
 
 /// Whoever was touched, or everyone when thorough.
 fn owners(scene: &Scene<'_>) -> BTreeSet<Owner> {
@@ -35,13 +20,18 @@ fn owners(scene: &Scene<'_>) -> BTreeSet<Owner> {
         owners.extend(scene.model.queues.keys().cloned().map(Owner::Queue));
         owners.extend(scene.model.arrivals.keys().cloned().map(Owner::Key));
         owners.extend(scene.model.bulks.keys().copied().map(Owner::Bulk));
+        let runs = &scene.model.runs;
+        owners.extend(runs.workflows.keys().map(|(name, version)| Owner::Workflow(name.clone(), *version)));
+        owners.extend(runs.runs.keys().copied().map(Owner::Run));
+        owners.extend(runs.frames.keys().map(|(run, path)| Owner::Frame(*run, path.clone())));
+        owners.extend(runs.nodes.keys().cloned().map(Owner::Node));
     }
     owners
 }
 
 pub fn rows(scene: &Scene<'_>) -> Check {
     for owner in owners(scene) {
-        let (table, key) = place(&owner);
+        let (table, key) = owner.place(0);
         let stored = scene.disk.read(|durable| durable.row(table, &key).map(<[Value]>::to_vec));
         let last = scene.model.last_of(&owner);
         let newest = stored
@@ -56,8 +46,11 @@ pub fn rows(scene: &Scene<'_>) -> Check {
         }
         if let (Some(core), Some(values)) = (scene.core, stored) {
             let cold = scene.model.task_of(&owner).is_some_and(|task| task.status.is_finished())
-                || matches!(&owner, Owner::Bulk(id) if !scene.model.bulks[id].open);
+                || matches!(&owner, Owner::Bulk(id) if !scene.model.bulks[id].open)
+                || is_cold_run(scene, &owner);
             match core.state().row(&owner) {
+                // Of what is being deleted only the run itself is there.
+                Ok(_) if cold && !matches!(owner, Owner::Task(_) | Owner::Bulk(_) | Owner::Run(_)) => {}
                 Ok(live) => {
                     ensure(live.values == values, || format!("{owner} is {:?} in memory, {values:?} on disk", live.values))?
                 }
@@ -68,28 +61,59 @@ pub fn rows(scene: &Scene<'_>) -> Check {
     Ok(())
 }
 
+/// Of a run that has come to rest; or a part of one that is being deleted.
+fn is_cold_run(scene: &Scene<'_>, owner: &Owner) -> bool {
+    let (run, part) = match owner {
+        Owner::Run(id) => (id, false),
+        Owner::Frame(id, _) => (id, true),
+        Owner::Node(at) => (&at.run, true),
+        _ => return false,
+    };
+    scene.model.runs.runs.get(run).is_none_or(|run| !run.live || (part && run.deleting))
+}
+
 /// Loads the rows as a restart would.
 pub fn load(scene: &Scene<'_>) -> Result<State, String> {
     let mut state = State::new(0);
     scene.disk.read(|durable| -> Check {
-        for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS] {
+        let whole = |run: &Value| {
+            let column = |name: &str| RUNS.columns.iter().position(|(column, _)| *column == name).expect("a column");
+            let row = durable.row(&RUNS, std::slice::from_ref(run));
+            row.is_some_and(|row| row[column("live")] == Value::Int(1) && row[column("deleting")] == Value::Null)
+        };
+        for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES, &TASKS] {
             for values in durable.rows(table) {
-                let live = if table == &TASKS {
-                    Task::from_row(values).map_err(|bad| bad.to_string())?.status()
-                } else if table == &BULKS && values[2] != Value::from("open") {
-                    Status::Done
-                } else {
-                    Status::Idle
+                let is_live = match table.name {
+                    "tasks" => !Task::from_row(values).map_err(|bad| bad.to_string())?.status().is_finished(),
+                    "bulks" => values[2] == Value::from("open"),
+                    "runs" => values[3] == Value::Int(1),
+                    "frames" | "nodes" => whole(&values[0]),
+                    _ => true,
                 };
-                if !live.is_finished() {
+                if is_live {
                     let row = Row { table, values: values.to_vec() };
+                    if let Some(workflow) = state.wants_ir(&row) {
+                        let ir = catalogue::ir_of(workflow.text()).ok_or("a workflow that nobody put")?;
+                        state.learn_ir(workflow.name(), workflow.version(), ir);
+                    }
                     state.take_row(&row, scene.turn.now).map_err(|bad| bad.to_string())?;
                 }
             }
         }
         Ok(())
     })?;
+    state.loaded();
     Ok(state)
+}
+
+/// A run is in memory exactly while it is live.
+pub fn runs(scene: &Scene<'_>) -> Check {
+    let Some(core) = scene.core else { return Ok(()) };
+    let live = scene.model.runs.live().count();
+    let held = core.state().runs_live();
+    ensure(live == held, || format!("{held} runs are in memory, {live} are live"))?;
+    let absent = scene.model.runs.live().find(|(id, _)| core.state().live_run(*id).is_none());
+    ensure(absent.is_none(), || format!("{absent:?} is live and not in memory"))
 }
 
 pub fn rebuilt(scene: &Scene<'_>) -> Check {
@@ -97,6 +121,10 @@ pub fn rebuilt(scene: &Scene<'_>) -> Check {
     let (live, now) = (core.state(), scene.turn.now);
     let mut fresh = load(scene)?;
     ensure(fresh.counts() == live.counts(), || format!("{:?} rebuilt, {:?} live", fresh.counts(), live.counts()))?;
+    for (id, _) in scene.model.runs.live().filter(|(_, run)| !run.deleting) {
+        let same = fresh.live_run(id).zip(live.live_run(id)).is_some_and(|(fresh, live)| fresh.is_same(live));
+        ensure(same, || format!("{id} is {:?} rebuilt, {:?} live", fresh.live_run(id), live.live_run(id)))?;
+    }
     if scene.model.is_lagging() || !scene.model.sweeping.is_empty() {
         return Ok(());
     }

@@ -4,18 +4,23 @@
 
 mod acks;
 mod answers;
+mod approvals;
 mod attempts;
 mod blockers;
 mod bulks;
 mod causes;
 mod counters;
 mod explain;
+mod frames;
 mod history;
 mod leases;
 mod limits;
 mod memory;
 mod order;
+mod starts;
 mod timers;
+mod tokens;
+mod works;
 
 use crate::ledger::Ledger;
 use crate::model::Model;
@@ -41,12 +46,14 @@ pub struct Scene<'a> {
     pub thorough: bool,
     /// And rarely the whole history.
     pub historic: bool,
+    /// Values are on their way to the engine.
+    pub fetching: bool,
 }
 
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 15] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 20] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -62,13 +69,25 @@ pub const EACH_RECORD: [(&str, RecordChecker); 15] = [
     ("one key makes one task", acks::once),
     ("only who is done or gone unblocks", blockers::let_go),
     ("who is deleted hands its blockers on", blockers::handed_on),
+    ("one key starts one run", starts::once),
+    ("nodes are entered and skipped as their tokens say", tokens::entered),
+    ("a paused run begins nothing", tokens::paused),
+    ("frames open one after another, as many as may", frames::opened),
+    ("what closes has nothing open in it", frames::closed),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 13] = [
+pub const EACH_TICK: [(&str, TickChecker); 20] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
     ("fold equals live", memory::rows),
+    ("every acknowledged run is still there", starts::kept),
+    ("a run is in memory while it is live", memory::runs),
+    ("nothing that may move stands still", tokens::moving),
+    ("every token is there that should be", tokens::conserved),
+    ("nodes, their tasks and their runs agree", works::agree),
+    ("an approval is answered once", approvals::once),
+    ("what is deleted leaves nothing behind", works::gone),
     ("a rebuilt state behaves the same", memory::rebuilt),
     ("the next task is the right one", order::next),
     ("no work waits beside an idle worker", order::offered),

@@ -2,7 +2,9 @@
 //! spin when nothing is due.
 
 use super::{Check, Scene, ensure};
+use crate::model::runs::wake_at;
 use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::record::Owner;
 
 pub fn kept(scene: &Scene<'_>) -> Check {
     let (model, turn, presence) = (scene.model, scene.turn, scene.presence);
@@ -27,6 +29,12 @@ pub fn kept(scene: &Scene<'_>) -> Check {
             format!("poll {ticket:?} of {} should have been answered at {:?}", poll.worker, poll.until)
         })?;
     }
+    for (id, run) in model.runs.running().filter(|_| room) {
+        let late = run.deadline.filter(|at| due(at) && run.started_at < now);
+        ensure(late.is_none(), || format!("{id} should have been over at {late:?}"))?;
+        let slept = model.runs.nodes_of(id).find(|(_, node)| wake_at(&node.state).is_some_and(|at| due(&at)) && node.at < now);
+        ensure(slept.is_none(), || format!("{slept:?} should have woken"))?;
+    }
     let mut expected = model.next_due(now);
     for (id, watch) in &presence.watches {
         ensure(!turn.idle || !due(&watch.deadline) || !room, || {
@@ -39,6 +47,9 @@ pub fn kept(scene: &Scene<'_>) -> Check {
     ensure(expected.is_none_or(|at| turn.next.is_some_and(|next| next <= at.max(now))), || {
         format!("something is due at {expected:?}, but the engine sleeps until {:?}", turn.next)
     })?;
-    let busy = expected.is_some_and(|at| at <= now) || !model.sweeping.is_empty() || model.is_lagging();
+    // What is deleted goes part by part, what is held may be for the next batch, and the supervisor may look at a new run.
+    let new = turn.entries.iter().any(|entry| matches!(entry.owner, Owner::Run(_)));
+    let goes_on = new || model.runs.is_deleting() || scene.core.is_some_and(|core| core.state().runs_wait());
+    let busy = goes_on || expected.is_some_and(|at| at <= now) || !model.sweeping.is_empty() || model.is_lagging();
     ensure(busy || turn.next.is_none_or(|next| next > now), || format!("nothing is due at {now:?}, but the engine spins"))
 }

@@ -2,9 +2,12 @@
 //! bulks, and the slots that leases hold. The checkers ask it; it never asks the engine.
 
 mod order;
+pub mod runs;
 mod task;
+pub mod walk;
 
 pub use order::{interval_us, permit_at};
+use runs::Runs;
 pub use task::{LeaseModel, TaskModel};
 
 use kernel::bulk::BulkWork;
@@ -73,6 +76,7 @@ pub struct Model {
     /// Permits of a lease whose own record is yet to come, with the arrival before each.
     pub taking: Vec<(KeyRef, Time)>,
     pub bulks: BTreeMap<BulkId, BulkModel>,
+    pub runs: Runs,
     pub held: FxHashMap<QueueName, Held>,
     /// Ordinary slots taken, by key.
     pub slots: FxHashMap<KeyRef, u32>,
@@ -116,6 +120,10 @@ impl Model {
             Owner::Queue(name) => self.queues.get(name).map(|queue| queue.last),
             Owner::Key(key) => self.arrivals.get(key).map(|(last, _)| *last),
             Owner::Bulk(id) => self.bulks.get(id).map(|bulk| bulk.last),
+            Owner::Workflow(name, version) => self.runs.workflows.get(&(name.clone(), *version)).map(|(last, _)| *last),
+            Owner::Run(id) => self.runs.runs.get(id).map(|run| run.last),
+            Owner::Frame(run, path) => self.runs.last_of_frame(*run, path),
+            Owner::Node(at) => self.runs.nodes.get(at).map(|node| node.last),
         };
         last.unwrap_or(RecordSeq::NONE)
     }
@@ -142,6 +150,10 @@ impl Model {
                 other => return Err(format!("{} is not a record of a key", other.kind())),
             },
             Owner::Bulk(id) => self.fold_bulk(*id, entry)?,
+            Owner::Workflow(name, version) => self.runs.fold_workflow(name, *version, entry)?,
+            Owner::Run(id) => self.runs.fold_run(*id, entry)?,
+            Owner::Frame(run, path) => self.runs.fold_frame(*run, path, entry)?,
+            Owner::Node(at) => self.runs.fold_node(at, entry)?,
         }
         (self.last, self.at) = (entry.seq, entry.at);
         Ok(())
@@ -153,7 +165,12 @@ impl Model {
             self.count(task, false);
         }
         match &entry.record {
-            Record::TaskAdded { .. } => self.added += 1,
+            Record::TaskAdded { spec } => {
+                self.added += 1;
+                if let Some(at) = &spec.node {
+                    self.runs.tasks.entry(at.run).or_default().push(id);
+                }
+            }
             Record::TaskDeleted { .. } => self.deleted += 1,
             _ => {}
         }
@@ -311,6 +328,14 @@ impl Model {
     /// More was due at once than a tick moves: what may run is known only after the next ones.
     pub fn is_lagging(&self) -> bool {
         self.timers_left > 0
+    }
+
+    /// A part of a run that is being deleted went, without a record.
+    pub fn forget_task(&mut self, id: TaskId) {
+        if let Some(task) = self.tasks.remove(&id) {
+            self.count(&task, false);
+            self.deleted += 1;
+        }
     }
 
     pub fn task_of(&self, owner: &Owner) -> Option<&TaskModel> {

@@ -7,6 +7,7 @@ use kernel::names::{IdempotencyKey, KeyName, KeyValue, QueueName, Tag, TypeName,
 use kernel::priority::Priority;
 use kernel::record::{Entry, Failure, KeyRef, Record, TaskSpec};
 use kernel::retry::RetryPolicy;
+use kernel::run::NodeAt;
 use kernel::task::{Status, Task};
 use kernel::time::Time;
 
@@ -26,6 +27,8 @@ pub struct TaskModel {
     pub retry: Option<RetryPolicy>,
     pub budget_ms: Option<u64>,
     pub idempotency_key: Option<IdempotencyKey>,
+    /// The node that it is the work of.
+    pub node: Option<NodeAt>,
     pub created_at: Time,
     pub input: RecordSeq,
     pub status: Status,
@@ -70,6 +73,7 @@ impl TaskModel {
             retry: spec.retry,
             budget_ms: spec.budget_ms,
             idempotency_key: spec.idempotency_key.clone(),
+            node: spec.node.as_deref().cloned(),
             created_at: entry.at,
             input: entry.seq,
             status: if spec.idle { Status::Idle } else { Status::Queued },
@@ -218,6 +222,7 @@ impl TaskModel {
             "retry": self.retry, card.retry();
             "budget_ms": self.budget_ms, card.budget_ms();
             "idempotency_key": self.idempotency_key.as_ref(), card.idempotency_key();
+            "node": self.node.as_ref(), card.node();
             "created_at": self.created_at, card.created_at();
             "input": self.input, card.input();
             "blocked_by": &self.blocked_by[..], card.blocked_by();

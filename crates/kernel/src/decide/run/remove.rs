@@ -8,8 +8,12 @@ use crate::names::Actor;
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
 use crate::run::{Deleting, NodeAt, RunStatus};
+<<<<<<< HEAD
 use crate::runs::Live;
 use crate::step::Step;
+=======
+use crate::step::{FollowUp, Step};
+>>>>>>> dream
 
 /// How long the rest waits when a worker is still at a task of the run.
 const REST_MS: u64 = 1_000;
@@ -54,7 +58,7 @@ pub(in crate::decide) fn expire(step: &mut Step<'_>, runs: &[RunId]) -> Reply {
 /// The parts that were loaded go; when none is left, the run.
 pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     let Some(run) = step.state().runs.deleting_due(step.now()) else { return };
-    let parts = step.take_parts(run);
+    let Some(parts) = step.take_parts(run) else { return };
     let busy = |step: &Step<'_>, at: &NodeAt| {
         let works = |task: &TaskId| step.state().task(*task).is_some_and(|task| !task.status().is_finished());
         let goes_on = |run: &RunId| {
@@ -76,7 +80,9 @@ pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
         gone += 1;
     }
     for (task, at) in &parts.tasks {
-        if !busy(step, at) {
+        if !busy(step, at) && !crate::defect("parts_left") {
+            // Whoever waits for it would wait for ever.
+            step.follow(FollowUp::Unblock { blocker: *task });
             step.forget_task(*task);
         }
     }

@@ -1,0 +1,123 @@
+//! After the storm: nothing breaks any more, there are workers for everything, whatever was paused goes on and whoever is
+//! asked answers. Then every run ends.
+
+use crate::catalogue::TYPES;
+use crate::client::actor;
+use crate::mail::Sender;
+use crate::model::runs::NodeState;
+use crate::temper::FaultRates;
+use crate::turn::Turn;
+use crate::worker::Worker;
+use crate::world::{Found, World};
+use engine::{Answer, Core, Delivery, Request};
+use kernel::command::Command;
+use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::node::Started;
+use kernel::queue::QueueConfig;
+use std::sync::Arc;
+
+/// Steps within which everything has to end.
+const CALM_STEPS_MAX: usize = 1_500;
+/// Steps between two looks at who has to be answered.
+const LOOK_EVERY: usize = 6;
+/// The furthest that time is moved at once.
+const LEAP_MS_MAX: u64 = 3_600_000;
+
+impl World {
+    pub(crate) fn calm_down(&mut self) -> Result<(), Found> {
+        if !self.temper.runs {
+            return Ok(());
+        }
+        self.temper.faults = FaultRates::default();
+        (self.temper.calm, self.temper.clients, self.temper.big, self.temper.work_ms) = (true, 0, false, 10);
+        self.temper.types = TYPES.iter().map(|kind| TypeName::parse(kind).expect("a name")).collect();
+        for at in 0..self.workers.len() {
+            self.workers[at].away_until = Some(self.now.plus_ms(1 << 40));
+            let poll = self.workers[at].poll.take();
+            self.hang_up(poll);
+        }
+        let willing = Worker::willing(WorkerName::parse("willing").expect("a name"), &self.temper);
+        self.workers.push(willing);
+        self.unsure.clear();
+        for step in 0..CALM_STEPS_MAX {
+            self.step += 1;
+            if step % LOOK_EVERY == 0 {
+                self.help();
+            }
+            self.live()?;
+            if self.model.runs.live().next().is_none() {
+                return Ok(());
+            }
+        }
+        let (id, run) = self.model.runs.live().next().expect("it was looked at");
+        let nodes: Vec<String> =
+            self.model.runs.nodes_of(id).map(|(at, node)| format!("{} {:?}", at.show(), node.state)).collect();
+        Err(("every run ends", format!("{id} of {} does not: it is {}, {}", run.workflow, run.status.as_str(), nodes.join(", "))))
+    }
+
+    fn order(&mut self, command: Command) {
+        self.mail.send(Sender::Client { again: None }, Request::Command(command));
+    }
+
+    /// Takes limits away, resumes what is paused, answers what is asked; again and again, for it may not have been heard.
+    fn help(&mut self) {
+        let by = actor();
+        let free = Arc::new(QueueConfig::default());
+        let limited = self.model.queues.iter().filter(|(_, queue)| queue.config != free || queue.pause.is_some());
+        let mut limited: Vec<QueueName> = limited.map(|(name, _)| name.clone()).collect();
+        limited.sort();
+        for queue in limited {
+            self.order(Command::ConfigureQueue { queue: queue.clone(), config: free.clone(), by: by.clone() });
+            self.order(Command::ResumeQueue { queue, by: by.clone() });
+        }
+        let paused: Vec<_> = self.model.runs.running().filter(|(_, run)| run.paused).map(|(id, _)| id).collect();
+        for run in paused {
+            self.order(Command::ResumeRun { run, by: by.clone() });
+        }
+        let asks = |state: &NodeState| matches!(state, NodeState::Started(Started::Asking { .. }));
+        let asking: Vec<_> =
+            self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at.clone()).collect();
+        for at in asking {
+            self.order(Command::Answer { at, approved: true, comment: String::new(), by: by.clone() });
+        }
+    }
+
+    /// Now a little, now as far as the engine means to sleep.
+    pub(crate) fn pass_calm_time(&mut self) {
+        let soon = self.now.plus_ms(15);
+        let next = self.presence.planned.filter(|_| self.step.is_multiple_of(3)).unwrap_or(soon);
+        self.now = next.max(soon).min(self.now.plus_ms(LEAP_MS_MAX));
+    }
+
+    /// Makes the inputs of what was granted, as a door does. What cannot be made fails its task; what could be made once can
+    /// be made again, and is the same.
+    pub(crate) fn fill(&mut self, core: &Core, turn: &Turn) -> Result<(), Found> {
+        let worked =
+            turn.answers.iter().filter_map(|(_, answer)| if let Answer::Worked(worked) = answer { Some(worked) } else { None });
+        let of_runs = |delivery: &&Delivery| delivery.grant.node.is_some();
+        let deliveries: Vec<Delivery> = worked.flat_map(|worked| &worked.deliveries).filter(of_runs).cloned().collect();
+        if deliveries.is_empty() || !self.chance.permille(500) {
+            return Ok(());
+        }
+        let name = "inputs can be made, and are the same again";
+        let mut reader = store::Store::reader(core.store()).map_err(|error| (name, error.to_string()))?;
+        let filled = core.fill(&deliveries, &mut *reader).map_err(|error| (name, error.to_string()))?;
+        for delivery in filled.deliveries {
+            let (task, input) = (delivery.grant.task, delivery.input.expect("it was filled"));
+            // The same value, if perhaps not the same text.
+            let input: serde_json::Value = serde_json::from_str(input.text()).map_err(|error| (name, error.to_string()))?;
+            let before = self.ledger.inputs.insert(task, input.clone());
+            if before.as_ref().is_some_and(|before| *before != input) {
+                return Err((name, format!("the input of {task} was {before:?} and is {input:?}")));
+            }
+        }
+        for (delivery, failure) in filled.failed {
+            let task = delivery.grant.task;
+            if matches!(failure.code.as_str(), "value_lost" | "input_lost") {
+                return Err((name, format!("the input of {task}: {}", failure.message)));
+            }
+            self.unfit.insert((task, delivery.grant.fence), failure);
+        }
+        Ok(())
+    }
+}

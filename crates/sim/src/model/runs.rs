@@ -1,0 +1,251 @@
+//! Runs, their frames and nodes as the records tell them, by the tables of the design: what does not fit is told. Parts of
+//! a run that is being deleted go without a record; the world says when their rows are gone.
+
+use crate::catalogue;
+use kernel::frame::{Cause, FramePath};
+use kernel::ids::{RecordSeq, RunId, TaskId};
+use kernel::ir::{BodyIx, Ir, OnError, ROOT};
+use kernel::names::{IdempotencyKey, NodeId, WorkflowName};
+use kernel::node::{Started, Went};
+use kernel::record::{Entry, Record};
+use kernel::run::{NodeAt, RunStatus};
+use kernel::time::Time;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct RunModel {
+    pub last: RecordSeq,
+    pub status: RunStatus,
+    /// It runs, or what was under way in it is being stopped, or it is being deleted.
+    pub live: bool,
+    pub paused: bool,
+    pub deleting: bool,
+    pub workflow: WorkflowName,
+    pub key: Option<IdempotencyKey>,
+    /// The node that called it.
+    pub parent: Option<NodeAt>,
+    pub deadline: Option<Time>,
+    pub started_at: Time,
+    pub ir: Arc<Ir>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum FrameState {
+    Open,
+    Done,
+    Failed,
+    Dropped,
+}
+
+#[derive(Clone, Debug)]
+pub struct FrameModel {
+    pub last: RecordSeq,
+    pub state: FrameState,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NodeState {
+    Waiting,
+    Started(Started),
+    Done(Went),
+    Failed(OnError),
+    Skipped(Cause),
+    Cancelled,
+}
+
+#[derive(Clone, Debug)]
+pub struct NodeModel {
+    pub last: RecordSeq,
+    /// When its last record was.
+    pub at: Time,
+    pub state: NodeState,
+    /// What it was at when it ended.
+    was: Option<Started>,
+}
+
+impl NodeState {
+    pub fn is_over(&self) -> bool {
+        !matches!(self, NodeState::Waiting | NodeState::Started(_))
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    pub runs: BTreeMap<RunId, RunModel>,
+    pub frames: BTreeMap<(RunId, FramePath), FrameModel>,
+    pub nodes: BTreeMap<NodeAt, NodeModel>,
+    pub workflows: BTreeMap<(WorkflowName, u32), (RecordSeq, Arc<Ir>)>,
+    /// Tasks of runs, by run.
+    pub tasks: BTreeMap<RunId, Vec<TaskId>>,
+}
+
+impl Runs {
+    pub fn node(&self, at: &NodeAt) -> &NodeState {
+        self.nodes.get(at).map_or(&NodeState::Waiting, |node| &node.state)
+    }
+
+    pub fn nodes_of(&self, run: RunId) -> impl Iterator<Item = (&NodeAt, &NodeModel)> {
+        // No id in the catalogue comes before `a`.
+        let first = NodeAt { run, frame: FramePath::root(), node: NodeId::parse("a").expect("an id") };
+        self.nodes.range(first..).take_while(move |(at, _)| at.run == run)
+    }
+
+    pub fn frames_of(&self, run: RunId) -> impl Iterator<Item = (&FramePath, &FrameModel)> {
+        let from = (run, FramePath::root());
+        self.frames.range(from..).take_while(move |((of, _), _)| *of == run).map(|((_, path), frame)| (path, frame))
+    }
+
+    /// The frames that a loop or an each has opened.
+    pub fn below<'a>(&'a self, at: &'a NodeAt) -> impl Iterator<Item = (&'a FramePath, &'a FrameModel)> {
+        self.frames_of(at.run).filter(|(path, _)| path.up().is_some_and(|(above, node, _)| above == at.frame && *node == at.node))
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = (RunId, &RunModel)> {
+        self.runs.iter().filter(|(_, run)| run.live).map(|(id, run)| (*id, run))
+    }
+
+    pub fn running(&self) -> impl Iterator<Item = (RunId, &RunModel)> {
+        self.live().filter(|(_, run)| run.status == RunStatus::Running)
+    }
+
+    /// The open frames of a run that goes on, its own first.
+    pub fn open_frames(&self, run: RunId) -> Vec<FramePath> {
+        let open = self.frames_of(run).filter(|(path, frame)| frame.state == FrameState::Open && self.is_wanted(run, path));
+        std::iter::once(FramePath::root()).chain(open.map(|(path, _)| path.clone())).collect()
+    }
+
+    fn is_wanted(&self, run: RunId, path: &FramePath) -> bool {
+        let Some((above, node, _)) = path.up() else { return true };
+        let at = NodeAt { run, frame: above, node: node.clone() };
+        matches!(self.node(&at), NodeState::Started(_)) && self.is_wanted(run, &at.frame)
+    }
+
+    pub fn last_of_frame(&self, run: RunId, path: &FramePath) -> Option<RecordSeq> {
+        self.frames.get(&(run, path.clone())).map(|frame| frame.last)
+    }
+
+    pub fn fold_workflow(&mut self, name: &WorkflowName, version: u32, entry: &Entry) -> Result<(), String> {
+        let (Record::WorkflowPut { .. }, Some(payload)) = (&entry.record, &entry.payload) else {
+            return Err(format!("{} is not a record of a workflow", entry.record.kind()));
+        };
+        // The text as a JSON string; the catalogue's own are found by it.
+        let known = catalogue::CATALOGUE.iter().flat_map(|known| known.texts.iter());
+        let text = known.into_iter().find(|text| kernel::workflow::Workflow::payload(text) == *payload);
+        let ir = text.and_then(|text| catalogue::ir_of(text)).ok_or("a workflow that nobody put")?;
+        let before = self.workflows.insert((name.clone(), version), (entry.seq, ir));
+        if before.is_some() { Err(format!("version {version} of {name} was put twice")) } else { Ok(()) }
+    }
+
+    pub fn fold_run(&mut self, id: RunId, entry: &Entry) -> Result<(), String> {
+        use RunStatus::{Cancelled, Done, Failed, Running};
+        let misfit = |run: &RunModel| format!("{} of {id}, which is {}", entry.record.kind(), run.status.as_str());
+        if let Record::RunStarted { spec, .. } = &entry.record {
+            let (_, ir) = self.workflows.get(&(spec.workflow.clone(), spec.version)).ok_or("a run of no workflow")?;
+            let run = RunModel {
+                last: entry.seq,
+                status: Running,
+                live: true,
+                paused: false,
+                deleting: false,
+                workflow: spec.workflow.clone(),
+                key: spec.idempotency_key.clone(),
+                parent: spec.parent.clone(),
+                deadline: spec.deadline,
+                started_at: entry.at,
+                ir: ir.clone(),
+            };
+            return self.runs.insert(id, run).map_or(Ok(()), |_| Err(format!("{id} was started twice")));
+        }
+        let run = self.runs.get_mut(&id).ok_or_else(|| format!("{} of {id}, which does not exist", entry.record.kind()))?;
+        run.last = entry.seq;
+        let end = |run: &mut RunModel, status, closed: bool| {
+            (run.status, run.live, run.paused) = (status, !closed, false);
+        };
+        match (&entry.record, run.status) {
+            (Record::RunPaused { .. }, Running) if !run.paused => run.paused = true,
+            (Record::RunResumed { .. }, Running) if run.paused => run.paused = false,
+            (Record::RunDone { closed, .. }, Running) => end(run, Done, *closed),
+            (Record::RunFailed { closed, .. }, Running) => end(run, Failed, *closed),
+            (Record::RunCancelled { closed, .. }, Running) => end(run, Cancelled, *closed),
+            (Record::RunClosed {}, Done | Failed | Cancelled) if run.live && !run.deleting => run.live = false,
+            (Record::RunReopened { deadline, .. }, Failed | Cancelled) if !run.live => {
+                (run.status, run.live, run.deadline) = (Running, true, *deadline);
+            }
+            (Record::RunDeleting { .. }, Done | Failed | Cancelled) if !run.live => (run.live, run.deleting) = (true, true),
+            (Record::RunDeleted { .. }, _) if run.deleting => drop(self.runs.remove(&id)),
+            _ => return Err(misfit(run)),
+        }
+        Ok(())
+    }
+
+    pub fn fold_frame(&mut self, id: RunId, path: &FramePath, entry: &Entry) -> Result<(), String> {
+        use FrameState::{Done, Dropped, Failed, Open};
+        let before = self.frames.get(&(id, path.clone())).map(|frame| frame.state);
+        let state = match (&entry.record, before) {
+            (Record::FrameOpened {}, None) | (Record::FrameReopened {}, Some(Failed | Dropped)) => Open,
+            (Record::FrameDone { .. }, Some(Open)) => Done,
+            (Record::FrameFailed { .. }, Some(Open)) => Failed,
+            (Record::FrameDropped {}, Some(Open)) => Dropped,
+            (record, before) => return Err(format!("{} of {}, which is {before:?}", record.kind(), entry.owner)),
+        };
+        self.frames.insert((id, path.clone()), FrameModel { last: entry.seq, state });
+        Ok(())
+    }
+
+    pub fn fold_node(&mut self, at: &NodeAt, entry: &Entry) -> Result<(), String> {
+        use NodeState::{Cancelled, Done, Failed, Skipped, Waiting};
+        let before = self.nodes.remove(at);
+        let (state, was) = before.map_or((Waiting, None), |node| (node.state, node.was));
+        let was = if let NodeState::Started(at) = &state { Some(at.clone()) } else { was };
+        let after = match (&entry.record, &state) {
+            (Record::NodeStarted { at }, Waiting) => NodeState::Started(at.clone()),
+            (Record::NodeDone { went, .. }, Waiting | NodeState::Started(_)) => Done(went.clone()),
+            (Record::NodeFailed { then, .. }, Waiting | NodeState::Started(_)) => Failed(*then),
+            (Record::NodeSkipped { cause }, Waiting) => Skipped(*cause),
+            (Record::NodeCancelled {}, NodeState::Started(_)) => Cancelled,
+            // Given back because its run is paused.
+            (Record::NodeReopened { .. }, NodeState::Started(Started::Working { .. })) => Waiting,
+            (Record::NodeReopened { .. }, Failed(OnError::Fail) | Cancelled) => match &was {
+                Some(at @ (Started::Turning { .. } | Started::Spreading { .. })) => NodeState::Started(at.clone()),
+                _ => Waiting,
+            },
+            (record, state) => return Err(format!("{} of {}, which is {state:?}", record.kind(), entry.owner)),
+        };
+        let was = was.filter(|_| after.is_over());
+        self.nodes.insert(at.clone(), NodeModel { last: entry.seq, at: entry.at, state: after, was });
+        Ok(())
+    }
+
+    /// When runs move by themselves, as far as records tell.
+    pub fn next_due(&self, now: Time) -> Option<Time> {
+        let wakes = self.running().flat_map(|(id, _)| self.nodes_of(id)).filter_map(|(_, node)| wake_at(&node.state));
+        let deadlines = self.running().filter_map(|(_, run)| run.deadline);
+        let sweeps = self.running().map(|(_, run)| now.plus_ms(run.ir.limits.stall_ms.max(10_000)));
+        wakes.chain(deadlines).chain(sweeps).min()
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.runs.values().any(|run| run.deleting)
+    }
+}
+
+pub fn wake_at(state: &NodeState) -> Option<Time> {
+    match state {
+        NodeState::Started(Started::Sleeping { until }) => Some(*until),
+        NodeState::Started(Started::Asking { until }) => *until,
+        _ => None,
+    }
+}
+
+/// The body that a frame is a walk through.
+pub fn body_of(ir: &Ir, path: &FramePath) -> Option<BodyIx> {
+    match path.up() {
+        None => Some(ROOT),
+        Some((_, node, _)) => ir.body_of(ir.find(node)?),
+    }
+}
+
+pub fn at(run: RunId, frame: &FramePath, node: &NodeId) -> NodeAt {
+    NodeAt { run, frame: frame.clone(), node: node.clone() }
+}

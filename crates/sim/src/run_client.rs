@@ -1,0 +1,157 @@
+//! What clients ask of workflows and runs: mostly sense, some nonsense, and some of it twice.
+
+use crate::catalogue::CATALOGUE;
+use crate::client::{Client, actor};
+use crate::model::runs::NodeState;
+use crate::temper::Wish;
+use engine::Request;
+use kernel::command::Command;
+use kernel::decide::{NewRun, NewWorkflow};
+use kernel::frame::FramePath;
+use kernel::ids::RunId;
+use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
+use kernel::node::Started;
+use kernel::record::Payload;
+use kernel::run::{NodeAt, RunSpec, RunStatus};
+
+/// More than a chunk holds, and not by a round number.
+const WIDE_ITEMS: usize = CHUNK_ITEMS_MAX + 130;
+
+impl Client<'_> {
+    pub fn about_runs(&mut self, wish: Wish) -> Vec<Request> {
+        let by = actor();
+        let command = match wish {
+            Wish::PutWorkflow => self.put(),
+            Wish::StartRun => self.start(),
+            Wish::CancelRun => Command::CancelRun { run: self.run(None), by, reason: "not needed".into() },
+            Wish::PauseRun => Command::PauseRun { run: self.run(Some(RunStatus::Running)), by, reason: "a look".into() },
+            Wish::ResumeRun => Command::ResumeRun { run: self.paused(), by },
+            Wish::RetryRun => {
+                let run = self.run(Some(RunStatus::Failed));
+                let node = if self.chance.permille(300) { Some(Box::new(self.node(run))) } else { None };
+                Command::RetryRun { run, node, by }
+            }
+            Wish::DeleteRun => Command::DeleteRun { run: self.run(Some(RunStatus::Done)), by },
+            Wish::ExpireRuns => {
+                let runs = (0..1 + self.chance.below(3)).map(|_| self.run(Some(RunStatus::Done))).collect();
+                Command::ExpireRuns { runs }
+            }
+            Wish::Answer => return self.answer(),
+            Wish::LookAtRun => return vec![Request::ExplainRun { run: self.run(None) }],
+            Wish::RunMistake => self.run_mistake(),
+            other => unreachable!("{other:?} is not about runs"),
+        };
+        // Cancelled and at once tried again or deleted, all in one batch if it so happens.
+        let mut requests = vec![Request::Command(command.clone())];
+        if let Command::CancelRun { run, .. } = command
+            && self.chance.permille(300)
+        {
+            let by = actor();
+            let then = match self.chance.below(3) {
+                0 => Command::DeleteRun { run, by },
+                1 => Command::PauseRun { run, by, reason: "too late".into() },
+                _ => Command::RetryRun { run, node: None, by },
+            };
+            requests.push(Request::Command(then));
+        }
+        requests
+    }
+
+    fn put(&mut self) -> Command {
+        let fresh = |name: &WorkflowName| !self.model.runs.workflows.keys().any(|(known, _)| known == name);
+        let new = CATALOGUE.iter().find(|known| fresh(&known.name));
+        let known = match new {
+            Some(known) if self.chance.permille(700) => known,
+            _ => self.chance.pick(&CATALOGUE),
+        };
+        let text = known.texts[usize::from(self.chance.permille(150))].clone();
+        let version = self.chance.maybe(150, |chance| 1 + chance.below(4) as u32);
+        let new = NewWorkflow { name: known.name.clone(), version, text, ir: known.ir.clone() };
+        Command::PutWorkflow { new: Box::new(new), by: actor() }
+    }
+
+    fn start(&mut self) -> Command {
+        let often_wide = self.temper.wide && self.chance.permille(100);
+        let known = if often_wide { CATALOGUE.iter().find(|known| known.name.as_str() == "wide") } else { None };
+        let workflow = known.unwrap_or_else(|| self.chance.pick(&CATALOGUE)).name.clone();
+        let version = self.chance.maybe(100, |chance| 1 + chance.below(3) as u32);
+        // Few keys, so that they are used again and again.
+        let idempotency_key =
+            self.chance.maybe(300, |chance| IdempotencyKey::parse(&format!("k{}", chance.below(4))).expect("a key"));
+        let deadline = self.chance.maybe(50, |chance| chance.between(0, 5_000)).map(|ms| self.now.plus_ms(ms));
+        let spec = RunSpec { idempotency_key, deadline, ..RunSpec::new(workflow.clone(), 0) };
+        let wide = self.temper.wide && workflow.as_str() == "wide" && self.chance.permille(700);
+        let list: Vec<usize> = (0..if wide { WIDE_ITEMS } else { self.chance.below(5) }).collect();
+        let input = match self.chance.below(20) {
+            0 => "null".to_owned(),
+            _ => format!("{{\"n\":{},\"list\":{list:?}}}", self.chance.below(10)),
+        };
+        let new = NewRun { workflow, version, spec, input: Payload(input.into()) };
+        Command::StartRun { new: Box::new(new), by: actor() }
+    }
+
+    /// One of the newest, as a rule; if a status is given, one that has it, as a rule.
+    fn run(&mut self, status: Option<RunStatus>) -> RunId {
+        if let Some(status) = status
+            && self.chance.permille(800)
+        {
+            let mut fitting = self.model.runs.runs.iter().filter(|(_, run)| run.status == status && !run.deleting).rev();
+            let at = self.chance.below(6);
+            let first = fitting.next();
+            if let Some((run, _)) = fitting.nth(at).or(first) {
+                return *run;
+            }
+        }
+        let Some(newest) = self.runs.len().checked_sub(1) else { return RunId::new(7, 0) };
+        self.runs[newest - self.chance.below(newest.min(8) + 1)]
+    }
+
+    fn paused(&mut self) -> RunId {
+        let paused: Vec<RunId> = self.model.runs.running().filter(|(_, run)| run.paused).map(|(id, _)| id).collect();
+        if paused.is_empty() || self.chance.permille(200) { self.run(None) } else { *self.chance.pick(&paused) }
+    }
+
+    /// One that has ended somehow, as a rule.
+    fn node(&mut self, run: RunId) -> NodeAt {
+        let nodes: Vec<&NodeAt> = self.model.runs.nodes_of(run).map(|(at, _)| at).collect();
+        if nodes.is_empty() || self.chance.permille(100) {
+            return NodeAt { run, frame: FramePath::root(), node: NodeId::parse("zz").expect("an id") };
+        }
+        (*self.chance.pick(&nodes)).clone()
+    }
+
+    /// Somebody answers: whom it was asked, as a rule, and once, as a rule.
+    fn answer(&mut self) -> Vec<Request> {
+        let asks = |state: &NodeState| matches!(state, NodeState::Started(Started::Asking { .. }));
+        let asking: Vec<&NodeAt> = self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at).collect();
+        let at = match asking.is_empty() || self.chance.permille(100) {
+            false => (*self.chance.pick(&asking)).clone(),
+            true => {
+                let run = self.run(None);
+                self.node(run)
+            }
+        };
+        let by = if self.chance.permille(100) { Actor::parse("other").expect("a name") } else { actor() };
+        let approved = self.chance.permille(600);
+        let mut answers = vec![Command::Answer { at: at.clone(), approved, comment: "well".into(), by: by.clone() }];
+        if self.chance.permille(150) {
+            answers.push(Command::Answer { at, approved: !approved, comment: String::new(), by });
+        }
+        answers.into_iter().map(Request::Command).collect()
+    }
+
+    fn run_mistake(&mut self) -> Command {
+        let (by, run) = (actor(), RunId::new(1 << 40, 0));
+        match self.chance.below(4) {
+            0 => Command::CancelRun { run, by, reason: String::new() },
+            1 => Command::RetryRun { run, node: None, by },
+            2 => Command::DeleteRun { run: self.run(Some(RunStatus::Running)), by },
+            _ => {
+                let Command::StartRun { mut new, .. } = self.start() else { unreachable!("a start starts") };
+                new.workflow = WorkflowName::parse("unknown").expect("a name");
+                Command::StartRun { new, by }
+            }
+        }
+    }
+}
