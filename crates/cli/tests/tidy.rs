@@ -10,19 +10,11 @@ const EDGES: [(&str, &[&str]); 8] = [
     ("kernel", &[]),
     ("flow", &["kernel"]),
     ("store", &["kernel"]),
-<<<<<<< HEAD
     ("engine", &["kernel", "flow", "store"]),
     ("doors", &["kernel", "flow", "store", "engine"]),
-    ("sim", &["kernel", "store", "engine"]),
+    ("sim", &["kernel", "flow", "store", "engine"]),
     ("bench", &["kernel", "flow", "store", "engine", "doors"]),
     ("cli", &["kernel", "flow", "store", "engine", "doors", "bench"]),
-=======
-    ("engine", &["kernel", "store"]),
-    ("doors", &["kernel", "store", "engine"]),
-    ("sim", &["kernel", "flow", "store", "engine"]),
-    ("bench", &["kernel", "store", "engine", "doors"]),
-    ("cli", &["kernel", "store", "engine", "doors", "bench"]),
->>>>>>> dream
 ];
 
 /// The kernel asks nobody: no async runtime, no database, no clock, no randomness can come in by a dependency.

@@ -293,14 +293,10 @@ impl Core {
                 self.state = state;
                 self.presence = presence;
                 self.inputs = Inputs::default();
-<<<<<<< HEAD
-                self.fetching.clear();
-                self.flows.missing.clear();
-=======
                 if !defect("value_not_asked_again") {
                     self.fetching.clear();
                 }
->>>>>>> dream
+                self.flows.missing.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }

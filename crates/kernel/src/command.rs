@@ -13,6 +13,8 @@ use crate::task::Status;
 use crate::time::Time;
 use std::sync::Arc;
 
+pub use crate::decide::{NewRun, NewWorkflow};
+
 #[derive(Clone, Debug)]
 pub struct NewTask {
     pub spec: TaskSpec,

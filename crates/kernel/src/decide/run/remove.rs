@@ -8,12 +8,9 @@ use crate::names::Actor;
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
 use crate::run::{Deleting, NodeAt, RunStatus};
-<<<<<<< HEAD
 use crate::runs::Live;
-use crate::step::Step;
-=======
 use crate::step::{FollowUp, Step};
->>>>>>> dream
+use std::collections::BTreeSet;
 
 /// How long the rest waits when a worker is still at a task of the run.
 const REST_MS: u64 = 1_000;
@@ -59,19 +56,18 @@ pub(in crate::decide) fn expire(step: &mut Step<'_>, runs: &[RunId]) -> Reply {
 pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     let Some(run) = step.state().runs.deleting_due(step.now()) else { return };
     let Some(parts) = step.take_parts(run) else { return };
-    let busy = |step: &Step<'_>, at: &NodeAt| {
-        let works = |task: &TaskId| step.state().task(*task).is_some_and(|task| !task.status().is_finished());
-        let goes_on = |run: &RunId| {
-            let live = step.state().runs.get(*run);
-            live.is_some_and(|live| live.run.live && live.run.deleting.is_none())
-        };
-        parts.tasks.iter().any(|(task, of)| of == at && works(task))
-            || parts.calls.iter().any(|(run, of)| of == at && goes_on(run))
+    let busy: BTreeSet<NodeAt> = {
+        let state = step.state();
+        let works = |task: &TaskId| state.task(*task).is_some_and(|task| !task.status().is_finished());
+        let goes_on = |run: &RunId| state.runs.get(*run).is_some_and(|live| live.run.live && live.run.deleting.is_none());
+        let tasks = parts.tasks.iter().filter(|(task, _)| works(task)).map(|(_, at)| at);
+        let calls = parts.calls.iter().filter(|(run, _)| goes_on(run)).map(|(_, at)| at);
+        tasks.chain(calls).cloned().collect()
     };
     let (mut gone, mut left) = (0, 0);
     for (owner, last) in &parts.owners {
         if let Owner::Node(at) = owner
-            && busy(step, at)
+            && busy.contains(at)
         {
             left += 1;
             continue;
@@ -80,7 +76,7 @@ pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
         gone += 1;
     }
     for (task, at) in &parts.tasks {
-        if !busy(step, at) && !crate::defect("parts_left") {
+        if !busy.contains(at) && !crate::defect("parts_left") {
             // Whoever waits for it would wait for ever.
             step.follow(FollowUp::Unblock { blocker: *task });
             step.forget_task(*task);
@@ -90,7 +86,7 @@ pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
     let by = crate::decide::itself();
     for (called, at) in &parts.calls {
         let rests = |live: &Live| !live.run.live;
-        if !busy(step, at) && step.state().runs.get(*called).is_some_and(rests) {
+        if !busy.contains(at) && step.state().runs.get(*called).is_some_and(rests) {
             step.record_run(*called, Record::RunDeleting { by: by.clone(), expired: true }, None);
         }
     }

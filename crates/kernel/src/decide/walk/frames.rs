@@ -3,7 +3,7 @@
 use super::{Asked, begin, done, fail as fail_node, live, state, withdraw};
 use crate::decide::run::retry;
 use crate::eval::{Evaluated, Json, Shape, View};
-use crate::frame::{Close, FramePath, FrameState, Source};
+use crate::frame::{Close, Frame, FramePath, FrameState, Source};
 use crate::ids::RunId;
 use crate::ir::{EachFailure, NodeIx, NodeKind, On};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -34,15 +34,8 @@ pub(super) fn go_on(step: &mut Step<'_>, spot: &Spot) {
 pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath) {
     let Some(live) = live(step, run) else { return };
     let ir = live.ir.clone();
-<<<<<<< HEAD
-    let Some(frame) = live.frame(path).filter(|frame| frame.open == 0 && live.is_wanted(path)) else { return };
-=======
-    let Some(frame) =
-        live.frame(path).filter(|frame| frame.is_open() && (frame.open == 0 || crate::defect("frame_closed_early")))
-    else {
-        return;
-    };
->>>>>>> dream
+    let is_over = |frame: &&Frame| frame.open == 0 || crate::defect("frame_closed_early");
+    let Some(frame) = live.frame(path).filter(|frame| is_over(frame) && live.is_wanted(path)) else { return };
     let body = ir.body(frame.body);
     if frame.close(&ir) == Close::Stranded {
         let message = "nothing it leads to was done, and something failed on the way".into();
