@@ -165,9 +165,12 @@ fn a_result_that_is_refused_points_at_a_worker_of_the_same_name() {
 #[test]
 fn a_worker_that_was_asked_twice_does_not_wait_for_a_server_that_is_gone() {
     let mut house = House::start();
-    let task = house.add("t");
-    let worker = house.work("--human work --type t --name w-1 -- sh -c 'sleep 60'");
-    house.until_running(&task);
+    house.add("t");
+    let begun = tempfile::tempdir().unwrap();
+    let begun = begun.path().join("begun");
+    let worker = house.work(&format!("--human work --type t --name w-1 -- sh -c 'touch {}; sleep 60'", begun.display()));
+    // A task that is leased has not reached its worker yet; one that is begun has.
+    until("it was begun", || begun.exists().then_some(()));
     house.server.kill_9();
     server::signal(worker.id(), "INT");
     std::thread::sleep(std::time::Duration::from_millis(200));

@@ -1,5 +1,5 @@
 //! A definition as its author wrote it, with the place of everything that may turn out wrong. Both written forms, the native
-//! one and seed 003's list of edges, are decoded into this; what a node leads to is still a name here, and nothing is known
+//! one and the list of edges, are decoded into this; what a node leads to is still a name here, and nothing is known
 //! yet about the whole. Decoding goes on after a mistake, so that several are told at once: a definition with problems is
 //! never lowered.
 
@@ -309,7 +309,7 @@ impl Header {
         }
     }
 
-    /// Seed 003 keeps name and version here.
+    /// A list of edges keeps name and version here.
     fn metadata(&mut self, metadata: &Value, problems: &mut Problems) {
         let Some(mut fields) = Fields::of(metadata, "`metadata`", problems) else { return };
         if let Some(entry) = fields.take("name") {

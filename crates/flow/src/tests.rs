@@ -5,7 +5,7 @@ mod fake;
 mod generated;
 mod native;
 mod promises;
-mod seed;
+mod edge_list;
 mod soup;
 mod speed;
 mod summary;

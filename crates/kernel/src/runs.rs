@@ -595,10 +595,10 @@ impl Live {
     fn entry_of(&self, above: &FramePath, node: &NodeId, index: u32) -> ValueAt {
         let ix = self.ir.find(node).expect("a frame belongs to a node");
         let slot = self.slot(above, ix).expect("a node that opened a frame is there");
-        match (&slot.state, index) {
-            (NodeState::Started { at: Started::Spreading { items, .. }, .. }, index) => items.item(index),
-            (NodeState::Started { at: Started::Turning { init }, .. }, 0) => *init,
-            (NodeState::Started { at: Started::Turning { .. }, .. }, index) => {
+        match (slot.work().map(|(_, at)| at), index) {
+            (Some(Started::Spreading { items, .. }), index) => items.item(index),
+            (Some(Started::Turning { init }), 0) => *init,
+            (Some(Started::Turning { .. }), index) => {
                 match self.frames.get(&above.below(node.clone(), index - 1)).map(|frame| frame.state) {
                     Some(FrameState::Done(output)) => output,
                     _ => ValueAt::Null,

@@ -1,4 +1,4 @@
-//! Seed 003's form: `nodes` as a list and `edges` between them. It becomes the same definition as the native form:
+//! The list of edges: `nodes` as a list and `edges` between them. It becomes the same definition as the native form:
 //! `conditional` is a branch, its edges with equal conditions are one rule and those without are the default; `hitl` is an
 //! approval; `parallel` hands on what it gets; a `loop` takes the region from `loop_back_to` up to itself as its body
 //! (`region`); where an agent names the way, a route stands behind it.

@@ -1,4 +1,4 @@
-//! Seed 003's loops: the nodes from `loop_back_to` up to the loop node become its body, innermost first. Such a region has
+//! Loops in a list of edges: the nodes from `loop_back_to` up to the loop node become its body, innermost first. Such a region has
 //! one way in, its first node, and one way out, the loop node; any other edge across its border is told by name.
 
 use super::edge_list::{Graph, ListedKind, Way};

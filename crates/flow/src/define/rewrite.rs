@@ -1,4 +1,4 @@
-//! Seed 003's conditions name outputs as `ctx.<node>.output.x`; here they are `nodes.<node>.output.x`.
+//! Conditions in a list of edges name outputs as `ctx.<node>.output.x`; here they are `nodes.<node>.output.x`.
 
 use std::collections::HashMap;
 

@@ -80,7 +80,7 @@ pub fn int(value: &Value, least: i64, most: i64, problems: &mut Problems) -> Opt
 }
 
 pub fn version(value: &Value, loose: bool, problems: &mut Problems) -> Option<u32> {
-    // Seed 003 has versions such as "1.0"; what counts is the first number.
+    // Lists of edges have versions such as "1.0"; what counts is the first number.
     if let (true, Data::Text(text)) = (loose, &value.data) {
         let major = text.text.split('.').next().and_then(|major| major.parse::<i64>().ok());
         if let Some(major) = major.filter(|major| (1..=VERSION_MAX).contains(major)) {

@@ -9,7 +9,7 @@ use crate::source::{Data, Value};
 use kernel::names::TypeName;
 use kernel::retry::RetryPolicy;
 
-/// Seed 003 tries at most so often.
+/// Tries when a list of edges does not say.
 const SEED_ATTEMPTS_MAX: i64 = 10;
 
 pub fn retry(value: &Value, problems: &mut Problems) -> Option<RetryPolicy> {

@@ -1,4 +1,4 @@
-//! Seed 003's list of edges: what it becomes, and what is told about it.
+//! The list of edges: what it becomes, and what is told about it.
 
 use super::summary::summary;
 use super::{check, compiled, promises};
