@@ -82,6 +82,7 @@ impl World {
                 self.model.runs.runs.remove(&run);
                 self.ledger.started.remove(&run);
             }
+            self.tell(|| format!("of {run}, which is deleted, {} nodes, {} frames, {} tasks go", nodes.len(), frames.len(), tasks.len()));
             nodes.iter().for_each(|at| drop(self.model.runs.nodes.remove(at)));
             frames.into_iter().for_each(|path| _ = self.model.runs.frames.remove(&(run, path)));
             for task in &tasks {
