@@ -71,6 +71,8 @@ impl Spread {
 pub(crate) struct Parts {
     pub owners: Vec<(Owner, RecordSeq)>,
     pub tasks: Vec<(TaskId, NodeAt)>,
+    /// Not only a task that some command needed.
+    pub looked_for: bool,
 }
 
 #[derive(Debug)]
@@ -273,13 +275,13 @@ impl Runs {
 
     /// `None`: nobody has looked for them in this batch, so that none is here does not mean that none is left.
     pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
-        let parts = self.parts.remove(&run)?;
+        self.parts.get(&run).filter(|parts| parts.looked_for)?;
         self.rests.remove(&run);
-        Some(parts)
+        self.parts.remove(&run)
     }
 
     pub(crate) fn looked_for_parts(&mut self, run: RunId) {
-        self.parts.entry(run).or_default();
+        self.parts.entry(run).or_default().looked_for = true;
     }
 
     /// A task of a run that is being deleted.
