@@ -17,7 +17,7 @@ use kernel::queue::QueueConfig;
 use std::sync::Arc;
 
 /// Steps within which everything has to end.
-const CALM_STEPS_MAX: usize = 1_500;
+const CALM_STEPS_MAX: usize = 500;
 /// Steps between two looks at who has to be answered.
 const LOOK_EVERY: usize = 6;
 /// The furthest that time is moved at once.
