@@ -26,6 +26,10 @@ impl Library {
         self.programs.lock().expect("no holder of the library panics").get(&(name.clone(), version)).cloned()
     }
 
+    fn forget(&self) {
+        self.programs.lock().expect("no holder of the library panics").clear();
+    }
+
     fn put(&self, programs: &Arc<Programs>) {
         let ir = programs.ir();
         let mut all = self.programs.lock().expect("no holder of the library panics");
@@ -59,6 +63,14 @@ pub struct Flows {
 impl Flows {
     pub fn new(library: Arc<Library>, values: Arc<Values>) -> Flows {
         Flows { library, values, by_ir: FxHashMap::default(), missing: Vec::new() }
+    }
+
+    /// What was kept may never have become true.
+    pub fn forget(&mut self) {
+        self.library.forget();
+        self.values.forget();
+        self.by_ir.clear();
+        self.missing.clear();
     }
 
     fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {

@@ -287,6 +287,8 @@ impl Core {
             ticked.fatal = Some(error);
             return ticked;
         }
+        // Numbers of records that were lost with the commit are given again, to others.
+        self.flows.forget();
         match load(&mut *self.store, &mut self.flows, self.shard, now) {
             Ok(_) if defect("memory_kept") => {}
             Ok((state, presence)) => {

@@ -61,6 +61,10 @@ impl Values {
         kept.fetched.insert(seq, value.map_or(Found::Lost, Found::Value));
     }
 
+    pub fn forget(&self) {
+        *self.kept() = Kept::default();
+    }
+
     /// Those who waited have gone on.
     pub fn forget_fetched(&self) {
         self.kept().fetched.clear();

@@ -73,6 +73,8 @@ pub(crate) struct Parts {
     pub tasks: Vec<(TaskId, NodeAt)>,
     /// Runs that it called.
     pub calls: Vec<(RunId, NodeAt)>,
+    /// Not only a task that some command needed.
+    pub looked_for: bool,
 }
 
 #[derive(Debug)]
@@ -275,13 +277,13 @@ impl Runs {
 
     /// `None`: nobody has looked for them in this batch, so that none is here does not mean that none is left.
     pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
-        let parts = self.parts.remove(&run)?;
+        self.parts.get(&run).filter(|parts| parts.looked_for)?;
         self.rests.remove(&run);
-        Some(parts)
+        self.parts.remove(&run)
     }
 
     pub(crate) fn looked_for_parts(&mut self, run: RunId) {
-        self.parts.entry(run).or_default();
+        self.parts.entry(run).or_default().looked_for = true;
     }
 
     /// A task of a run that is being deleted.

@@ -202,6 +202,7 @@ limits: {stall: 1s}
 nodes:
   a: {type: transform, value: input.n + 1}
   b: {type: nobody, after: a}
+  c: {type: sleep, after: a, for: 5s}
 ",
     "
 workflow: wide

@@ -108,7 +108,8 @@ impl Client<'_> {
             | Wish::ExpireRuns
             | Wish::Answer
             | Wish::LookAtRun
-            | Wish::RunMistake => return self.about_runs(wish),
+            | Wish::RunMistake
+            | Wish::Echo => return self.about_runs(wish),
         };
         vec![Request::Command(command)]
     }

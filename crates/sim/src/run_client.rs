@@ -10,10 +10,11 @@ use kernel::decide::{NewRun, NewWorkflow};
 use kernel::frame::FramePath;
 use kernel::ids::RunId;
 use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::message::{Ending, Message};
 use kernel::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
 use kernel::node::Started;
-use kernel::record::Payload;
-use kernel::run::{NodeAt, RunSpec, RunStatus};
+use kernel::record::{Failure, Payload, TaskSpec};
+use kernel::run::{NodeAt, RunSpec, RunStatus, ValueAt};
 
 /// More than a chunk holds, and not by a round number.
 const WIDE_ITEMS: usize = CHUNK_ITEMS_MAX + 130;
@@ -40,6 +41,10 @@ impl Client<'_> {
             Wish::Answer => return self.answer(),
             Wish::LookAtRun => return vec![Request::ExplainRun { run: self.run(None) }],
             Wish::RunMistake => self.run_mistake(),
+            Wish::Echo => match self.echo() {
+                Some(message) => Command::Hear(Box::new(message)),
+                None => return Vec::new(),
+            },
             other => unreachable!("{other:?} is not about runs"),
         };
         // Cancelled and at once tried again or deleted, all in one batch if it so happens.
@@ -139,6 +144,34 @@ impl Client<'_> {
             answers.push(Command::Answer { at, approved: !approved, comment: String::new(), by });
         }
         answers.into_iter().map(Request::Command).collect()
+    }
+
+    /// What queues and runs told one another comes again, and is to change nothing.
+    fn echo(&mut self) -> Option<Message> {
+        if self.chance.permille(300) {
+            let (run, known) = self.model.runs.runs.iter().nth(self.chance.below(self.model.runs.runs.len().max(1)))?;
+            let over = known.status != RunStatus::Running;
+            if let Some(at) = known.parent.clone().filter(|_| over) {
+                return Some(Message::RunEnded { at, run: *run, result: Ending::Done(ValueAt::Null) });
+            }
+            let (spec, input) = (Box::new(RunSpec::new(known.workflow.clone(), 1)), Payload::null());
+            // Not of one that may be deleted before this is heard: it would be begun anew.
+            return (!over).then(|| Message::StartRun { run: *run, spec, input, by: actor() });
+        }
+        let task = self.model.tasks.get(self.tasks.get(self.chance.below(self.tasks.len().max(1)))?)?;
+        let at = task.node.clone()?;
+        let failure = Failure { code: "echo".into(), message: "heard again".into() };
+        let result = match self.chance.below(4) {
+            0 => Ending::Failed(failure),
+            1 => Ending::Withheld,
+            2 => Ending::Done(ValueAt::Null),
+            _ => {
+                self.model.runs.runs.get(&at.run).filter(|run| run.status == RunStatus::Running)?;
+                let spec = TaskSpec { node: Some(Box::new(at)), ..TaskSpec::new(task.queue.clone(), task.kind.clone()) };
+                return Some(Message::Enqueue { task: task.id, spec: Box::new(spec), input: Payload::null() });
+            }
+        };
+        task.status.is_finished().then_some(Message::TaskEnded { at, task: task.id, result })
     }
 
     fn run_mistake(&mut self) -> Command {

@@ -37,6 +37,7 @@ pub enum Wish {
     Answer,
     LookAtRun,
     RunMistake,
+    Echo,
 }
 
 const WISHES: [(Wish, u32); 19] = [
@@ -182,6 +183,12 @@ impl Temper {
             self.wishes.push((wish, weight * times));
         }
         (self.runs_max, self.live_max) = (*chance.pick(&[3, 8, 16]), self.live_max.min(30));
+    }
+
+    /// What shards tell one another is heard again.
+    pub fn with_echoes(mut self) -> Temper {
+        self.wishes.push((Wish::Echo, 80));
+        self
     }
 
     pub fn wish(&self, chance: &mut Chance) -> Wish {

@@ -31,6 +31,8 @@ pub struct Turn {
     pub ended: FxHashSet<(TaskId, RecordSeq)>,
     /// Leases whose worker was not to stop before, and is now.
     pub to_stop: Vec<(TaskId, Fence)>,
+    /// A run that was deleted is gone.
+    pub run_gone: bool,
     /// Every status each touched task had in it, the one before it first; `None`: it did not exist.
     pub statuses: FxHashMap<TaskId, Vec<Option<Status>>>,
 }

@@ -28,7 +28,7 @@ impl World {
             self.take_over(&mut turn, &entry)?;
             turn.folded += 1;
         }
-        self.forget_gone();
+        turn.run_gone = self.forget_gone();
         if turn.reloaded {
             self.presence.perhaps_stopping |= turn.requests.iter().any(|(_, request)| matches!(request, Request::Stop));
             self.presence.load(&self.model, self.now);
@@ -60,8 +60,10 @@ impl World {
         Scene { model, turn, presence, ledger, core, disk, thorough, historic, fetching }
     }
 
-    /// Parts of a run that is being deleted go without a record, and so does one that grew old: their rows tell.
-    fn forget_gone(&mut self) {
+    /// Parts of a run that is being deleted go without a record, and so does one that grew old: their rows tell. Whether
+    /// a whole run went.
+    fn forget_gone(&mut self) -> bool {
+        let before = self.model.runs.runs.len();
         let deleting: Vec<RunId> = self.model.runs.tasks.keys().copied().chain(self.model.runs.runs.keys().copied()).collect();
         for run in deleting {
             let known = self.model.runs.runs.get(&run);
@@ -82,6 +84,9 @@ impl World {
                 self.model.runs.runs.remove(&run);
                 self.ledger.started.remove(&run);
             }
+            self.tell(|| {
+                format!("of {run}, which is deleted, {} nodes, {} frames, {} tasks go", nodes.len(), frames.len(), tasks.len())
+            });
             nodes.iter().for_each(|at| drop(self.model.runs.nodes.remove(at)));
             frames.into_iter().for_each(|path| _ = self.model.runs.frames.remove(&(run, path)));
             for task in &tasks {
@@ -94,6 +99,7 @@ impl World {
                 }
             }
         }
+        self.model.runs.runs.len() < before
     }
 
     fn take_over(&mut self, turn: &mut Turn, entry: &Entry) -> Result<(), Found> {

@@ -37,13 +37,14 @@ const DEFECTS: [&str; 29] = [
 ];
 
 /// The same in the code of runs.
-const DEFECTS_OF_RUNS: [&str; 15] = [
+const DEFECTS_OF_RUNS: [&str; 16] = [
     "call_goes_on",
     "dead_token_forgotten",
     "ended_twice",
     "frame_closed_early",
     "frames_left_closed",
     "held_forgotten",
+    "impatient",
     "join_too_soon",
     "orphan_works_on",
     "overslept",

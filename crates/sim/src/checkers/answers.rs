@@ -4,9 +4,10 @@ use super::{Check, Scene, ensure};
 use crate::ledger::same;
 use engine::{Answer, Held, Request, Ticket, Work, Worked};
 use kernel::command::{Added, Command, Reply};
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::record::{Entry, Owner, Record};
 use kernel::rejection::Rejection;
+use kernel::run::RunStatus;
 use kernel::task::Status;
 
 /// Whatever says yes has its record on the disk.
@@ -66,6 +67,9 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
         (Reply::Task { task, .. }, Some(Request::Command(Command::Delete { .. }))) => {
             let gone = turn.statuses.get(task).is_some_and(|was| was.contains(&None));
             ensure(gone, || format!("{task} was told to be deleted"))
+        }
+        (Reply::Run { run, status }, _) => {
+            ensure(run_was(scene, *run, Some(*status)), || format!("{run} was told to be {}", status.as_str()))
         }
         (Reply::Task { task, status }, _) => {
             ensure(was(scene, *task, Some(*status)), || format!("{task} was told to be {status}"))
@@ -140,12 +144,27 @@ fn rejected(scene: &Scene<'_>, rejection: &Rejection) -> Check {
         Rejection::TaskNotFound { task } => was(scene, *task, None),
         Rejection::BlockerNotFound { blocker } => was(scene, *blocker, None),
         Rejection::WrongState { task, status, .. } => was(scene, *task, Some(*status)),
+        Rejection::RunNotFound { run } => {
+            let known = scene.model.runs.runs.get(run);
+            // Explained is only what is in memory.
+            known.is_none_or(|known| !known.live) || scene.turn.entries.iter().any(|entry| entry.owner == Owner::Run(*run))
+        }
+        Rejection::RunEnded { run, status, .. } | Rejection::NotToRetry { run, status } => run_was(scene, *run, Some(*status)),
+        Rejection::RunNotEnded { run } => run_was(scene, *run, Some(RunStatus::Running)),
+        Rejection::RunEnding { run } => run_was(scene, *run, None),
         Rejection::BulkClosed { bulk } => scene.model.bulks.get(bulk).is_some_and(|bulk| !bulk.open),
         Rejection::BulkNotFound { bulk } => scene.model.bulks.get(bulk).is_none_or(|bulk| !bulk.open),
         Rejection::Blocked { task, .. } => was(scene, *task, Some(Status::Queued)) || was(scene, *task, Some(Status::Idle)),
         _ => true,
     };
     ensure(holds, || format!("`{rejection}` was told and is not so"))
+}
+
+/// It has this status, or moved in this tick.
+fn run_was(scene: &Scene<'_>, run: RunId, status: Option<RunStatus>) -> bool {
+    let moved = scene.turn.entries.iter().any(|entry| entry.owner == Owner::Run(run)) || scene.turn.run_gone;
+    let known = scene.model.runs.runs.get(&run).map(|run| run.status);
+    moved || known.is_some_and(|known| status.is_none_or(|status| status == known))
 }
 
 fn worked_true(scene: &Scene<'_>, work: &Work, worked: &Worked) -> Check {

@@ -17,6 +17,7 @@ mod leases;
 mod limits;
 mod memory;
 mod order;
+mod patience;
 mod starts;
 mod timers;
 mod tokens;
@@ -53,7 +54,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 20] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 21] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -74,6 +75,7 @@ pub const EACH_RECORD: [(&str, RecordChecker); 20] = [
     ("a paused run begins nothing", tokens::paused),
     ("frames open one after another, as many as may", frames::opened),
     ("what closes has nothing open in it", frames::closed),
+    ("a run is given up only for its deadline or a stall", patience::lost),
 ];
 
 pub const EACH_TICK: [(&str, TickChecker); 20] = [

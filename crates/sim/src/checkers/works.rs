@@ -57,7 +57,7 @@ pub fn agree(scene: &Scene<'_>) -> Check {
 pub fn gone(scene: &Scene<'_>) -> Check {
     let there = |run: i64| scene.model.runs.runs.keys().any(|id| id.number() == run);
     let moved = scene.turn.entries.iter().any(|entry| matches!(entry.record, kernel::record::Record::RunDeleted { .. }));
-    if !scene.thorough && !moved {
+    if !scene.thorough && !moved && !scene.turn.run_gone {
         return Ok(());
     }
     scene.disk.read(|durable| -> Check {

@@ -9,15 +9,15 @@ use crate::source::{Data, Value};
 use kernel::names::TypeName;
 use kernel::retry::RetryPolicy;
 
-/// Tries when a list of edges does not say.
-const SEED_ATTEMPTS_MAX: i64 = 10;
+/// As the list of edges has it: at most so many tries.
+const ATTEMPTS_MAX: i64 = 10;
 
 pub fn retry(value: &Value, problems: &mut Problems) -> Option<RetryPolicy> {
     let mut fields = Fields::of(value, "`retry`", problems)?;
     let before = problems.count();
     let mut policy = RetryPolicy::default();
     if let Some(entry) = fields.take("max_attempts") {
-        policy.attempts = scalars::int(&entry.value, 1, SEED_ATTEMPTS_MAX, problems).unwrap_or(1) as u16;
+        policy.attempts = scalars::int(&entry.value, 1, ATTEMPTS_MAX, problems).unwrap_or(1) as u16;
     }
     if let Some(entry) = fields.take("backoff_ms") {
         let most = kernel::limits::BACKOFF_MS_MAX as i64;

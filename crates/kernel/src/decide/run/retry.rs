@@ -7,7 +7,7 @@ use crate::decide::walk;
 use crate::frame::{FramePath, FrameState};
 use crate::ids::RunId;
 use crate::ir::{NodeIx, OnError};
-use crate::names::Actor;
+use crate::names::{Actor, NodeId};
 use crate::node::{NodeState, Started};
 use crate::record::Record;
 use crate::rejection::Rejection;
@@ -31,7 +31,7 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
     if let Some(at) = only {
         let state = live.ir.find(&at.node).and_then(|node| live.slot(&at.frame, node)).map(|slot| &slot.state);
         let state = state.ok_or_else(|| Rejection::NodeNotFound { at: at.clone() })?;
-        if !matches!(state, NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled) {
+        if !stopped_short(live, &at.frame, &at.node) {
             return Err(Rejection::NodeSettled { at: at.clone(), status: state.as_str() });
         }
     } else if !is_broken(live, &FramePath::root()) {
@@ -48,6 +48,15 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
 fn is_broken(live: &Live, path: &FramePath) -> bool {
     let Some(frame) = live.frame(path) else { return false };
     frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled))
+}
+
+/// Whether a node failed its run or was cut off by that, and every loop and each around it with it: what a loop or an each
+/// got over is settled.
+fn stopped_short(live: &Live, path: &FramePath, node: &NodeId) -> bool {
+    let state = live.ir.find(node).and_then(|node| live.slot(path, node)).map(|slot| &slot.state);
+    let short = matches!(state, Some(NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled));
+    let is_done = || live.frame(path).is_none_or(|frame| matches!(frame.state, FrameState::Done(_)));
+    short && path.up().is_none_or(|(above, of, _)| !is_done() && stopped_short(live, &above, of))
 }
 
 /// Takes up a frame where it stopped. Its record that it is open again is written.

@@ -49,6 +49,7 @@ fn stalled(state: &State, live: &Live, now: Time) -> Option<String> {
     for (path, node, at) in live.started() {
         let task = match at {
             Started::Turning { .. } | Started::Spreading { .. } => continue,
+            Started::Sleeping { .. } if crate::defect("impatient") => continue,
             Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => return None,
             Started::Working { task } => state.task(*task)?,
         };
