@@ -17,7 +17,7 @@ use kernel::needs::Need;
 use kernel::record::Entry;
 use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
-use statements::{Bound, Bytes};
+use statements::{Bound, Bytes, RECORD_COLUMNS, ROWS_AT_ONCE};
 use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -158,44 +158,76 @@ impl Sqlite {
 fn bind(statement: &mut CachedStatement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     // Most columns of most rows are null: forgetting all bindings at once is cheaper than binding each null.
     statement.clear_bindings();
+    bind_from(statement, 0, values)
+}
+
+fn bind_from(statement: &mut CachedStatement<'_>, first: usize, values: &[Value]) -> rusqlite::Result<()> {
     for (at, value) in values.iter().enumerate().filter(|(_, value)| **value != Value::Null) {
-        statement.raw_bind_parameter(at + 1, Bound(value))?;
+        statement.raw_bind_parameter(first + at + 1, Bound(value))?;
     }
     Ok(())
 }
 
 fn insert_records(db: &Connection, entries: &[Entry], text: &mut Text) -> Result<(), StoreError> {
-    if entries.is_empty() {
-        return Ok(());
+    let (many, rest) = entries.as_chunks::<ROWS_AT_ONCE>();
+    if !many.is_empty() {
+        let mut insert = db.prepare_cached(&statements::INSERT_RECORDS)?;
+        for some in many {
+            for (at, entry) in some.iter().enumerate() {
+                bind_record(&mut insert, at * RECORD_COLUMNS, entry, text)?;
+            }
+            insert.raw_execute()?;
+        }
     }
-    let mut insert = db.prepare_cached(statements::INSERT_RECORD)?;
-    for entry in entries {
-        text.owner.clear();
-        write!(text.owner, "{}", entry.owner).expect("a string takes all text");
-        text.body.clear();
-        serde_json::to_writer(&mut text.body, &entry.record).expect("a record has a JSON form");
-        insert.raw_bind_parameter(1, entry.seq.0 as i64)?;
-        insert.raw_bind_parameter(2, entry.prev.0 as i64)?;
-        insert.raw_bind_parameter(3, entry.at.us())?;
-        insert.raw_bind_parameter(4, text.owner.as_str())?;
-        insert.raw_bind_parameter(5, Bytes(&text.body))?;
-        insert.raw_bind_parameter(6, entry.payload.as_ref().map(|payload| payload.text()))?;
-        insert.raw_execute()?;
+    if !rest.is_empty() {
+        let mut insert = db.prepare_cached(statements::INSERT_RECORD)?;
+        for entry in rest {
+            bind_record(&mut insert, 0, entry, text)?;
+            insert.raw_execute()?;
+        }
     }
     Ok(())
 }
 
+fn bind_record(insert: &mut CachedStatement<'_>, first: usize, entry: &Entry, text: &mut Text) -> rusqlite::Result<()> {
+    text.owner.clear();
+    write!(text.owner, "{}", entry.owner).expect("a string takes all text");
+    text.body.clear();
+    serde_json::to_writer(&mut text.body, &entry.record).expect("a record has a JSON form");
+    insert.raw_bind_parameter(first + 1, entry.seq.0 as i64)?;
+    insert.raw_bind_parameter(first + 2, entry.prev.0 as i64)?;
+    insert.raw_bind_parameter(first + 3, entry.at.us())?;
+    insert.raw_bind_parameter(first + 4, text.owner.as_str())?;
+    insert.raw_bind_parameter(first + 5, Bytes(&text.body))?;
+    insert.raw_bind_parameter(first + 6, entry.payload.as_ref().map(|payload| payload.text()))
+}
+
+/// Each row once; those of one table together.
 fn put_rows(db: &Connection, rows: &[Row]) -> Result<(), StoreError> {
-    // Looking a statement up by its long text costs as much as running it, so each is looked up once a batch.
-    let mut upserts: [Option<CachedStatement<'_>>; TABLES.len()] = Default::default();
+    let mut tables: [Vec<&Row>; TABLES.len()] = Default::default();
     for row in rows {
-        let upsert = &mut upserts[statements::index_of(row.table)];
-        let upsert = match upsert {
-            Some(upsert) => upsert,
-            None => upsert.insert(db.prepare_cached(&statements::of(row.table).upsert)?),
-        };
-        bind(upsert, &row.values)?;
-        upsert.raw_execute()?;
+        tables[statements::index_of(row.table)].push(row);
+    }
+    for (table, rows) in TABLES.iter().zip(&tables) {
+        let sql = statements::of(table);
+        let (many, rest) = rows.as_chunks::<ROWS_AT_ONCE>();
+        if !many.is_empty() {
+            let mut upsert = db.prepare_cached(&sql.upsert_many)?;
+            for some in many {
+                upsert.clear_bindings();
+                for (at, row) in some.iter().enumerate() {
+                    bind_from(&mut upsert, at * table.columns.len(), &row.values)?;
+                }
+                upsert.raw_execute()?;
+            }
+        }
+        if !rest.is_empty() {
+            let mut upsert = db.prepare_cached(&sql.upsert)?;
+            for row in rest {
+                bind(&mut upsert, &row.values)?;
+                upsert.raw_execute()?;
+            }
+        }
     }
     Ok(())
 }

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 /// The statements of one table.
 pub(super) struct TableSql {
     pub upsert: String,
+    /// The same for [`ROWS_AT_ONCE`] rows.
+    pub upsert_many: String,
     pub delete: String,
     /// `SELECT` every column, in the kernel's order, `FROM` the table; a condition may follow.
     pub select: String,
@@ -55,8 +57,22 @@ pub(super) const RUN_ENDED_AT_OFFSET: &str =
     "SELECT ended_at, id FROM runs WHERE ended_at IS NOT NULL AND deleting IS NULL AND parent IS NULL
     ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?1";
 
+/// Rows that one statement writes where there are as many: to begin and end a statement costs as much as a row.
+pub(super) const ROWS_AT_ONCE: usize = 8;
+pub(super) const RECORD_COLUMNS: usize = 6;
+
 pub(super) const INSERT_RECORD: &str =
     "INSERT INTO records (seq, prev, at, owner, body, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// The same for [`ROWS_AT_ONCE`] records.
+pub(super) static INSERT_RECORDS: LazyLock<String> = LazyLock::new(|| {
+    let row = |at: usize| {
+        let places: Vec<String> = (1..=RECORD_COLUMNS).map(|place| format!("?{}", at * RECORD_COLUMNS + place)).collect();
+        format!("({})", places.join(", "))
+    };
+    let rows: Vec<String> = (0..ROWS_AT_ONCE).map(row).collect();
+    format!("INSERT INTO records (seq, prev, at, owner, body, payload) VALUES {}", rows.join(", "))
+});
 
 /// Gives the owner's record before it.
 pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1 RETURNING prev";
@@ -84,15 +100,23 @@ impl TableSql {
         let quoted: Vec<String> = table.columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
         let (key, rest) = quoted.split_at(table.key);
         let places: Vec<String> = (1..=quoted.len()).map(|place| format!("?{place}")).collect();
+        let many = |rows: usize| {
+            let row = |at: usize| {
+                let places: Vec<String> = (1..=quoted.len()).map(|place| format!("?{}", at * quoted.len() + place)).collect();
+                format!("({})", places.join(", "))
+            };
+            (0..rows).map(row).collect::<Vec<_>>().join(", ")
+        };
         let updates: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
         let matches: Vec<String> = key.iter().zip(&places).map(|(column, place)| format!("{column} = {place}")).collect();
         let (name, columns, keys) = (table.name, quoted.join(", "), key.join(", "));
+        let upsert = |rows: usize| {
+            let (values, updates) = (many(rows), updates.join(", "));
+            format!("INSERT INTO {name} ({columns}) VALUES {values} ON CONFLICT ({keys}) DO UPDATE SET {updates}")
+        };
         TableSql {
-            upsert: format!(
-                "INSERT INTO {name} ({columns}) VALUES ({}) ON CONFLICT ({keys}) DO UPDATE SET {}",
-                places.join(", "),
-                updates.join(", "),
-            ),
+            upsert: upsert(1),
+            upsert_many: upsert(ROWS_AT_ONCE),
             delete: format!("DELETE FROM {name} WHERE {}", matches.join(" AND ")),
             select: format!("SELECT {columns} FROM {name}"),
             key: keys,
