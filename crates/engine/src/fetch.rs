@@ -38,7 +38,14 @@ fn fetch(engine: &Engine, asked: &Receiver<Vec<RecordSeq>>) {
         for some in missing.chunks(VALUES_MAX) {
             while engine.is_up() {
                 let read = engine.read_first(|reader| {
-                    let mut value = |seq: &RecordSeq| Ok((*seq, payload(reader, engine.blobs(), *seq)?));
+                    let mut value = |seq: &RecordSeq| match payload(reader, engine.blobs(), *seq) {
+                        // It will not get better: its node is told so, and the others go on.
+                        Err(StoreError::Corrupt(bad)) => {
+                            tracing::error!(record = seq.0, %bad, "a value cannot be read");
+                            Ok((*seq, None))
+                        }
+                        read => read.map(|payload| (*seq, payload)),
+                    };
                     some.iter().map(&mut value).collect::<Result<Vec<_>, StoreError>>()
                 });
                 match read {

@@ -159,7 +159,7 @@ impl Core {
         let Turn { step, answers, fetched: here, .. } = turn;
         let stepped = step.finish();
         here.iter().for_each(|seq| _ = self.fetching.remove(seq));
-        if fetched {
+        if fetched && self.fetching.is_empty() && self.flows.missing.is_empty() {
             values.forget_fetched();
         }
 

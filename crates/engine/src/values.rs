@@ -19,7 +19,7 @@ struct Kept {
     young: FxHashMap<RecordSeq, Held>,
     old: FxHashMap<RecordSeq, Held>,
     young_bytes: usize,
-    /// Fetched for somebody who waits; not bounded, and forgotten when that one has gone on.
+    /// Fetched for somebody who waits, and forgotten when nobody does.
     fetched: FxHashMap<RecordSeq, Found>,
 }
 
@@ -51,21 +51,16 @@ impl Values {
 
     /// What was read for one who waits; `None`: there is nothing to read.
     pub fn provide(&self, seq: RecordSeq, text: Option<Payload>) {
-        let value = text.as_ref().and_then(|text| serde_json::from_str::<Value>(text.text()).ok()).map(Arc::new);
-        let mut kept = self.kept();
-        // Kept with the others too: one who waits for two values may get them one after the other, and would for ever ask for
-        // the first again when the second comes.
-        if let (Some(text), Some(value)) = (text, &value) {
-            kept.put(seq, Held { text, value: Some(value.clone()) });
-        }
-        kept.fetched.insert(seq, value.map_or(Found::Lost, Found::Value));
+        let value = text.and_then(|text| serde_json::from_str::<Value>(text.text()).ok()).map(Arc::new);
+        self.kept().fetched.insert(seq, value.map_or(Found::Lost, Found::Value));
     }
 
     pub fn forget(&self) {
         *self.kept() = Kept::default();
     }
 
-    /// Those who waited have gone on.
+    /// Nobody waits any more. Before that nothing that was fetched may go: one who needs many values may get them one after
+    /// the other, and would for ever ask for the first again when the last comes.
     pub fn forget_fetched(&self) {
         self.kept().fetched.clear();
     }

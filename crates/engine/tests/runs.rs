@@ -50,7 +50,8 @@ impl House {
             self.tickets += 1;
             let Ticked { answers: more, entries, missing, next, reloaded, .. } = self.core.tick(self.now, 1, requests, true);
             assert_eq!(reloaded, None);
-            answers.extend(more.into_iter().map(|(_, answer)| answer));
+            // Values that were handed in are only noted.
+            answers.extend(more.into_iter().map(|(_, answer)| answer).filter(|answer| !matches!(answer, Answer::Noted)));
             self.entries.extend(entries);
             if missing.is_empty() && next.is_none_or(|at| at > self.now) {
                 return answers;
@@ -393,5 +394,52 @@ fn what_a_run_called_goes_with_it() {
     for table in [&kernel::row::RUNS, &kernel::row::FRAMES, &kernel::row::NODES, &kernel::row::TASKS] {
         assert_eq!(house.rows(table), 0, "{}", table.name);
     }
+    house.verify();
+}
+
+#[test]
+fn outputs_beyond_what_is_kept_come_together() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: input\n    do:\n      nodes:\n        x: {type: t, with: '${item}'}\n        y: {type: transform, after: x, value: 'output + output'}\n  n: {type: transform, after: e, value: size(output)}\n");
+    let items: Vec<usize> = (0..1_000).collect();
+    let run = house.start("w", json!(items));
+    house.work(|_, _| Ok(json!("x".repeat(2_000))));
+    assert_eq!(
+        house.status(run),
+        RunStatus::Done,
+        "{:?}",
+        house.entries.iter().find(|entry| entry.record.kind() == "run_failed")
+    );
+    assert_eq!(house.output(run), json!(1_000));
+    house.verify();
+}
+
+#[test]
+fn runs_that_call_one_another_without_end_stop_nobody() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: bomb\nnodes:\n  a: {type: workflow, run: bomb}\n  b: {type: workflow, run: bomb}\n");
+    let run = house.start("bomb", json!(null));
+    assert_eq!(house.status(run), RunStatus::Failed);
+    house.verify();
+}
+
+#[test]
+fn what_failed_a_run_fails_it_again_if_it_is_not_tried() {
+    let mut house = House::new(&["t", "u"]);
+    house.put("workflow: w\nnodes:\n  a: {type: t}\n  b: {type: u}\n");
+    let run = house.start("w", json!(1));
+    let taken = house.poll(2, Vec::new());
+    let bad = taken.iter().find(|delivery| delivery.grant.kind.as_str() == "t").unwrap();
+    let failure = Failure { code: "broken".into(), message: "no".into() };
+    let outcome = Outcome::Failed { failure, retryable: false, retry_after_ms: None };
+    house.poll(0, vec![Report { task: bad.grant.task, fence: bad.grant.fence, outcome }]);
+    assert_eq!(house.status(run), RunStatus::Failed);
+    let node = Some(Box::new(at(&format!("{run}/b"))));
+    house.ask(Command::RetryRun { run, node, by: actor() }).unwrap();
+    house.work(echo);
+    assert_eq!(house.status(run), RunStatus::Failed, "`a` was not tried again");
+    house.ask(Command::RetryRun { run, node: None, by: actor() }).unwrap();
+    house.work(echo);
+    assert_eq!(house.status(run), RunStatus::Done);
     house.verify();
 }

@@ -1,11 +1,11 @@
 //! The crate seen through its front door, `compile`: problems as tables, the examples as golden summaries, and properties.
 
+mod edge_list;
 pub mod examples;
 mod fake;
 mod generated;
 mod native;
 mod promises;
-mod edge_list;
 mod soup;
 mod speed;
 mod summary;

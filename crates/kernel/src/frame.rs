@@ -242,6 +242,10 @@ impl Frame {
         let body = ir.body(self.body);
         let sinks = || body.sinks.iter().map(|sink| self.node(ir, *sink));
         let done = sinks().any(|state| matches!(state.ended(), Some(Ended::Done(_) | Ended::Failed(OnError::Ignore))));
+        // One that failed the frame before and was not tried again.
+        if self.nodes.iter().any(|slot| matches!(slot.state.ended(), Some(Ended::Failed(OnError::Fail)))) {
+            return Close::Stranded;
+        }
         let failed = sinks().any(|state| matches!(state.ended(), Some(Ended::Skipped(Cause::Failed) | Ended::Cancelled)));
         if failed && !done { Close::Stranded } else { Close::Done }
     }

@@ -10,6 +10,10 @@ pub const INBOX_ADDS_MAX: usize = 8 * BATCH_REQUESTS_MAX;
 /// Items a bulk, a cascade or an index sweep touches in one batch before it leaves a cursor.
 pub const CHUNK_ITEMS_MAX: usize = 1_000;
 
+/// Records, and bytes of payload, after which what goes on in runs waits for the next batch.
+pub const STEP_RECORDS_MAX: usize = 2 * BATCH_ITEMS_MAX;
+pub const STEP_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
 /// Bytes of payload one batch takes before it is closed, and the inbox before it is full.
 pub const BATCH_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 pub const INBOX_BYTES_MAX: usize = 64 * 1_024 * 1_024;
@@ -41,7 +45,7 @@ pub const QUEUE_BOOSTS_MAX: usize = 256;
 /// Versions of all workflows together: their texts are in memory.
 pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
 /// Runs that call one another.
-pub const SUB_RUNS_DEPTH_MAX: u16 = 32;
+pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
 /// Runs that one look for old ones takes.
 pub const EXPIRED_RUNS_MAX: usize = 100;
 /// Bulks that may be under way at once.

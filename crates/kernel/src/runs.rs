@@ -234,7 +234,10 @@ impl Runs {
             self.deadlines.remove(&(deadline, run.id));
         }
         self.deleting.remove(&run.id);
-        if let Some(key) = &run.spec.idempotency_key {
+        // A younger run may have the key by now.
+        if let Some(key) = &run.spec.idempotency_key
+            && self.by_key(&run.spec.workflow, key) == Some(run.id)
+        {
             self.by_key.remove(&(run.spec.workflow.clone(), key.clone()));
         }
     }

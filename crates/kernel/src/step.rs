@@ -5,7 +5,7 @@ use crate::eval::Flow;
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
-use crate::limits::{ID_BLOCK, RECORD_BLOCK};
+use crate::limits::{ID_BLOCK, RECORD_BLOCK, STEP_BYTES_MAX, STEP_RECORDS_MAX};
 use crate::message::{Ending, Message};
 use crate::names::WorkflowName;
 use crate::record::{CancelCause, Entry, KeyRef, Owner, Payload, Record};
@@ -43,6 +43,7 @@ pub struct Step<'a> {
     outbox: Vec<Message>,
     opened: usize,
     dropped: usize,
+    bytes: usize,
     forgotten: Vec<(Owner, RecordSeq)>,
 }
 
@@ -71,6 +72,7 @@ impl<'a> Step<'a> {
             outbox: Vec::new(),
             opened: 0,
             dropped: 0,
+            bytes: 0,
             forgotten: Vec::new(),
         }
     }
@@ -311,6 +313,11 @@ impl<'a> Step<'a> {
         self.state.runs.orphans.remove(&(run, path.clone()));
     }
 
+    /// Enough was written for one batch.
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() >= STEP_RECORDS_MAX || self.bytes >= STEP_BYTES_MAX
+    }
+
     /// Frames that were opened in this batch.
     pub(crate) fn opened(&self) -> usize {
         self.opened
@@ -348,6 +355,7 @@ impl<'a> Step<'a> {
             Record::FrameDropped {} | Record::NodeCancelled {} => self.dropped += 1,
             _ => {}
         }
+        self.bytes += payload.as_ref().map_or(0, |payload| payload.text().len());
         if let (Some(flow), Some(payload)) = (&mut self.flow, &payload)
             && is_value(self.state, &owner, &record)
         {

@@ -8,7 +8,7 @@ use super::values::raw;
 use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
-use engine::{Answer, Delivery, Report, Work};
+use engine::{Answer, Delivery, Report, Work, Worked};
 use kernel::command::Outcome;
 use kernel::limits::INLINE_BYTES_MAX;
 use kernel::rejection::Rejection;
@@ -55,15 +55,17 @@ pub async fn work(
     let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
     // With results the answer is never far, and worth having; without, a worker that is gone would be waited for.
     let reports_nothing = work.results.is_empty();
-    let answer = tokio::select! {
-        answer = door.engine.work(work) => answer?,
-        () = peer.gone(), if reports_nothing => return Err(hung_up()),
-    };
-    let worked = match checked(answer)? {
-        Answer::Worked(worked) => worked,
-        other => return Err(unexpected(&other)),
-    };
-    let tasks = deliver(&door, &peer, &worked.deliveries).await?;
+    let again = reports_nothing.then(|| work.clone());
+    let mut worked = ask(&door, &peer, work, reports_nothing).await?;
+    let mut tasks = deliver(&door, &peer, &worked.deliveries).await?;
+    // All it was granted were tasks whose input cannot be made, and nobody sees those: it goes on waiting.
+    while tasks.is_empty()
+        && !worked.deliveries.is_empty()
+        && let Some(work) = again.clone()
+    {
+        worked = ask(&door, &peer, work, reports_nothing).await?;
+        tasks = deliver(&door, &peer, &worked.deliveries).await?;
+    }
     let mut settled = worked.results.into_iter().map(|(task, result)| match result {
         Ok(duplicate) => ResultAnswer::ok(task, duplicate),
         Err(rejection) => ResultAnswer::refused(task, &Problem::from(&rejection)),
@@ -76,6 +78,17 @@ pub async fn work(
         tasks,
         stopping: worked.stopping,
     }))
+}
+
+async fn ask(door: &Door, peer: &Peer, work: Work, reports_nothing: bool) -> Result<Worked, No> {
+    let answer = tokio::select! {
+        answer = door.engine.work(work) => answer?,
+        () = peer.gone(), if reports_nothing => return Err(hung_up()),
+    };
+    match checked(answer)? {
+        Answer::Worked(worked) => Ok(worked),
+        other => Err(unexpected(&other)),
+    }
 }
 
 fn holding_answer(held: &engine::Held) -> HoldingAnswer {

@@ -24,6 +24,7 @@ use crate::command::{Command, Reply};
 use crate::ids::TaskId;
 use crate::message::Message;
 use crate::rejection::Rejection;
+use crate::runs::Held;
 use crate::state::State;
 use crate::step::{FollowUp, Step};
 use crate::task::{Status, Task};
@@ -73,6 +74,9 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
     while let Some(follow_up) = step.follow_ups.pop_front() {
         match follow_up {
             FollowUp::Unblock { blocker } => unblock::decide(step, blocker),
+            // What runs cause is without bound; what a batch may do is not.
+            FollowUp::Arrive(spot) if step.is_full() => step.hold_over(Held::Node(spot)),
+            FollowUp::Close(run, path) if step.is_full() => step.hold_over(Held::Frame(run, path)),
             FollowUp::Arrive(spot) => walk::arrive(step, spot),
             FollowUp::Close(run, path) => walk::close(step, run, &path),
             FollowUp::Hear(message) => hear(step, message),

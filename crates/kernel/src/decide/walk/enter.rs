@@ -259,7 +259,7 @@ fn instant(step: &mut Step<'_>, spot: &Spot, json: &Json, make: impl Fn(i64, Tim
 }
 
 /// As much of a value as fits in a sentence.
-fn shown(payload: &Payload) -> String {
+pub(super) fn shown(payload: &Payload) -> String {
     let text = payload.text();
     match text.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -114,7 +114,8 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
         Asked::Failed(failure) => return fail_node(step, spot, failure),
         Asked::Json(Json { view: View::Bool(enough), .. }) => enough,
         Asked::Json(json) => {
-            let message = format!("`{}` gave {}, neither true nor false", ir.expr(until).source, json.payload.text());
+            let message =
+                format!("`{}` gave {}, neither true nor false", ir.expr(until).source, super::enter::shown(&json.payload));
             return fail_node(step, spot, Failure { code: "not_a_truth".into(), message });
         }
     };
