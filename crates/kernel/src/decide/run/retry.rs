@@ -39,7 +39,7 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
     }
     // As long as it was given before.
     let given_ms = live.run.spec.deadline.map(|deadline| deadline.ms_since(live.run.started_at));
-    let limit_ms = live.ir.limits.deadline_ms.or(given_ms);
+    let limit_ms = live.ir.limits.deadline_ms.or(given_ms.filter(|ms| *ms > 0));
     let deadline = limit_ms.map(|ms| step.now().plus_ms(ms));
     step.record_run(run, Record::RunReopened { deadline, by: by.clone() }, None);
     reopen(step, run, &FramePath::root(), only, by);
