@@ -110,7 +110,8 @@ fn wait(
             ("run", format!("{called}, which it called, has not ended"))
         }
         Started::Asking { until } => {
-            eta = None;
+            // Then it is over, one way or the other.
+            eta = *until;
             let node = at.show();
             actions.push(format!("signaller approval answer {node} --yes --by NAME"));
             let limit = until.map_or(String::new(), |until| format!(", for another {}", span(until.ms_since(now))));

@@ -45,8 +45,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Work on tasks with a command: each comes as JSON on its stdin, its stdout is the output
 ///
 /// The command is started once for each task and gets {"task","type","queue","attempt","input",…} on stdin, and
-/// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment,
-/// and SIGNALLER_RUN and SIGNALLER_NODE if it is a run's.
+/// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment;
+/// if it is a run's, also "run" and "node", SIGNALLER_RUN and SIGNALLER_NODE.
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message.
@@ -493,6 +493,10 @@ fn stdin_of(task: &WorkTask) -> Vec<u8> {
         attempt: u16,
         idempotency_key: &'a str,
         budget_ms: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        run: Option<kernel::ids::RunId>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        node: Option<&'a str>,
         input: &'a serde_json::value::RawValue,
     }
     let stdin = Stdin {
@@ -502,6 +506,8 @@ fn stdin_of(task: &WorkTask) -> Vec<u8> {
         attempt: task.attempt,
         idempotency_key: &task.idempotency_key,
         budget_ms: task.budget_ms,
+        run: task.run,
+        node: task.node.as_deref(),
         input: &task.input,
     };
     let mut text = serde_json::to_vec(&stdin).expect("a task is JSON");
