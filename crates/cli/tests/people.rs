@@ -53,8 +53,14 @@ impl House {
         self.server.post("/v1/tasks", &json!({"type": kind}))["task"].as_str().unwrap().to_owned()
     }
 
-    fn until_running(&self, task: &str) {
-        until("it runs", || (self.server.get(&format!("/v1/tasks/{task}"))["status"] == "running").then_some(()));
+    /// What a script says when it has begun: a task that is leased has not reached its worker yet.
+    fn begins(&self) -> String {
+        format!("touch {};", self.folder.path().join("begun").display())
+    }
+
+    fn until_begun(&self) {
+        let begun = self.folder.path().join("begun");
+        until("it was begun", || std::fs::remove_file(&begun).ok());
     }
 
     /// Runs lines that must fail: exit code, part of the message, part of the fix.
@@ -112,8 +118,8 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
     for (heartbeat_ms, script, heard) in [(500, "sleep 30 & wait; echo 1", true), (30_000, "sleep 2; echo 1", false)] {
         house.server.put("/v1/queues/c", &json!({"config": {"heartbeat_ms": heartbeat_ms}}));
         let task = house.add("c");
-        let worker = house.work(&format!("work --type c --once -- sh -c '{script}'"));
-        house.until_running(&task);
+        let worker = house.work(&format!("work --type c --once -- sh -c '{} {script}'", house.begins()));
+        house.until_begun();
         assert_eq!(house.run(&format!("task cancel {task} --reason enough")).exit, 0);
         let worked = ended(worker);
         let answer = worked.json();
@@ -125,8 +131,8 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
 
     // One that goes on does not count it as done either.
     let task = house.add("c");
-    let worker = house.work("--human work --type c --name w-2 -- sh -c 'sleep 2; echo 1'");
-    house.until_running(&task);
+    let worker = house.work(&format!("--human work --type c --name w-2 -- sh -c '{} sleep 2; echo 1'", house.begins()));
+    house.until_begun();
     assert_eq!(house.run(&format!("task cancel {task}")).exit, 0);
     server::signal(worker.id(), "INT");
     let worked = ended(worker);
@@ -143,9 +149,10 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
 #[test]
 fn a_result_that_is_refused_points_at_a_worker_of_the_same_name() {
     let house = House::start();
-    let task = house.add("t");
-    let worker = house.work("--human work --type t --name twin --once -- sh -c 'sleep 1; echo 1'");
-    house.until_running(&task);
+    house.add("t");
+    let work = |once: &str| format!("--human work --type t --name twin {once} -- sh -c '{} sleep 1; echo 1'", house.begins());
+    let worker = house.work(&work("--once"));
+    house.until_begun();
     // The twin knows nothing of the lease, and by asking gives it back.
     house.server.post("/v1/work", &json!({"worker": "twin", "types": []}));
     let worked = ended(worker);
@@ -154,8 +161,8 @@ fn a_result_that_is_refused_points_at_a_worker_of_the_same_name() {
     assert!(worked.err.contains(hint) && worked.err.contains("error: the result of task-1 was not taken"), "{}", worked.err);
 
     // One that goes on counts it, and not as done.
-    let worker = house.work("--human work --type t --name twin -- sh -c 'sleep 1; echo 1'");
-    house.until_running(&task);
+    let worker = house.work(&work(""));
+    house.until_begun();
     house.server.post("/v1/work", &json!({"worker": "twin", "types": []}));
     server::signal(worker.id(), "INT");
     let worked = ended(worker);
@@ -166,11 +173,8 @@ fn a_result_that_is_refused_points_at_a_worker_of_the_same_name() {
 fn a_worker_that_was_asked_twice_does_not_wait_for_a_server_that_is_gone() {
     let mut house = House::start();
     house.add("t");
-    let begun = tempfile::tempdir().unwrap();
-    let begun = begun.path().join("begun");
-    let worker = house.work(&format!("--human work --type t --name w-1 -- sh -c 'touch {}; sleep 60'", begun.display()));
-    // A task that is leased has not reached its worker yet; one that is begun has.
-    until("it was begun", || begun.exists().then_some(()));
+    let worker = house.work(&format!("--human work --type t --name w-1 -- sh -c '{} sleep 60'", house.begins()));
+    house.until_begun();
     house.server.kill_9();
     server::signal(worker.id(), "INT");
     std::thread::sleep(std::time::Duration::from_millis(200));

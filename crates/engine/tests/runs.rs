@@ -356,24 +356,45 @@ fn a_run_that_is_not_over_in_time_fails_and_so_does_one_nobody_takes() {
     house.verify();
 }
 
+fn start_keyed(house: &mut House) -> (RunId, bool) {
+    let workflow = kernel::names::WorkflowName::parse("line").unwrap();
+    let key = Some(kernel::names::IdempotencyKey::parse("k").unwrap());
+    let spec = RunSpec { idempotency_key: key, ..RunSpec::new(workflow.clone(), 0) };
+    let new = NewRun { workflow, version: None, spec, input: Payload("{\"n\":1}".into()) };
+    match house.ask(Command::StartRun { new: Box::new(new), by: actor() }) {
+        Ok(Reply::Started { run, duplicate }) => (run, duplicate),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_key_starts_one_run() {
     let mut house = House::new(&["t"]);
     house.put(LINE);
-    let start = |house: &mut House| {
-        let workflow = kernel::names::WorkflowName::parse("line").unwrap();
-        let key = Some(kernel::names::IdempotencyKey::parse("k").unwrap());
-        let spec = RunSpec { idempotency_key: key, ..RunSpec::new(workflow.clone(), 0) };
-        let new = NewRun { workflow, version: None, spec, input: Payload("{\"n\":1}".into()) };
-        match house.ask(Command::StartRun { new: Box::new(new), by: actor() }) {
-            Ok(Reply::Started { run, duplicate }) => (run, duplicate),
-            other => panic!("{other:?}"),
-        }
-    };
-    let first = start(&mut house);
-    assert_eq!(start(&mut house), (first.0, true));
+    let first = start_keyed(&mut house);
+    assert_eq!(start_keyed(&mut house), (first.0, true));
     house.work(echo);
-    assert_eq!(start(&mut house), (first.0, true), "also when it has ended");
+    assert_eq!(start_keyed(&mut house), (first.0, true), "also when it has ended");
+}
+
+#[test]
+fn a_run_that_goes_does_not_take_the_key_of_a_younger_one() {
+    let mut house = House::new(&["t"]);
+    house.put(LINE);
+    let (first, _) = start_keyed(&mut house);
+    let taken = house.poll(1, Vec::new());
+    house.ask(Command::CancelRun { run: first, by: actor(), reason: String::new() }).unwrap();
+    // Its worker is still at it, so it cannot go yet.
+    house.ask(Command::DeleteRun { run: first, by: actor() }).unwrap();
+    let (second, duplicate) = start_keyed(&mut house);
+    assert!(second != first && !duplicate);
+    let outcome = Outcome::Done { output: Payload("1".into()) };
+    house.poll(0, vec![Report { task: taken[0].grant.task, fence: taken[0].grant.fence, outcome }]);
+    house.now = house.now.plus_ms(2_000);
+    house.tick(None);
+    assert_eq!(house.rows(&kernel::row::RUNS), 1, "the first has gone");
+    assert_eq!(start_keyed(&mut house), (second, true));
+    house.verify();
 }
 
 #[test]
