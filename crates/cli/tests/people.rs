@@ -1,9 +1,11 @@
 //! What a newcomer meets at the command line: what went wrong is said by name, with what to do about it, and nothing
 //! that was not done counts as done.
 
+mod house;
 mod server;
 mod talk;
 
+use house::command;
 use serde_json::{Value, json};
 use server::Server;
 use std::path::Path;
@@ -75,22 +77,6 @@ impl House {
             assert!(said(&document["fix"]).contains(fix) && document["fix"].is_string(), "{line}: {document}");
         }
     }
-}
-
-fn command(folder: &Path, url: &str, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
-    for (index, part) in line.split('\'').enumerate() {
-        if index % 2 == 1 {
-            command.arg(part);
-        } else {
-            command.args(part.split_whitespace());
-        }
-    }
-    command.current_dir(folder).env("SIGNALLER_URL", url).env("USER", "ana");
-    for name in ["SIGNALLER_TOKEN", "SIGNALLER_LISTEN", "SIGNALLER_DATA_DIR"] {
-        command.env_remove(name);
-    }
-    command
 }
 
 fn ran(command: &mut Command) -> Ran {

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod bulk;
 pub mod completions;
 pub mod dev;
+mod each;
 pub mod queue;
 pub mod run;
 pub mod serve;

@@ -1,14 +1,13 @@
-//! `signaller run cancel|pause|resume|retry|delete`: what changes a run's state. Several runs are changed in order. One
-//! that is refused does not hold up the others; a server that cannot be reached does. Each is answered for by name.
+//! `signaller run cancel|pause|resume|retry|delete`: what changes a run's state. Several runs are
+//! changed in order, see [`each`].
 
 use crate::client::with_query;
-use crate::commands::{Session, run_id};
-use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::commands::{Session, each, run_id};
+use crate::output::{Failure, Outcome};
 use crate::units::count_of;
 use clap::Args;
 use doors::wire::{RunChange, RunDelete, RunNow, RunRetry, RunStatus, RunView, Signed};
 use kernel::ids::RunId;
-use serde::Serialize;
 
 #[derive(Args, Debug)]
 pub struct Runs {
@@ -71,35 +70,6 @@ pub struct DeleteArgs {
     dry_run: bool,
 }
 
-#[derive(Serialize)]
-struct Changed {
-    runs: Vec<One>,
-}
-
-/// What came of one run: its status, or why not.
-#[derive(Serialize)]
-struct One {
-    run: RunId,
-    ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<RunStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Refusal>,
-}
-
-#[derive(Serialize)]
-struct Refusal {
-    code: String,
-    message: String,
-}
-
-impl One {
-    fn refused(run: RunId, code: &str, message: &str) -> One {
-        let error = Refusal { code: code.to_owned(), message: message.to_owned() };
-        One { run, ok: false, status: None, error: Some(error) }
-    }
-}
-
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let cancel = |run| session.client.post(&format!("/v1/runs/{run}/cancel"), &body);
@@ -147,54 +117,11 @@ pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
     each(session, &args.runs, delete, |deleted| format!("{} is deleted, with all that belongs to it.", deleted.run))
 }
 
-/// Changes each run once, in the order they were named.
 fn each(
     session: &Session,
     runs: &Runs,
     change: impl Fn(RunId) -> Result<RunNow, Failure>,
     tell: impl Fn(&RunNow) -> String,
 ) -> Outcome {
-    let mut wanted: Vec<RunId> = Vec::new();
-    for run in &runs.runs {
-        if !wanted.contains(run) {
-            wanted.push(*run);
-        }
-    }
-    let (mut changed, mut lines, mut first) = (Changed { runs: Vec::new() }, Vec::new(), None::<(RunId, Failure)>);
-    let mut away = false;
-    for run in &wanted {
-        if away {
-            changed.runs.push(One::refused(*run, "not_tried", "the server could not be asked about the one before"));
-            lines.push(format!("{run} was not tried."));
-            continue;
-        }
-        match change(*run) {
-            Ok(now) => {
-                lines.push(tell(&now));
-                changed.runs.push(One { run: *run, ok: true, status: Some(now.status), error: None });
-            }
-            Err(failure) => {
-                away = failure.exit == Exit::Unavailable;
-                lines.push(format!("{run} was not changed: {}.", failure.message));
-                changed.runs.push(One::refused(*run, &failure.code, &failure.message));
-                first.get_or_insert((*run, failure));
-            }
-        }
-    }
-    let Some((run, failure)) = first else { return Ok(Answer::new(&changed, lines.join("\n"))) };
-    let failure = if wanted.len() == 1 {
-        failure
-    } else {
-        // For people each is told of; in JSON the result does it.
-        if session.screen.people {
-            session.screen.line(&lines.join("\n"));
-        }
-        let refused = changed.runs.iter().filter(|one| !one.ok).count();
-        let message = format!("{refused} of {} not done; the first: {}", count_of(wanted.len() as u64, "run"), failure.message);
-        Failure { message, ..failure }
-    };
-    let failure = failure.result(&changed);
-    // There is nothing to show of a run that is not there.
-    let there = !matches!(failure.exit, Exit::NotFound | Exit::Unavailable);
-    Err(if there { failure.next(format!("run show {run}"), "see how it stands") } else { failure })
+    each::each(session, "run", &runs.runs, change, |now| now.status, tell)
 }

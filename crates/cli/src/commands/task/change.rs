@@ -1,14 +1,13 @@
-//! `signaller task cancel|retry|reset|start|delete`: what changes a task's state. Several tasks are changed in order. One
-//! that is refused does not hold up the others; a server that cannot be reached does. Each is answered for by name.
+//! `signaller task cancel|retry|reset|start|delete`: what changes a task's state. Several tasks are
+//! changed in order, see [`each`].
 
 use crate::client::with_query;
-use crate::commands::{Session, task_id};
-use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::commands::{Session, each, task_id};
+use crate::output::{Failure, Outcome};
 use crate::units::count_of;
 use clap::Args;
 use doors::wire::{Signed, Status, TaskCancel, TaskDelete, TaskStart, TaskStatus, TaskView};
 use kernel::ids::TaskId;
-use serde::Serialize;
 
 #[derive(Args, Debug)]
 pub struct Tasks {
@@ -66,35 +65,6 @@ pub struct DeleteArgs {
     /// Show what would be deleted
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-}
-
-#[derive(Serialize)]
-struct Changed {
-    tasks: Vec<One>,
-}
-
-/// What came of one task: its status, or why not.
-#[derive(Serialize)]
-struct One {
-    task: TaskId,
-    ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Refusal>,
-}
-
-#[derive(Serialize)]
-struct Refusal {
-    code: String,
-    message: String,
-}
-
-impl One {
-    fn refused(task: TaskId, code: &str, message: &str) -> One {
-        let error = Refusal { code: code.to_owned(), message: message.to_owned() };
-        One { task, ok: false, status: None, error: Some(error) }
-    }
 }
 
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
@@ -158,54 +128,11 @@ fn now_is(changed: &TaskStatus) -> String {
     format!("{} is {}.", changed.task, changed.status)
 }
 
-/// Changes each task once, in the order they were named.
 fn each(
     session: &Session,
     tasks: &Tasks,
     change: impl Fn(TaskId) -> Result<TaskStatus, Failure>,
     tell: impl Fn(&TaskStatus) -> String,
 ) -> Outcome {
-    let mut wanted: Vec<TaskId> = Vec::new();
-    tasks.tasks.iter().for_each(|task| {
-        if !wanted.contains(task) {
-            wanted.push(*task)
-        }
-    });
-    let (mut changed, mut lines, mut first) = (Changed { tasks: Vec::new() }, Vec::new(), None::<(TaskId, Failure)>);
-    let mut away = false;
-    for task in &wanted {
-        if away {
-            changed.tasks.push(One::refused(*task, "not_tried", "the server could not be asked about the one before"));
-            lines.push(format!("{task} was not tried."));
-            continue;
-        }
-        match change(*task) {
-            Ok(status) => {
-                lines.push(tell(&status));
-                changed.tasks.push(One { task: *task, ok: true, status: Some(status.status), error: None });
-            }
-            Err(failure) => {
-                away = failure.exit == Exit::Unavailable;
-                lines.push(format!("{task} was not changed: {}.", failure.message));
-                changed.tasks.push(One::refused(*task, &failure.code, &failure.message));
-                first.get_or_insert((*task, failure));
-            }
-        }
-    }
-    let Some((task, failure)) = first else { return Ok(Answer::new(&changed, lines.join("\n"))) };
-    let failure = if wanted.len() == 1 {
-        failure
-    } else {
-        // For people each is told of; in JSON the result does it.
-        if session.screen.people {
-            session.screen.line(&lines.join("\n"));
-        }
-        let refused = changed.tasks.iter().filter(|one| !one.ok).count();
-        let message = format!("{refused} of {} not done; the first: {}", count_of(wanted.len() as u64, "task"), failure.message);
-        Failure { message, ..failure }
-    };
-    let failure = failure.result(&changed);
-    // There is nothing to show of a task that is not there.
-    let there = !matches!(failure.exit, Exit::NotFound | Exit::Unavailable);
-    Err(if there { failure.next(format!("task show {task}"), "see how it stands") } else { failure })
+    each::each(session, "task", &tasks.tasks, change, |now| now.status, tell)
 }
