@@ -19,10 +19,10 @@ use store::blobs::MemoryBlobs;
 use store::sqlite::Sqlite;
 
 pub const NODES: usize = 10;
-const STARTERS: usize = 16;
+const STARTERS: usize = 32;
 const WORKERS: usize = 4;
-/// Starters rest when so many runs are under way.
-const AHEAD_MAX: u64 = 2_000;
+/// Starters rest when so many runs are under way: as many as keep all workers busy.
+const AHEAD_MAX: u64 = 500;
 const PARKED: usize = 100_000;
 const FAN: usize = 10_000;
 

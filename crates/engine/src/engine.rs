@@ -1,5 +1,5 @@
-//! The engine as the doors see it: a handle to ask through, and the one thread that answers. Dropping a poll's future
-//! is noticed, so that what it was granted goes back unburnt.
+//! The engine as the doors see it: a handle to ask through. Dropping a poll's future is noticed, so that what it was
+//! granted goes back unburnt.
 
 use crate::clock::Clock;
 use crate::deliver::{Filled, Filler};
@@ -9,20 +9,18 @@ use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
 use crate::retention::{self, Retention};
 use crate::stream::{Stream, Subscription};
-use crate::tick::{Core, Ticked};
+use crate::tick::Core;
 use crate::values::Values;
+use crate::writer::Writer;
 use kernel::command::{Command, Outcome};
-use kernel::ids::{Fence, TaskId};
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
 use kernel::record::Payload;
 use kernel::time::Time;
 use kernel::workflow::Workflow;
-use rustc_hash::FxHashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::{BlobStore, Reader, Store, StoreError};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
@@ -62,10 +60,10 @@ pub enum Stopped {
     Failed(String),
 }
 
-struct Shared {
-    inbox: Inbox,
-    stream: Stream,
-    tickets: AtomicU64,
+pub(crate) struct Shared {
+    pub inbox: Inbox,
+    pub stream: Stream,
+    pub tickets: AtomicU64,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     reader_free: Condvar,
     describe: String,
@@ -104,10 +102,7 @@ impl Engine {
         let engine = Engine { shared: shared.clone() };
         let fetcher = Fetcher::start(engine.clone())?;
         let retention = options.retention;
-        let writer = Writer { shared, core, clock, answers: FxHashMap::default(), options, fetcher };
-        let thread = std::thread::Builder::new().name("writer".into());
-        let started = thread.spawn(move || announce.send_replace(Some(writer.run())));
-        started.map_err(|error| StoreError::Failed(format!("cannot start the writer's thread: {error}")))?;
+        Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
         if let Some(retention) = retention {
             retention::start(engine.clone(), retention)?;
         }
@@ -280,92 +275,5 @@ impl Drop for PollGuard<'_> {
             Ok(_) => {}
             Err(_) => self.engine.tell(Request::Gone { poll: self.ticket }),
         }
-    }
-}
-
-/// The one thread that writes.
-struct Writer {
-    shared: Arc<Shared>,
-    core: Core,
-    clock: Clock,
-    answers: FxHashMap<Ticket, oneshot::Sender<Answer>>,
-    options: EngineOptions,
-    fetcher: Fetcher,
-}
-
-impl Writer {
-    fn run(mut self) -> Stopped {
-        let mut chance = RandomState::new().hash_one(0);
-        let mut next: Option<Time> = Some(Time::ZERO);
-        let mut stop_by: Option<Instant> = None;
-        let stopped = loop {
-            let wait = next.map(|at| Duration::from_micros((at.us() - self.clock.now().us()).max(0) as u64));
-            let wait = match stop_by.map(|by| by.saturating_duration_since(Instant::now())) {
-                Some(left) => Some(wait.map_or(left, |wait| wait.min(left))),
-                None => wait,
-            };
-            let (letters, idle) = self.shared.inbox.take(wait);
-            let mut requests = Vec::with_capacity(letters.len());
-            let mut gone = Vec::new();
-            for Letter { ticket, request, answer } in letters {
-                match request {
-                    Request::Stop => _ = stop_by.get_or_insert_with(|| Instant::now() + self.options.stop_limit),
-                    Request::Gone { poll } => gone.push(poll),
-                    _ => {}
-                }
-                answer.map(|answer| self.answers.insert(ticket, answer));
-                requests.push((ticket, request));
-            }
-            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let ticked = self.core.tick(self.clock.now(), chance, requests, idle);
-            next = ticked.next;
-            let drained = ticked.drained;
-            if let Some(ending) = self.dispatch(ticked) {
-                break ending;
-            }
-            // Only now: what such a poll was granted in this very tick had to find that nobody takes it.
-            for poll in gone {
-                self.answers.remove(&poll);
-            }
-            if drained {
-                break Stopped::Drained;
-            }
-            if stop_by.is_some_and(|by| Instant::now() >= by) {
-                break Stopped::Limit;
-            }
-        };
-        // Whoever still waits learns it by its answer's channel closing.
-        drop(self.shared.inbox.close());
-        self.shared.stream.close();
-        stopped
-    }
-
-    /// Leases that nobody got to know of go back in, to be released unburnt.
-    fn give_back(&self, grants: Vec<(TaskId, Fence)>) {
-        if !grants.is_empty() {
-            let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
-            _ = self.shared.inbox.put(Letter { ticket, request: Request::Undelivered { grants }, answer: None });
-        }
-    }
-
-    /// Everything that leaves the house, after the commit.
-    fn dispatch(&mut self, ticked: Ticked) -> Option<Stopped> {
-        if let Some(why) = &ticked.reloaded {
-            tracing::error!(why, "a commit failed; memory was loaded again from the store");
-            self.shared.stream.unsure();
-        }
-        self.give_back(ticked.untold);
-        self.fetcher.fetch(ticked.missing);
-        // Work first: a worker is on the way of the task, whoever added it only waits to hear of it.
-        let (work, rest): (Vec<_>, Vec<_>) =
-            ticked.answers.into_iter().partition(|(_, answer)| matches!(answer, Answer::Worked(_)));
-        for (ticket, answer) in work.into_iter().chain(rest) {
-            let Some(sender) = self.answers.remove(&ticket) else { continue };
-            if let Err(untaken) = sender.send(answer) {
-                self.give_back(untaken.grants().collect());
-            }
-        }
-        self.shared.stream.publish(ticked.entries);
-        ticked.fatal.map(|error| Stopped::Failed(error.to_string()))
     }
 }

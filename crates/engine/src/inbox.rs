@@ -3,11 +3,16 @@
 //! answer.
 
 use crate::request::{Answer, Request, Ticket};
-use kernel::limits::{BATCH_BYTES_MAX, BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX, INBOX_ADDS_MAX, INBOX_BYTES_MAX};
+use crate::writer::Sent;
+use kernel::limits::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, INBOX_ADDS_MAX, INBOX_BYTES_MAX};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// Items taken at once. Few: as long as the disk is busy, what is decided piles up to one batch anyway, and as soon as it
+/// is free it need not wait for long.
+const TAKEN_ITEMS: usize = 512;
 
 pub struct Letter {
     pub ticket: Ticket,
@@ -21,7 +26,21 @@ struct Lanes {
     adds: VecDeque<Letter>,
     /// Payload bytes in `adds`.
     adds_bytes: usize,
+    /// What the carrier has brought back.
+    back: Option<Sent>,
+    /// The carrier will not come back.
+    lost: bool,
     closed: bool,
+}
+
+/// What there is to do next.
+pub struct Taken {
+    pub letters: Vec<Letter>,
+    /// No heartbeat is left behind.
+    pub idle: bool,
+    pub back: Option<Sent>,
+    /// The carrier has died.
+    pub lost: bool,
 }
 
 #[derive(Default)]
@@ -58,19 +77,20 @@ impl Inbox {
         Ok(())
     }
 
-    /// As many letters as make up a batch, waiting at most `wait` for the first; the second value says that no heartbeat is
-    /// left behind.
-    pub fn take(&self, wait: Option<Duration>) -> (Vec<Letter>, bool) {
+    /// Some letters, waiting at most `wait` for the first, or for the carrier.
+    pub fn take(&self, wait: Option<Duration>) -> Taken {
         let mut lanes = self.lanes.lock().expect("no holder of the inbox panics");
-        let empty = |lanes: &mut Lanes| lanes.front.is_empty() && lanes.adds.is_empty() && !lanes.closed;
+        let empty = |lanes: &mut Lanes| {
+            lanes.front.is_empty() && lanes.adds.is_empty() && lanes.back.is_none() && !lanes.lost && !lanes.closed
+        };
         lanes = match wait {
             Some(wait) if wait.is_zero() => lanes,
             Some(wait) => self.arrived.wait_timeout_while(lanes, wait, empty).expect("as above").0,
             None => self.arrived.wait_while(lanes, empty).expect("as above"),
         };
-        let mut taken = Vec::with_capacity(BATCH_REQUESTS_MAX.min(lanes.front.len() + lanes.adds.len()));
+        let mut letters = Vec::with_capacity(BATCH_REQUESTS_MAX.min(lanes.front.len() + lanes.adds.len()));
         let (mut items, mut bytes) = (0, 0);
-        while taken.len() < BATCH_REQUESTS_MAX && items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX {
+        while letters.len() < BATCH_REQUESTS_MAX && items < TAKEN_ITEMS && bytes < BATCH_BYTES_MAX {
             let letter = match lanes.front.pop_front() {
                 Some(letter) => letter,
                 None => {
@@ -81,9 +101,32 @@ impl Inbox {
             };
             items += letter.request.items();
             bytes += letter.request.bytes();
-            taken.push(letter);
+            letters.push(letter);
         }
-        (taken, lanes.front.is_empty())
+        Taken { letters, idle: lanes.front.is_empty(), back: lanes.back.take(), lost: lanes.lost }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        let lanes = self.lanes.lock().expect("no holder of the inbox panics");
+        lanes.front.is_empty() && lanes.adds.is_empty()
+    }
+
+    /// By the carrier.
+    pub fn bring_back(&self, sent: Sent) {
+        self.lanes.lock().expect("no holder of the inbox panics").back = Some(sent);
+        self.arrived.notify_one();
+    }
+
+    /// Waits for the carrier alone; `None`: it has died.
+    pub fn wait_for_carrier(&self) -> Option<Sent> {
+        let lanes = self.lanes.lock().expect("no holder of the inbox panics");
+        let mut lanes = self.arrived.wait_while(lanes, |lanes| lanes.back.is_none() && !lanes.lost).expect("as above");
+        lanes.back.take()
+    }
+
+    pub fn lose_carrier(&self) {
+        self.lanes.lock().expect("no holder of the inbox panics").lost = true;
+        self.arrived.notify_one();
     }
 
     /// Nothing more comes in; what is inside is handed back.

@@ -1,5 +1,5 @@
 //! The loop: `inbox → load → decide/apply → commit → dispatch`. `tick` is synchronous and deterministic, and the
-//! simulator drives it as it is; `writer` is the one thread that drives it for real. Nothing is decided here that
+//! simulator drives it as it is; `writer` drives it for real, on one thread that decides and one that commits. Nothing is decided here that
 //! the kernel could decide, and nothing leaves the house before its commit.
 
 mod blobs;
@@ -10,17 +10,20 @@ mod fetch;
 mod flows;
 mod inbox;
 mod inputs;
+mod parcel;
 mod presence;
 pub mod request;
 mod retention;
 mod stream;
 mod tick;
 mod values;
+mod writer;
 
 pub use blobs::content;
 pub use deliver::{Filled, payload};
 pub use engine::{Engine, EngineOptions, Refused, Stopped};
+pub use parcel::{Leaving, Parcel};
 pub use request::*;
 pub use retention::Retention;
 pub use stream::{Heard, Subscription};
-pub use tick::{Core, Ticked};
+pub use tick::{Core, Decided, Ticked};

@@ -1,10 +1,12 @@
-//! One turn of the loop, synchronous: load what the requests need, decide them all, commit once, and only then hand
-//! out answers. A failed commit discards memory and loads it again; it never rolls back by hand.
+//! One turn of the loop, in three parts that follow one another: `decide` loads what the requests need and decides them
+//! all, `Parcel::commit` writes what was decided, `settle` hears how that went. While a parcel is at the disk, what comes in
+//! goes on being decided, into the next one. Nothing leaves before the commit of its parcel. A failed commit discards memory
+//! and loads it again; it never rolls back by hand.
 
-use crate::blobs;
 use crate::deliver::{Filled, Filler};
 use crate::flows::Flows;
 use crate::inputs::Inputs;
+use crate::parcel::{Leaving, Open, Parcel};
 use crate::presence::{Poll, Presence, Takers};
 use crate::request::*;
 use crate::values::Values;
@@ -12,26 +14,31 @@ use kernel::command::{Command, Grant, Reply};
 use kernel::eval::Flow;
 use kernel::explain::{Facts, explain, explain_run};
 use kernel::ids::{Fence, RecordSeq, TaskId};
-use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
+use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN, STEP_RECORDS_MAX};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
 use kernel::rejection::Rejection;
 use kernel::row::{BadRow, Row};
 use kernel::state::State;
-use kernel::step::{Step, Stepped};
+use kernel::step::Step;
 use kernel::task::Task;
 use kernel::time::Time;
 use kernel::{decide, defect};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use store::{Batch, BlobStore, Reader, Store, StoreError};
+use store::{BlobStore, Reader, Store, StoreError};
 
 /// Commits that may fail in a row before the process ends.
 const FAILURES_MAX: u32 = 3;
 
 pub struct Core {
-    store: Box<dyn Store>,
+    /// `None` while a parcel is at the disk: it has the store with it.
+    store: Option<Box<dyn Store>>,
+    /// Decided, and not yet on its way.
+    open: Open,
+    /// When the parcel that is away left.
+    left_at: Option<Time>,
     blobs: Arc<dyn BlobStore>,
     flows: Flows,
     /// Values that are on their way.
@@ -47,6 +54,15 @@ pub struct Core {
     failures: u32,
     commits: u64,
     commits_failed: u64,
+}
+
+/// What deciding says of the time after it.
+#[derive(Debug, Default)]
+pub struct Decided {
+    /// When to decide again if nothing comes; `None`: not before something does.
+    pub next: Option<Time>,
+    /// Stopping, and nothing runs any more.
+    pub drained: bool,
 }
 
 /// What one tick leaves behind: all of it after the commit.
@@ -75,7 +91,9 @@ impl Core {
         let mut flows = Flows::new(Arc::default(), Arc::default());
         let (state, presence) = load(&mut *store, &mut flows, shard, now)?;
         Ok(Core {
-            store,
+            store: Some(store),
+            open: Open::default(),
+            left_at: None,
             blobs,
             flows,
             fetching: FxHashSet::default(),
@@ -96,8 +114,9 @@ impl Core {
         &self.state
     }
 
+    /// Not while a parcel is away.
     pub fn store(&self) -> &dyn Store {
-        &*self.store
+        self.store.as_deref().expect("no parcel is away")
     }
 
     /// Puts the inputs to grants.
@@ -110,18 +129,63 @@ impl Core {
         &self.flows
     }
 
-    /// `chance` seeds every jitter of this tick; `idle` says no heartbeat waits in the inbox, so silence is the worker's own.
+    /// Decides, commits and settles, one after the other.
     pub fn tick(&mut self, now: Time, chance: u64, requests: Vec<(Ticket, Request)>, idle: bool) -> Ticked {
+        let Decided { next, drained } = match self.decide(now, chance, requests, idle) {
+            Ok(decided) => decided,
+            Err(failed) => return *failed,
+        };
+        let mut parcel = self.seal(now);
+        parcel.commit();
+        match self.settle(now, &mut parcel) {
+            Err(failed) => *failed,
+            Ok(()) => {
+                let Leaving { answers, entries, missing } = parcel.unpack().expect("it was committed");
+                Ticked { answers, entries, missing, next, drained, ..Ticked::default() }
+            }
+        }
+    }
+
+    /// A parcel is away.
+    pub fn is_away(&self) -> bool {
+        self.store.is_none()
+    }
+
+    /// There is something to seal.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Enough was decided for one parcel.
+    pub fn is_full(&self) -> bool {
+        self.open.entries.len() >= STEP_RECORDS_MAX
+    }
+
+    /// These cannot be decided without a look at the store, in which everything must be that was decided before.
+    pub fn wants_store(&self, now: Time, requests: &[(Ticket, Request)]) -> bool {
+        requests.iter().any(|(_, request)| matches!(request, Request::Status)) || !self.wanted(now, requests).is_empty()
+    }
+
+    /// `chance` seeds every jitter of this tick; `idle` says no heartbeat waits in the inbox, so silence is the worker's own.
+    /// Whatever wants the store must find it at home, with nothing left open.
+    pub fn decide(
+        &mut self,
+        now: Time,
+        chance: u64,
+        requests: Vec<(Ticket, Request)>,
+        idle: bool,
+    ) -> Result<Decided, Box<Ticked>> {
         self.notice_sleep(now);
         let more = self.state.advance(now);
-        let mut untold: Vec<(TaskId, Fence)> = requests.iter().flat_map(|(_, request)| request.given_back()).copied().collect();
+        self.open.tickets.extend(requests.iter().map(|(ticket, _)| *ticket));
+        self.open.untold.extend(requests.iter().flat_map(|(_, request)| request.given_back()));
         if let Err(error) = self.fetch(now, &requests) {
-            let tickets = requests.into_iter().map(|(ticket, _)| ticket).collect();
-            return Ticked { untold, ..self.recover(now, error, tickets) };
+            return Err(Box::new(self.recover(now, error, None)));
         }
         let values = self.flows.values.clone();
         let fetched = requests.iter().any(|(_, request)| matches!(request, Request::Values(_)));
-        let tickets: Vec<Ticket> = requests.iter().map(|(ticket, _)| *ticket).collect();
+        // While the disk keeps everyone waiting, silence is no sign.
+        let idle = idle && !self.left_at.is_some_and(|left_at| self.is_late(now, left_at));
 
         let mut turn = Turn {
             step: Step::with_flow(&mut self.state, now, &mut self.flows),
@@ -133,8 +197,8 @@ impl Core {
             stopping: &mut self.stopping,
             up_since: self.up_since,
             commits: (self.commits, self.commits_failed),
-            store: &*self.store,
-            answers: Vec::with_capacity(requests.len()),
+            store: self.store.as_deref(),
+            answers: std::mem::take(&mut self.open.answers),
             leases_left: BATCH_ITEMS_MAX,
         };
         // Bulks first: the rows they were given are true now and may not be after the requests.
@@ -157,66 +221,49 @@ impl Core {
         turn.end_polls();
         let more = more || turn.leases_left == 0;
         let Turn { step, answers, fetched: here, .. } = turn;
-        let stepped = step.finish();
+        self.open.add(step.finish());
+        self.open.answers = answers;
         here.iter().for_each(|seq| _ = self.fetching.remove(seq));
         if fetched && self.fetching.is_empty() && self.flows.missing.is_empty() {
             values.forget_fetched();
         }
+        let fetching = &mut self.fetching;
+        self.open.missing.extend(self.flows.missing.drain(..).filter(|seq| fetching.insert(*seq)));
 
-        if !stepped.entries.is_empty() || !stepped.forgotten.is_empty() {
-            let batch = self.batch(stepped);
-            let committed = batch.and_then(|batch| self.store.commit(&batch).map(|()| batch));
-            let batch = match committed {
-                Ok(batch) => batch,
-                Err(error) => {
-                    if defect("reply_before_commit") {
-                        return Ticked { answers, ..self.recover(now, error, Vec::new()) };
-                    }
-                    untold.extend(answers.iter().flat_map(|(_, answer)| answer.grants()));
-                    let waiting = answers.into_iter().map(|(ticket, _)| ticket).chain(tickets).collect();
-                    return Ticked { untold, ..self.recover(now, error, waiting) };
-                }
-            };
-            self.commits += 1;
-            self.failures = 0;
-            self.after_commit(answers, batch.entries, more, now)
-        } else {
-            self.after_commit(answers, Vec::new(), more, now)
-        }
-    }
-
-    fn after_commit(&mut self, answers: Vec<(Ticket, Answer)>, entries: Vec<Entry>, more: bool, now: Time) -> Ticked {
-        self.state.cool();
         let due = [self.state.next_due(now), self.presence.next_due()].into_iter().flatten().min();
         let next = if more { Some(now) } else { due };
         self.planned = next;
-        let drained = self.stopping && self.presence.leases() == 0;
-        let mut missing = std::mem::take(&mut self.flows.missing);
-        missing.retain(|seq| self.fetching.insert(*seq));
-        Ticked { answers, entries, next, drained, missing, ..Ticked::default() }
+        Ok(Decided { next, drained: self.stopping && self.presence.leases() == 0 })
     }
 
-    fn batch(&self, stepped: Stepped) -> Result<Batch, StoreError> {
-        let Stepped { mut entries, dirty, forgotten, .. } = stepped;
-        blobs::put_away(&*self.blobs, &mut entries)?;
-        // What is deleted leaves one record: that it was.
-        let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
-        let prunes = entries.iter().filter(gone).map(|entry| entry.prev).collect();
-        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new(), prunes };
-        for (owner, last) in forgotten {
-            batch.deletes.push(owner.place(self.shard));
-            batch.prunes.push(last);
-        }
-        for owner in &dirty {
-            match self.state.row(owner) {
-                Ok(row) => batch.puts.push(row),
-                Err(key) => batch.deletes.push(key),
+    /// Closes what was decided and hands it out, with the store, which must be at home. From here on memory holds only what is
+    /// not finished: whoever asks for more has to wait for the store.
+    pub fn seal(&mut self, now: Time) -> Parcel {
+        let store = self.store.take().expect("one parcel is away at a time");
+        let open = std::mem::take(&mut self.open);
+        let parcel = open.seal(store, self.blobs.clone(), &self.state, self.shard);
+        self.state.cool();
+        self.left_at = Some(now);
+        parcel
+    }
+
+    /// A parcel is back. If it failed, everything that was decided since fails with it.
+    pub fn settle(&mut self, now: Time, parcel: &mut Parcel) -> Result<(), Box<Ticked>> {
+        self.store = parcel.store.take();
+        let left_at = self.left_at.take().expect("it was away");
+        match parcel.failed.take() {
+            None => {
+                if !parcel.batch.is_empty() {
+                    self.commits += 1;
+                    self.failures = 0;
+                }
+                if self.is_late(now, left_at) && !defect("no_fresh_window") {
+                    self.presence.refresh(now);
+                }
+                Ok(())
             }
+            Some(error) => Err(Box::new(self.recover(now, error, Some(parcel)))),
         }
-        if defect("lost_row") {
-            batch.puts.pop();
-        }
-        Ok(batch)
     }
 
     /// Loads the cold rows these requests touch.
@@ -261,7 +308,9 @@ impl Core {
 
     fn take_rows(&mut self, wanted: &[Need], now: Time) -> Result<(), StoreError> {
         if !wanted.is_empty() {
-            for row in self.store.rows(wanted)? {
+            let store = self.store.as_mut().expect("who wants the store waits for it");
+            assert!(self.open.entries.is_empty(), "what is decided is in the store before it is looked at");
+            for row in store.rows(wanted)? {
                 take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
             for need in wanted {
@@ -274,22 +323,38 @@ impl Core {
     }
 
     /// Memory may be ahead of the disk, or behind it: forget it and read what is true. Nobody is told yes.
-    fn recover(&mut self, now: Time, error: StoreError, tickets: Vec<Ticket>) -> Ticked {
+    fn recover(&mut self, now: Time, error: StoreError, parcel: Option<&mut Parcel>) -> Ticked {
         self.failures += 1;
         self.commits_failed += 1;
-        let parked = self.presence.all_polls();
-        let mut waiting: Vec<Ticket> = tickets.into_iter().chain(parked).collect();
+        let open = std::mem::take(&mut self.open);
+        let mut untold: Vec<(TaskId, Fence)> = open.untold;
+        let mut waiting: Vec<Ticket> = self.presence.all_polls();
+        waiting.extend(open.tickets);
+        let mut answered = open.answers;
+        if let Some(parcel) = parcel {
+            untold.append(&mut parcel.untold);
+            waiting.append(&mut parcel.tickets);
+            answered.append(&mut parcel.answers);
+        }
+        untold.extend(answered.iter().flat_map(|(_, answer)| answer.grants()));
+        waiting.extend(answered.iter().map(|(ticket, _)| *ticket));
         waiting.sort_unstable();
         waiting.dedup();
-        let answers = waiting.into_iter().map(|ticket| (ticket, Answer::UnknownOutcome)).collect();
-        let mut ticked = Ticked { answers, reloaded: Some(error.to_string()), next: Some(now), ..Ticked::default() };
+        let mut answers: Vec<_> = waiting.into_iter().map(|ticket| (ticket, Answer::UnknownOutcome)).collect();
+        if defect("reply_before_commit") {
+            answers = answered;
+        }
+        let reloaded = Some(error.to_string());
+        self.planned = Some(now);
+        let mut ticked = Ticked { answers, untold, reloaded, next: Some(now), ..Ticked::default() };
         if self.failures >= FAILURES_MAX {
             ticked.fatal = Some(error);
             return ticked;
         }
         // Numbers of records that were lost with the commit are given again, to others.
         self.flows.forget();
-        match load(&mut *self.store, &mut self.flows, self.shard, now) {
+        let store = self.store.as_mut().expect("what failed is back");
+        match load(&mut **store, &mut self.flows, self.shard, now) {
             Ok(_) if defect("memory_kept") => {}
             Ok((state, presence)) => {
                 self.state = state;
@@ -307,13 +372,16 @@ impl Core {
 
     /// Woken far later than planned (a suspend, a slow disk): the workers could not reach us, so no lease lapses for it.
     fn notice_sleep(&mut self, now: Time) {
-        let late_ms = self.planned.map_or(0, |planned| now.ms_since(planned));
-        if late_ms > u64::from(HEARTBEAT_MS_MIN) / 3
-            && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3)
-            && !defect("no_fresh_window")
-        {
+        if self.planned.is_some_and(|planned| self.is_late(now, planned)) && !defect("no_fresh_window") {
             self.presence.refresh(now);
         }
+    }
+
+    /// So late that a worker's silence since then may be our own.
+    fn is_late(&self, now: Time, planned: Time) -> bool {
+        let late_ms = now.ms_since(planned);
+        late_ms > u64::from(HEARTBEAT_MS_MIN) / 3
+            && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3)
     }
 }
 
@@ -355,7 +423,7 @@ struct Turn<'a> {
     stopping: &'a mut bool,
     up_since: Time,
     commits: (u64, u64),
-    store: &'a dyn Store,
+    store: Option<&'a dyn Store>,
     answers: Vec<(Ticket, Answer)>,
     /// Leases this tick may still grant; what is left over is offered in the next, which comes at once.
     leases_left: usize,
@@ -451,7 +519,7 @@ impl Turn<'_> {
         StatusSummary {
             now: self.step.now(),
             up_since: self.up_since,
-            store: self.store.describe(),
+            store: self.store.map_or_else(String::new, Store::describe),
             stopping: *self.stopping,
             counts: state.counts(),
             queues: state.queue_summaries().len(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the world does to the engine.
-pub const FAULTS: [&str; 28] = [
+pub const FAULTS: [&str; 29] = [
     "answer_doubled",
     "answer_lost",
     "clock_exactly_next",
@@ -18,6 +18,7 @@ pub const FAULTS: [&str; 28] = [
     "crash_after_commit",
     "crash_before_commit",
     "crash_between_ticks",
+    "decided_while_committing",
     "gave_up",
     "inbox_not_drained",
     "load_failed",

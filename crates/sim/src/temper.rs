@@ -109,6 +109,8 @@ pub struct Temper {
     pub runs_max: usize,
     /// Some of them over so many items that chunks have an end.
     pub wide: bool,
+    /// How often, of a thousand, some of what came in is decided while the rest is at the disk.
+    pub overlap: u32,
     /// The storm is over: everyone does what is asked of them.
     pub calm: bool,
     /// Clients add no more while this many tasks wait or run.
@@ -160,6 +162,7 @@ impl Temper {
             runs,
             runs_max: 0,
             wide: false,
+            overlap: 0,
             calm: false,
             big,
             step_us: *chance.pick(&[2_000, 20_000, 200_000]),
@@ -183,6 +186,11 @@ impl Temper {
             self.wishes.push((wish, weight * times));
         }
         (self.runs_max, self.live_max) = (*chance.pick(&[3, 8, 16]), self.live_max.min(30));
+    }
+
+    pub fn with_overlap(mut self) -> Temper {
+        self.overlap = 400;
+        self
     }
 
     /// What shards tell one another is heard again.

@@ -1,6 +1,6 @@
 //! One tick as the checkers see it: what went in, what became durable, and what came out.
 
-use engine::{Answer, Report, Request, Ticket, Work};
+use engine::{Answer, Decided, Leaving, Report, Request, Ticket, Work};
 use kernel::command::Command;
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::record::Entry;
@@ -27,6 +27,8 @@ pub struct Turn {
     /// Leases of a failed commit that nobody was told of: they go back in.
     pub untold: Vec<(TaskId, Fence)>,
     pub drained: bool,
+    /// Values that runs wait for.
+    pub missing: Vec<RecordSeq>,
     /// Leases that ended in it.
     pub ended: FxHashSet<(TaskId, RecordSeq)>,
     /// Leases whose worker was not to stop before, and is now.
@@ -38,6 +40,17 @@ pub struct Turn {
 }
 
 impl Turn {
+    pub fn decided(&mut self, decided: &Decided) {
+        self.next = decided.next;
+        self.drained = decided.drained;
+    }
+
+    /// What left with the commit.
+    pub fn left(&mut self, leaving: Option<Leaving>) {
+        let Leaving { answers, entries, missing } = leaving.expect("it was committed");
+        (self.answers, self.told, self.missing) = (answers, entries, missing);
+    }
+
     pub fn works(&self) -> impl Iterator<Item = &Work> {
         self.requests.iter().filter_map(|(_, request)| if let Request::Work(work) = request { Some(work) } else { None })
     }

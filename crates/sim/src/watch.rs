@@ -32,6 +32,7 @@ impl World {
         if turn.reloaded {
             self.presence.perhaps_stopping |= turn.requests.iter().any(|(_, request)| matches!(request, Request::Stop));
             self.presence.load(&self.model, self.now);
+            self.presence.planned = turn.next;
             self.model.reloaded(self.now);
         } else {
             self.presence.ticked(&turn, &self.model);

@@ -11,7 +11,7 @@ use crate::presence::Presence;
 use crate::temper::Temper;
 use crate::turn::Turn;
 use crate::worker::Worker;
-use engine::{Core, Request, Ticket};
+use engine::{Core, Request, Ticked, Ticket};
 use kernel::command::Command;
 use kernel::ids::{BulkId, Fence, RunId, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
@@ -74,6 +74,7 @@ impl World {
         let mut chance = Chance::new(seed);
         let temper = Temper::draw(&mut chance, seed % 16 == 5, has_runs(seed));
         let temper = if has_runs(seed) && seed % 8 == 7 { temper.with_echoes() } else { temper };
+        let temper = if seed % 3 == 1 { temper.with_overlap() } else { temper };
         let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
         World {
             chance,
@@ -213,41 +214,108 @@ impl World {
     }
 
     fn tick(&mut self, mut core: Core) -> Result<(), Found> {
-        let requests = self.take_mail();
+        let mut requests = self.take_mail();
+        let crash = self.spoil();
+        let hits = self.hits();
+        // Some are left for the time when the first are at the disk.
+        let later = if self.temper.overlap > 0 && self.chance.permille(self.temper.overlap) {
+            let count = self.chance.below(requests.len() + 1);
+            requests.split_off(count)
+        } else {
+            Vec::new()
+        };
+        let overlap = !later.is_empty();
+        self.mail.inbox.splice(0..0, later);
+        let mut turn = self.begin_turn(requests);
+        let decided = core.decide(self.now, self.chance.draw(), turn.requests.clone(), turn.idle);
+        let mut failed = None;
+        match decided {
+            Err(ticked) => failed = Some(*ticked),
+            Ok(decided) => {
+                turn.decided(&decided);
+                let mut parcel = core.seal(self.now);
+                let second = if overlap { self.decide_meanwhile(&mut core) } else { None };
+                parcel.commit();
+                match core.settle(self.now, &mut parcel) {
+                    Err(ticked) => {
+                        failed = Some(*ticked);
+                        // It fails with the first.
+                        turn.requests.extend(second.into_iter().flat_map(|second| second.requests));
+                    }
+                    Ok(()) => {
+                        turn.left(parcel.unpack());
+                        if let Some(mut second) = second {
+                            self.fault("decided_while_committing");
+                            self.count_hits(hits, crash);
+                            // The core is further than the disk.
+                            if self.end_turn(turn, Some(core), crash, true)? {
+                                return Ok(());
+                            }
+                            core = self.core.take().expect("the engine goes on");
+                            let hits = self.hits();
+                            let mut parcel = core.seal(self.now);
+                            parcel.commit();
+                            match core.settle(self.now, &mut parcel) {
+                                Err(ticked) => return self.end_failed(second, core, *ticked, hits, Crash::No),
+                                Ok(()) => second.left(parcel.unpack()),
+                            }
+                            self.count_hits(hits, Crash::No);
+                            return self.end_turn(second, Some(core), Crash::No, false).map(|_| ());
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(ticked) = failed {
+            return self.end_failed(turn, core, ticked, hits, crash);
+        }
+        self.count_hits(hits, crash);
+        self.end_turn(turn, Some(core), crash, false).map(|_| ())
+    }
+
+    fn begin_turn(&mut self, requests: Vec<(Ticket, Request)>) -> Turn {
         // New work may wait behind; a heartbeat does not.
         let idle = self.mail.inbox.iter().all(|(_, request)| request.is_new_work());
         if !idle {
             self.fault("inbox_not_drained");
         }
-        let crash = self.spoil();
-        let hits = self.hits();
         if self.events.is_some() {
             for (ticket, request) in &requests {
                 self.tell(|| format!("{} asks {request:?}", ticket.0));
             }
         }
-        let chance = self.chance.draw();
-        let ticked = core.tick(self.now, chance, requests.clone(), idle);
         self.coverage.ticks += 1;
+        Turn { now: self.now, idle, requests, stopping: self.presence.stopping, ..Turn::default() }
+    }
+
+    /// What came in late is decided before the first is durable, unless it has to be read what that has done.
+    fn decide_meanwhile(&mut self, core: &mut Core) -> Option<Turn> {
+        let requests = self.take_mail();
+        if core.wants_store(self.now, &requests) {
+            self.mail.inbox.splice(0..0, requests);
+            return None;
+        }
+        let mut turn = self.begin_turn(requests);
+        let decided = core.decide(self.now, self.chance.draw(), turn.requests.clone(), turn.idle);
+        turn.decided(&decided.unwrap_or_else(|_| unreachable!("what wants no store cannot fail")));
+        Some(turn)
+    }
+
+    fn end_failed(&mut self, turn: Turn, core: Core, ticked: Ticked, hits: [u64; 4], crash: Crash) -> Result<(), Found> {
         self.count_hits(hits, crash);
         let fatal = ticked.fatal.is_some();
-        let turn = Turn {
-            now: self.now,
-            idle,
-            requests,
-            stopping: self.presence.stopping,
-            entries: self.disk.read(|durable| durable.written_after(self.model.last).into_iter().cloned().collect()),
-            answers: ticked.answers,
-            told: ticked.entries,
-            next: ticked.next,
-            reloaded: ticked.reloaded.is_some(),
-            untold: ticked.untold,
-            drained: ticked.drained,
-            ..Turn::default()
-        };
+        let turn =
+            Turn { answers: ticked.answers, untold: ticked.untold, reloaded: true, next: ticked.next, drained: false, ..turn };
         let core = if fatal { None } else { Some(core) };
-        self.fetch(ticked.missing);
-        let turn = self.watch(turn, core.as_ref())?;
+        self.end_turn(turn, core, crash, false).map(|_| ())
+    }
+
+    /// The checkers look on, and what leaves finds its way. Whether the engine is gone.
+    fn end_turn(&mut self, mut turn: Turn, core: Option<Core>, crash: Crash, ahead: bool) -> Result<bool, Found> {
+        let fatal = core.is_none();
+        turn.entries = self.disk.read(|durable| durable.written_after(self.model.last).into_iter().cloned().collect());
+        self.fetch(std::mem::take(&mut turn.missing));
+        let turn = self.watch(turn, core.as_ref().filter(|_| !ahead))?;
         if let Some(core) = &core {
             self.fill(core, &turn)?;
         }
@@ -274,12 +342,13 @@ impl World {
         } else if cut_short {
             self.fault("stop_cut_short");
         }
-        if fatal || drained || cut_short || crash != Crash::No {
+        let gone = fatal || drained || cut_short || crash != Crash::No;
+        if gone {
             self.close();
         } else {
             self.core = core;
         }
-        Ok(())
+        Ok(gone)
     }
 
     /// What goes wrong in this tick.

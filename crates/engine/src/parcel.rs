@@ -1,0 +1,108 @@
+//! What was decided, on its way to the disk: open while more is being decided into it, sealed with the store that takes it
+//! there, and with all that may leave once it is there.
+
+use crate::blobs;
+use crate::request::{Answer, Ticket};
+use kernel::defect;
+use kernel::ids::{Fence, RecordSeq, TaskId};
+use kernel::record::{Entry, Owner, Record};
+use kernel::state::State;
+use kernel::step::Stepped;
+use std::sync::Arc;
+use store::{Batch, BlobStore, Store, StoreError};
+
+#[derive(Default)]
+pub(crate) struct Open {
+    pub entries: Vec<Entry>,
+    dirty: Vec<Owner>,
+    forgotten: Vec<(Owner, RecordSeq)>,
+    pub answers: Vec<(Ticket, Answer)>,
+    /// Of all requests that were decided.
+    pub tickets: Vec<Ticket>,
+    /// Leases that are given back.
+    pub untold: Vec<(TaskId, Fence)>,
+    pub missing: Vec<RecordSeq>,
+}
+
+impl Open {
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.forgotten.is_empty() && self.answers.is_empty() && self.missing.is_empty()
+    }
+
+    pub fn add(&mut self, stepped: Stepped) {
+        let Stepped { entries, dirty, forgotten, .. } = stepped;
+        if self.entries.is_empty() && self.forgotten.is_empty() {
+            (self.entries, self.dirty, self.forgotten) = (entries, dirty, forgotten);
+        } else {
+            self.entries.extend(entries);
+            self.dirty.extend(dirty);
+            self.forgotten.extend(forgotten);
+            self.dirty.sort_unstable();
+            self.dirty.dedup();
+        }
+    }
+
+    /// Each row in its last image.
+    pub fn seal(self, store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, state: &State, shard: u16) -> Parcel {
+        let Open { entries, dirty, forgotten, answers, tickets, untold, missing } = self;
+        // What is deleted leaves one record: that it was.
+        let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
+        let prunes = entries.iter().filter(gone).map(|entry| entry.prev).collect();
+        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new(), prunes };
+        for (owner, last) in forgotten {
+            batch.deletes.push(owner.place(shard));
+            batch.prunes.push(last);
+        }
+        for owner in &dirty {
+            match state.row(owner) {
+                Ok(row) => batch.puts.push(row),
+                Err(key) => batch.deletes.push(key),
+            }
+        }
+        if defect("lost_row") {
+            batch.puts.pop();
+        }
+        Parcel { store: Some(store), blobs, batch, answers, tickets, untold, missing, failed: None }
+    }
+}
+
+/// Sealed. Made by `Core::seal`, and handed back to `Core::settle`.
+pub struct Parcel {
+    pub(crate) store: Option<Box<dyn Store>>,
+    blobs: Arc<dyn BlobStore>,
+    pub(crate) batch: Batch,
+    pub(crate) answers: Vec<(Ticket, Answer)>,
+    pub(crate) tickets: Vec<Ticket>,
+    pub(crate) untold: Vec<(TaskId, Fence)>,
+    pub(crate) missing: Vec<RecordSeq>,
+    pub(crate) failed: Option<StoreError>,
+}
+
+impl Parcel {
+    /// Large outputs first, then the batch.
+    pub fn commit(&mut self) {
+        let store = self.store.as_mut().expect("a parcel has the store with it");
+        let put_away = blobs::put_away(&*self.blobs, &mut self.batch.entries);
+        self.failed = put_away.and_then(|()| store.commit(&self.batch)).err();
+    }
+
+    pub fn records(&self) -> usize {
+        self.batch.entries.len()
+    }
+
+    /// What may leave, if it is at the disk.
+    pub fn unpack(&mut self) -> Option<Leaving> {
+        self.failed.is_none().then(|| Leaving {
+            answers: std::mem::take(&mut self.answers),
+            entries: std::mem::take(&mut self.batch.entries),
+            missing: std::mem::take(&mut self.missing),
+        })
+    }
+}
+
+/// What leaves the house after a commit.
+pub struct Leaving {
+    pub answers: Vec<(Ticket, Answer)>,
+    pub entries: Vec<Entry>,
+    pub missing: Vec<RecordSeq>,
+}

@@ -1,0 +1,259 @@
+//! The two threads that drive the core: the writer decides, the carrier takes what was decided to the disk and hands out the
+//! answers when it is there. One parcel is under way at a time; meanwhile the writer decides the next.
+
+use crate::clock::Clock;
+use crate::engine::{Shared, Stopped};
+use crate::fetch::Fetcher;
+use crate::inbox::{Letter, Taken};
+use crate::parcel::{Leaving, Parcel};
+use crate::request::*;
+use crate::tick::{Core, Decided, Ticked};
+use kernel::ids::{Fence, TaskId};
+use kernel::time::Time;
+use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use store::StoreError;
+use tokio::sync::{oneshot, watch};
+
+/// With fewer records it is not worth to wake another thread, as long as nobody else waits.
+const CARRIED_MIN: usize = 64;
+
+type Senders = FxHashMap<Ticket, oneshot::Sender<Answer>>;
+
+/// A parcel and those who wait for it.
+pub struct Sent {
+    parcel: Parcel,
+    senders: Senders,
+}
+
+pub struct Writer {
+    shared: Arc<Shared>,
+    core: Core,
+    clock: Clock,
+    /// Of those who have not been answered.
+    senders: Senders,
+    /// Polls whose caller is gone. They stay known until what was decided is sealed: what they were granted has to find that
+    /// nobody takes it.
+    gone: Vec<Ticket>,
+    stop_limit: Duration,
+    house: Arc<House>,
+    carrier: SyncSender<Sent>,
+}
+
+/// Where things leave.
+struct House {
+    shared: Arc<Shared>,
+    fetcher: Fetcher,
+}
+
+impl Writer {
+    pub fn start(
+        shared: Arc<Shared>,
+        core: Core,
+        clock: Clock,
+        fetcher: Fetcher,
+        stop_limit: Duration,
+        announce: watch::Sender<Option<Stopped>>,
+    ) -> Result<(), StoreError> {
+        let house = Arc::new(House { shared: shared.clone(), fetcher });
+        let (carrier, parcels) = sync_channel(1);
+        let (senders, gone) = (Senders::default(), Vec::new());
+        let writer = Writer { shared, core, clock, senders, gone, stop_limit, house: house.clone(), carrier };
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        let failed = |error| StoreError::Failed(format!("cannot start the writer's threads: {error}"));
+        thread("carrier").spawn(move || carry(&house, &parcels)).map_err(failed)?;
+        thread("writer").spawn(move || announce.send_replace(Some(writer.run()))).map_err(failed)?;
+        Ok(())
+    }
+
+    fn run(mut self) -> Stopped {
+        let mut chance = RandomState::new().hash_one(0);
+        let mut next: Option<Time> = Some(Time::ZERO);
+        let mut stop_by: Option<Instant> = None;
+        let stopped = loop {
+            let wait = next.map(|at| Duration::from_micros((at.us() - self.clock.now().us()).max(0) as u64));
+            let wait = match stop_by.map(|by| by.saturating_duration_since(Instant::now())) {
+                Some(left) => Some(wait.map_or(left, |wait| wait.min(left))),
+                None => wait,
+            };
+            let Taken { letters, idle, back, lost } = self.shared.inbox.take(wait);
+            if lost {
+                break carrier_died();
+            }
+            if let Some(ending) = back.and_then(|sent| self.settle(sent)) {
+                break ending;
+            }
+            if letters.iter().any(|letter| matches!(letter.request, Request::Stop)) {
+                stop_by.get_or_insert_with(|| Instant::now() + self.stop_limit);
+            }
+            let requests = self.open(letters);
+            let now = self.clock.now();
+            let mut drained = false;
+            if !requests.is_empty() || next.is_some_and(|next| next <= now) {
+                if self.core.wants_store(now, &requests)
+                    && let Some(ending) = self.flush()
+                {
+                    break ending;
+                }
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                match self.core.decide(now, chance, requests, idle) {
+                    Ok(decided) => Decided { next, drained } = decided,
+                    Err(failed) => {
+                        next = failed.next;
+                        if let Some(ending) = self.house.tell(*failed, &mut self.senders) {
+                            break ending;
+                        }
+                    }
+                }
+            }
+            let over = stop_by.is_some_and(|by| Instant::now() >= by);
+            let ending = if drained || over || (self.core.is_full() && self.core.is_away()) { self.flush() } else { self.send() };
+            if let Some(ending) = ending {
+                break ending;
+            }
+            if drained {
+                break Stopped::Drained;
+            }
+            if over {
+                break Stopped::Limit;
+            }
+        };
+        // Whoever still waits learns it by its answer's channel closing.
+        drop(self.shared.inbox.close());
+        self.shared.stream.close();
+        stopped
+    }
+
+    fn open(&mut self, letters: Vec<Letter>) -> Vec<(Ticket, Request)> {
+        let mut requests = Vec::with_capacity(letters.len());
+        for Letter { ticket, request, answer } in letters {
+            if let Request::Gone { poll } = request {
+                self.gone.push(poll);
+            }
+            answer.map(|answer| self.senders.insert(ticket, answer));
+            requests.push((ticket, request));
+        }
+        requests
+    }
+
+    /// Sends what is open on its way, unless another parcel is under way: then it stays open.
+    fn send(&mut self) -> Option<Stopped> {
+        if !self.core.is_open() || self.core.is_away() {
+            return None;
+        }
+        let sent = self.seal();
+        if sent.parcel.records() < CARRIED_MIN && self.shared.inbox.is_empty() {
+            return self.carry(sent);
+        }
+        self.carrier.send(sent).err().map(|_| carrier_died())
+    }
+
+    /// Waits until everything that was decided is settled.
+    fn flush(&mut self) -> Option<Stopped> {
+        if self.core.is_away() {
+            let Some(sent) = self.shared.inbox.wait_for_carrier() else { return Some(carrier_died()) };
+            if let Some(ending) = self.settle(sent) {
+                return Some(ending);
+            }
+        }
+        if !self.core.is_open() {
+            return None;
+        }
+        let sent = self.seal();
+        self.carry(sent)
+    }
+
+    fn seal(&mut self) -> Sent {
+        let parcel = self.core.seal(self.clock.now());
+        let tickets = parcel.answers.iter().map(|(ticket, _)| ticket);
+        let senders = tickets.filter_map(|ticket| Some((*ticket, self.senders.remove(ticket)?))).collect();
+        for poll in self.gone.drain(..) {
+            self.senders.remove(&poll);
+        }
+        Sent { parcel, senders }
+    }
+
+    /// Commits on this thread.
+    fn carry(&mut self, mut sent: Sent) -> Option<Stopped> {
+        sent.parcel.commit();
+        if let Some(leaving) = sent.parcel.unpack() {
+            self.house.hand_out(leaving, &mut sent.senders);
+        }
+        self.settle(sent)
+    }
+
+    fn settle(&mut self, mut sent: Sent) -> Option<Stopped> {
+        let settled = self.core.settle(self.clock.now(), &mut sent.parcel);
+        let failed = settled.err()?;
+        self.senders.extend(sent.senders);
+        self.house.tell(*failed, &mut self.senders)
+    }
+}
+
+fn carrier_died() -> Stopped {
+    Stopped::Failed("the carrier's thread ended unexpectedly".into())
+}
+
+/// Tells the writer, whichever way the carrier ends.
+struct Farewell<'a>(&'a House);
+
+impl Drop for Farewell<'_> {
+    fn drop(&mut self) {
+        self.0.shared.inbox.lose_carrier();
+    }
+}
+
+fn carry(house: &House, parcels: &Receiver<Sent>) {
+    let _farewell = Farewell(house);
+    while let Ok(mut sent) = parcels.recv() {
+        sent.parcel.commit();
+        let leaving = sent.parcel.unpack();
+        let mut senders = leaving.is_some().then(|| std::mem::take(&mut sent.senders)).unwrap_or_default();
+        // First of all, so that the next parcel is made while this one is handed out.
+        house.shared.inbox.bring_back(sent);
+        leaving.map(|leaving| house.hand_out(leaving, &mut senders));
+    }
+}
+
+impl House {
+    fn hand_out(&self, leaving: Leaving, senders: &mut Senders) {
+        let Leaving { answers, entries, missing } = leaving;
+        self.dispatch(answers, senders);
+        self.fetcher.fetch(missing);
+        self.shared.stream.publish(entries);
+    }
+
+    /// A commit failed: nobody is told yes.
+    fn tell(&self, failed: Ticked, senders: &mut Senders) -> Option<Stopped> {
+        if let Some(why) = &failed.reloaded {
+            tracing::error!(why, "a commit failed; memory was loaded again from the store");
+            self.shared.stream.unsure();
+        }
+        self.give_back(failed.untold);
+        self.dispatch(failed.answers, senders);
+        failed.fatal.map(|error| Stopped::Failed(error.to_string()))
+    }
+
+    fn dispatch(&self, answers: Vec<(Ticket, Answer)>, senders: &mut Senders) {
+        // Work first: a worker is on the way of the task, whoever added it only waits to hear of it.
+        let (work, rest): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(_, answer)| matches!(answer, Answer::Worked(_)));
+        for (ticket, answer) in work.into_iter().chain(rest) {
+            let Some(sender) = senders.remove(&ticket) else { continue };
+            if let Err(untaken) = sender.send(answer) {
+                self.give_back(untaken.grants().collect());
+            }
+        }
+    }
+
+    /// Leases that nobody got to know of go back in, to be released unburnt.
+    fn give_back(&self, grants: Vec<(TaskId, Fence)>) {
+        if !grants.is_empty() {
+            let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
+            _ = self.shared.inbox.put(Letter { ticket, request: Request::Undelivered { grants }, answer: None });
+        }
+    }
+}
