@@ -45,6 +45,8 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::TaskReleased { cause: ReleasedCause::Undelivered } => "never reached its worker, no attempt burnt".into(),
         RecordBody::TaskCancelRequested { by, reason } => format!("cancel asked for by {by}{}", said(reason)),
         RecordBody::TaskTimedOut {} => "its time budget is spent".into(),
+        RecordBody::TaskHeld { .. } => "held: its run is paused".into(),
+        RecordBody::TaskLetGo { .. } => "let go: its run goes on".into(),
         RecordBody::TaskRetried { error, retry_at } => {
             format!("failed with {}{}; again {}", error.code, said(&error.message), show_age(*retry_at, now()))
         }

@@ -10,8 +10,11 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::RunsExpired { runs } => format!("{} had grown old and will be deleted", count_of(runs.len() as u64, "run")),
         RecordBody::WorkflowPut { by } => format!("put by {by}"),
         RecordBody::RunStarted { spec, by } => started(spec, by.as_str()),
-        RecordBody::RunPaused { reason, by } => format!("paused by {by}{}", said(reason)),
-        RecordBody::RunResumed { by } => format!("resumed by {by}"),
+        RecordBody::RunPaused { reason, by, .. } => format!("paused by {by}{}", said(reason)),
+        RecordBody::RunResumed { by, .. } => format!("resumed by {by}"),
+        RecordBody::RunHeld { .. } => "paused with the run that called it".into(),
+        RecordBody::RunLetGo { .. } => "the run that called it goes on".into(),
+        RecordBody::RunTold {} => "all that it works on has heard of that".into(),
         RecordBody::RunDone { closed } => format!("done{}", stopping(*closed)),
         RecordBody::RunFailed { error, node, closed } => {
             let at = node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
@@ -19,7 +22,7 @@ pub fn sentence(record: &RecordBody) -> String {
         }
         RecordBody::RunCancelled { reason, by, closed } => format!("cancelled by {by}{}{}", said(reason), stopping(*closed)),
         RecordBody::RunClosed {} => "all that was under way in it has ended".into(),
-        RecordBody::RunReopened { deadline, by } => {
+        RecordBody::RunReopened { deadline, by, .. } => {
             let deadline = deadline.map_or_else(String::new, |at| format!(", to be over {}", show_when(at, now())));
             format!("tried again by {by}{deadline}")
         }

@@ -1,7 +1,7 @@
 //! Definitions as they come in: a text with one or more of them, each checked and cut out so that it stands alone. The
 //! server and the command line read them here, so that both say the same of the same text.
 
-use crate::input::InputSchema;
+use flow::input::InputSchema;
 use flow::problem::{At, Path};
 use flow::{Compiled, Language, Problem};
 

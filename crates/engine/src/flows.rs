@@ -142,6 +142,10 @@ impl Flow for Flows {
         asking.answered(evaluated)
     }
 
+    fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<Failure> {
+        self.programs(ir).misfit(input)
+    }
+
     fn gather(&mut self, shape: &Shape) -> Evaluated {
         let mut asking = self.asking();
         let evaluated = evaluate::gather(shape, &mut asking);

@@ -5,6 +5,7 @@
 use crate::context::{Found, Nodes};
 use crate::expr::limits::BUILT_BYTES_MAX;
 use crate::expr::{Bound, Budget, Expr, Names, NodeField, Reads, Root, Template, Value};
+use crate::input::InputSchema;
 use crate::instant;
 use kernel::eval::{Evaluated, Json, NodeFacts, Recipe, Scope, Shape, View};
 use kernel::ids::RecordSeq;
@@ -35,6 +36,8 @@ pub struct Programs {
     programs: Vec<OnceLock<Program>>,
     /// Those whose text is an instant, in order.
     instants: Vec<ExprIx>,
+    /// What a run's input is held against; `None`: anything goes, as it does with a schema that cannot be used.
+    input: OnceLock<Option<InputSchema>>,
 }
 
 #[derive(Debug)]
@@ -49,11 +52,24 @@ impl Programs {
         let until = |kind: &NodeKind| if let NodeKind::Sleep(Sleep::UntilExpr(expr)) = kind { Some(*expr) } else { None };
         let mut instants: Vec<ExprIx> = ir.nodes.iter().filter_map(|node| until(&node.kind)).collect();
         instants.sort_unstable();
-        Programs { ir, programs, instants }
+        Programs { ir, programs, instants, input: OnceLock::new() }
     }
 
     pub fn ir(&self) -> &Arc<Ir> {
         &self.ir
+    }
+
+    /// Why a run of this workflow cannot have this input; `None`: it can.
+    pub fn misfit(&self, input: &Payload) -> Option<Failure> {
+        let schema = self.ir.input_schema.as_deref()?;
+        let ready = self.input.get_or_init(|| InputSchema::new(schema).ok()).as_ref()?;
+        let misfits = ready.misfits(&serde_json::from_str(input.text()).unwrap_or_default());
+        if misfits.is_empty() {
+            return None;
+        }
+        let mut message = crate::input::told(&self.ir.workflow, self.ir.version, &misfits);
+        message.truncate(message.floor_char_boundary(ERROR_MESSAGE_BYTES_MAX));
+        Some(Failure { code: "invalid_input".into(), message })
     }
 
     fn program(&self, expr: ExprIx) -> &Program {

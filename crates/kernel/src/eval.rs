@@ -85,6 +85,9 @@ pub trait Flow {
 
     fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated;
 
+    /// Why a run of this workflow cannot have this input; `None`: it can.
+    fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<Failure>;
+
     /// `Shape` as one value: what a node without an expression of its own gives or is given.
     fn gather(&mut self, shape: &Shape) -> Evaluated;
 
@@ -104,6 +107,10 @@ impl Flow for NoFlow {
 
     fn eval(&mut self, _: &Arc<Ir>, _: ExprIx, _: &Scope) -> Evaluated {
         unreachable!("there is no workflow, so there is no expression")
+    }
+
+    fn misfit(&mut self, _: &Arc<Ir>, _: &Payload) -> Option<Failure> {
+        unreachable!("there is no workflow, so there is no input")
     }
 
     fn gather(&mut self, _: &Shape) -> Evaluated {

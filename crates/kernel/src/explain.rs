@@ -110,7 +110,6 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
                 let told_by = match cause {
                     CancelCause::Asked => format!("{by} asked for it{why}"),
                     CancelCause::Cleared => format!("its queue was cleared by {by}{why}"),
-                    CancelCause::Withheld => "its run was paused before a worker took it".into(),
                 };
                 told.cause("cancelled", told_by, None, None);
             }
@@ -196,6 +195,9 @@ impl Teller {
             self.cause("stopping", "the server is shutting down and hands out no more work".into(), None, None);
         }
         self.blockers(state, task);
+        if card.is_held() {
+            self.run_paused(state, task);
+        }
         if queued.is_run_now() {
             self.cause("run_now", "it was started and goes to the next worker that asks for its type".into(), None, None);
             return self.workers(task, facts);
@@ -247,6 +249,17 @@ impl Teller {
                 self.cause("behind", "others that need the same permit go before it".into(), None, None);
             }
         }
+    }
+
+    fn run_paused(&mut self, state: &State, task: &Task) {
+        let Some(at) = task.card().node() else {
+            return self.cause("run_paused", "its run is paused".into(), None, None);
+        };
+        let since = state.live_run(at.run).and_then(|live| live.run().pause()).map(|pause| pause.since);
+        // On another shard no more is known of it.
+        let (how, resume) = run::paused(state, at.run).unwrap_or_else(|| (format!("{} is paused", at.run), at.run));
+        self.cause("run_paused", format!("it belongs to a run that is paused: {how}"), since, None);
+        self.act(format!("signaller run resume {resume}"));
     }
 
     fn obstacle(&mut self, queue: &str, obstacle: Obstacle) {

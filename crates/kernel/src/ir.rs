@@ -59,7 +59,7 @@ pub struct Ir {
     pub bodies: Vec<Body>,
     pub exprs: Vec<Expr>,
     pub limits: RunLimits,
-    /// The JSON Schema of the input, as text; checked at the door.
+    /// The JSON Schema of the input, as text; the kernel has it checked, and never looks into it.
     pub input_schema: Option<Arc<str>>,
 }
 

@@ -48,6 +48,8 @@ pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
 pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
 /// Runs that one look for old ones takes.
 pub const EXPIRED_RUNS_MAX: usize = 100;
+/// Runs that were called and are tried again with their callers, in one batch: each is loaded whole.
+pub const RECALLS_MAX: usize = 32;
 /// Bulks that may be under way at once.
 pub const BULKS_OPEN_MAX: usize = 64;
 

@@ -112,11 +112,16 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             if let Some(run) = state.runs.deleting_due(now) {
                 into.push(Need::RunParts { run, limit: CHUNK_ITEMS_MAX });
             }
+            let called = state.runs.recalls_due().into_iter().map(|(run, ..)| run);
+            into.extend(called.filter(|run| state.runs.get(*run).is_none()).map(Need::RunWhole));
         }
         Command::PutWorkflow { .. } => {}
         // One that has ended is not added anew.
         Command::Hear(message) => match &**message {
-            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } | Message::Withhold { task: id } => task(*id),
+            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } => task(*id),
+            Message::RetryRun { run, .. } if state.runs.get(*run).is_none_or(|live| !live.run.live) => {
+                into.push(Need::RunWhole(*run));
+            }
             Message::StartRun { run, .. } if state.runs.get(*run).is_none() => into.push(Need::Run(*run)),
             _ => {}
         },

@@ -8,8 +8,8 @@
 //! | waiting | failed | `NodeFailed` (an expression that does not work out) |
 //! | any that was started | done, failed | `NodeDone`, `NodeFailed` |
 //! | any that has not ended | cancelled | `NodeCancelled` |
-//! | working | waiting | `NodeReopened` (its run was paused before a worker took it) |
-//! | failed, cancelled | waiting; turning, spreading if it was that | `NodeReopened` |
+//! | calling | waiting | `NodeReopened` (what it called is to go on and cannot) |
+//! | failed, cancelled | waiting; calling, turning, spreading if it was that | `NodeReopened` |
 
 use crate::frame::Cause;
 use crate::ids::{RecordSeq, RunId, TaskId};
@@ -66,9 +66,11 @@ pub enum Started {
     Working {
         task: TaskId,
     },
-    /// A run of its own.
+    /// A run of its own, tried again so often.
     Calling {
         run: RunId,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        again: u32,
     },
     /// Somebody has to answer.
     Asking {
@@ -85,7 +87,14 @@ pub enum Started {
     Spreading {
         items: ValueAt,
         count: u32,
+        /// It is tried again, and what failed in it before with it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
+}
+
+fn is_zero(again: &u32) -> bool {
+    *again == 0
 }
 
 /// What a node that is done gave.
@@ -203,13 +212,11 @@ impl Slot {
             }
             (Waiting, Record::NodeSkipped { cause, .. }) => Skipped(*cause),
             (Waiting | Started { .. }, Record::NodeCancelled {}) => Cancelled,
-            (Failed { .. } | Cancelled | Started { at: self::Started::Working { .. }, .. }, Record::NodeReopened { .. }) => {
-                match self.was.as_deref() {
-                    // Its frames are there: it goes on with them.
-                    Some(Was { since, at: at @ (self::Started::Turning { .. } | self::Started::Spreading { .. }) }) => {
-                        Started { since: *since, at: at.clone() }
-                    }
-                    _ => Waiting,
+            (Started { at: self::Started::Calling { .. }, .. }, Record::NodeReopened { .. }) => Waiting,
+            (Failed { .. } | Cancelled, Record::NodeReopened { only, .. }) => {
+                match self.was.as_deref().and_then(|was| Some((was.since, was.at.again(*only)?))) {
+                    Some((since, at)) => Started { since, at },
+                    None => Waiting,
                 }
             }
             (state, record) => panic!("{}: {} does not fit a node that is {}", entry.owner, record.kind(), state.as_str()),
@@ -240,8 +247,21 @@ impl Started {
     fn own(&self, seq: RecordSeq) -> Started {
         match self {
             Started::Turning { init } => Started::Turning { init: init.at(seq) },
-            Started::Spreading { items, count } => Started::Spreading { items: items.at(seq), count: *count },
+            Started::Spreading { items, count, again } => {
+                Started::Spreading { items: items.at(seq), count: *count, again: *again }
+            }
             other => other.clone(),
+        }
+    }
+
+    /// What a node that is tried again goes on with: its frames, or the run it called. `None`: it begins anew.
+    pub fn again(&self, only: bool) -> Option<Started> {
+        match self {
+            Started::Turning { .. } => Some(self.clone()),
+            Started::Spreading { items, count, .. } => Some(Started::Spreading { items: *items, count: *count, again: !only }),
+            Started::Calling { .. } if crate::defect("call_begun_anew") => None,
+            Started::Calling { run, again } => Some(Started::Calling { run: *run, again: again + 1 }),
+            Started::Working { .. } | Started::Asking { .. } | Started::Sleeping { .. } => None,
         }
     }
 }

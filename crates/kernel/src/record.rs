@@ -72,8 +72,6 @@ pub enum CancelCause {
     Asked,
     /// The queue was cleared.
     Cleared,
-    /// Its run was paused before a worker took it.
-    Withheld,
 }
 
 impl CancelCause {
@@ -81,7 +79,6 @@ impl CancelCause {
         match self {
             CancelCause::Asked => "asked",
             CancelCause::Cleared => "cleared",
-            CancelCause::Withheld => "withheld",
         }
     }
 }
@@ -214,6 +211,13 @@ pub enum Record {
         reason: String,
     },
     TaskTimedOut {},
+    /// Its run is paused: queued, it waits until it is let go; running, it will when it comes back.
+    TaskHeld {
+        pause: u32,
+    },
+    TaskLetGo {
+        pause: u32,
+    },
     TaskRetried {
         failure: Failure,
         retry_at: Time,
@@ -294,7 +298,8 @@ pub enum Record {
         by: Actor,
     },
 
-    // Run. The payload of `RunStarted` is its input, of `RunDone` its output. `closed`: no frame is left open.
+    // Run. The payload of `RunStarted` is its input, of `RunDone` its output. `closed`: no frame is left open. `told`: all
+    // that it works on has heard of the pause or of its end; otherwise that goes on until `RunTold`.
     RunStarted {
         spec: Box<RunSpec>,
         by: Actor,
@@ -302,10 +307,22 @@ pub enum Record {
     RunPaused {
         reason: String,
         by: Actor,
+        told: bool,
     },
     RunResumed {
         by: Actor,
+        told: bool,
     },
+    /// The run that called it is paused.
+    RunHeld {
+        pause: u32,
+        told: bool,
+    },
+    RunLetGo {
+        pause: u32,
+        told: bool,
+    },
+    RunTold {},
     RunDone {
         output: ValueAt,
         closed: bool,
@@ -324,6 +341,8 @@ pub enum Record {
     RunReopened {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Time>,
+        /// How often it was, with this.
+        again: u32,
         by: Actor,
     },
     RunDeleting {
@@ -367,11 +386,14 @@ pub enum Record {
     NodeCancelled {},
     NodeReopened {
         by: Actor,
+        /// Of an each: only the item that was named is tried again; others that failed stay as they are.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        only: bool,
     },
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 51] = [
+    pub const KINDS: [&'static str; 56] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -385,6 +407,8 @@ impl Record {
         "task_released",
         "task_cancel_requested",
         "task_timed_out",
+        "task_held",
+        "task_let_go",
         "task_retried",
         "task_done",
         "task_failed",
@@ -405,6 +429,9 @@ impl Record {
         "run_started",
         "run_paused",
         "run_resumed",
+        "run_held",
+        "run_let_go",
+        "run_told",
         "run_done",
         "run_failed",
         "run_cancelled",
@@ -440,44 +467,49 @@ impl Record {
             Record::TaskReleased { .. } => 10,
             Record::TaskCancelRequested { .. } => 11,
             Record::TaskTimedOut {} => 12,
-            Record::TaskRetried { .. } => 13,
-            Record::TaskDone { .. } => 14,
-            Record::TaskFailed { .. } => 15,
-            Record::TaskCancelled { .. } => 16,
-            Record::TaskReset { .. } => 17,
-            Record::TaskDeleted { .. } => 18,
-            Record::QueueConfigured { .. } => 19,
-            Record::QueuePaused { .. } => 20,
-            Record::QueueResumed { .. } => 21,
-            Record::QueueBoosted { .. } => 22,
-            Record::PermitTaken { .. } => 23,
-            Record::PermitsForgotten {} => 24,
-            Record::BulkStarted { .. } => 25,
-            Record::BulkAdvanced { .. } => 26,
-            Record::BulkFinished { .. } => 27,
-            Record::BulkCancelled { .. } => 28,
-            Record::WorkflowPut { .. } => 29,
-            Record::RunStarted { .. } => 30,
-            Record::RunPaused { .. } => 31,
-            Record::RunResumed { .. } => 32,
-            Record::RunDone { .. } => 33,
-            Record::RunFailed { .. } => 34,
-            Record::RunCancelled { .. } => 35,
-            Record::RunClosed {} => 36,
-            Record::RunReopened { .. } => 37,
-            Record::RunDeleting { .. } => 38,
-            Record::RunDeleted { .. } => 39,
-            Record::FrameOpened {} => 40,
-            Record::FrameDone { .. } => 41,
-            Record::FrameFailed { .. } => 42,
-            Record::FrameDropped {} => 43,
-            Record::FrameReopened {} => 44,
-            Record::NodeStarted { .. } => 45,
-            Record::NodeDone { .. } => 46,
-            Record::NodeFailed { .. } => 47,
-            Record::NodeSkipped { .. } => 48,
-            Record::NodeCancelled {} => 49,
-            Record::NodeReopened { .. } => 50,
+            Record::TaskHeld { .. } => 13,
+            Record::TaskLetGo { .. } => 14,
+            Record::TaskRetried { .. } => 15,
+            Record::TaskDone { .. } => 16,
+            Record::TaskFailed { .. } => 17,
+            Record::TaskCancelled { .. } => 18,
+            Record::TaskReset { .. } => 19,
+            Record::TaskDeleted { .. } => 20,
+            Record::QueueConfigured { .. } => 21,
+            Record::QueuePaused { .. } => 22,
+            Record::QueueResumed { .. } => 23,
+            Record::QueueBoosted { .. } => 24,
+            Record::PermitTaken { .. } => 25,
+            Record::PermitsForgotten {} => 26,
+            Record::BulkStarted { .. } => 27,
+            Record::BulkAdvanced { .. } => 28,
+            Record::BulkFinished { .. } => 29,
+            Record::BulkCancelled { .. } => 30,
+            Record::WorkflowPut { .. } => 31,
+            Record::RunStarted { .. } => 32,
+            Record::RunPaused { .. } => 33,
+            Record::RunResumed { .. } => 34,
+            Record::RunHeld { .. } => 35,
+            Record::RunLetGo { .. } => 36,
+            Record::RunTold {} => 37,
+            Record::RunDone { .. } => 38,
+            Record::RunFailed { .. } => 39,
+            Record::RunCancelled { .. } => 40,
+            Record::RunClosed {} => 41,
+            Record::RunReopened { .. } => 42,
+            Record::RunDeleting { .. } => 43,
+            Record::RunDeleted { .. } => 44,
+            Record::FrameOpened {} => 45,
+            Record::FrameDone { .. } => 46,
+            Record::FrameFailed { .. } => 47,
+            Record::FrameDropped {} => 48,
+            Record::FrameReopened {} => 49,
+            Record::NodeStarted { .. } => 50,
+            Record::NodeDone { .. } => 51,
+            Record::NodeFailed { .. } => 52,
+            Record::NodeSkipped { .. } => 53,
+            Record::NodeCancelled {} => 54,
+            Record::NodeReopened { .. } => 55,
         };
         Record::KINDS[index]
     }

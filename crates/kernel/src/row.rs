@@ -6,6 +6,7 @@ mod runs;
 pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS, WORKFLOWS};
 
 use crate::bulk::{Bulk, BulkStatus};
+use crate::hold::Hold;
 use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::names::*;
@@ -111,6 +112,8 @@ pub static TASKS: Table = Table {
         ("error_message", Kind::Text),
         ("node", Kind::Text),
         ("generation", Kind::Int),
+        ("held", Kind::Int),
+        ("pause", Kind::Int),
     ],
 };
 
@@ -289,6 +292,12 @@ impl<'a> Columns<'a> {
         }
     }
 
+    fn hold(&mut self) -> Result<Hold, BadRow> {
+        let held = self.flag()?;
+        let pause = self.int_or_null()?.map(u32::try_from).transpose().map_err(|_| self.bad("out of range"))?.unwrap_or(0);
+        if held && pause == 0 { Err(self.bad("missing on one that is held")) } else { Ok(Hold { pause, held }) }
+    }
+
     fn text_or_null(&mut self) -> Result<Option<&'a str>, BadRow> {
         match self.next() {
             Value::Null => Ok(None),
@@ -390,7 +399,7 @@ impl Task {
         }
         values.push(json_list(card.route.keys()));
         match &card.more {
-            None => values.extend(std::iter::repeat_n(Value::Null, 10)),
+            None => values.extend(std::iter::repeat_n(Value::Null, 12)),
             Some(more) => values.extend([
                 json_list(&more.tags),
                 json_list(&more.blocked_by),
@@ -402,6 +411,8 @@ impl Task {
                 more.failure.as_ref().map(|failure| failure.message.as_str()).into(),
                 more.node.as_ref().map_or(Value::Null, json),
                 Some(i64::from(more.generation)).filter(|generation| *generation > 0).into(),
+                flag(more.hold.held),
+                Some(i64::from(more.hold.pause)).filter(|pause| *pause > 0).into(),
             ]),
         }
         Row { table: &TASKS, values }
@@ -455,6 +466,7 @@ impl Task {
         };
         let node = c.json_or_null()?;
         let generation = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
+        let hold = c.hold()?;
 
         let null = |column: &'static str, is_null: bool| {
             if is_null { Ok(()) } else { Err(c.bad_at(column, format!("set on a task that is {status}"))) }
@@ -470,6 +482,10 @@ impl Task {
             null("ready_at", ready_at.is_none())?;
             null("run_now", !run_now)?;
             null("expedited", !expedited)?;
+        }
+        if !matches!(status, Status::Queued | Status::Running) {
+            null("held", !hold.held)?;
+            null("pause", hold.pause == 0)?;
         }
         if !matches!(status, Status::Running | Status::Cancelled) {
             null("cause", cause.is_none())?;
@@ -510,7 +526,6 @@ impl Task {
                 let cause = match cause {
                     Some("asked") => CancelCause::Asked,
                     Some("cleared") => CancelCause::Cleared,
-                    Some("withheld") => CancelCause::Withheld,
                     _ => return Err(c.bad_at("cause", "not a cause")),
                 };
                 let by = cause_by.ok_or_else(|| need("cause_by"))?;
@@ -518,8 +533,8 @@ impl Task {
                 Phase::Cancelled { at: since_or()?, why: Box::new((cause, by, reason.into())) }
             }
         };
-        let more =
-            More { tags: tags.into(), blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation };
+        let tags = tags.into();
+        let more = More { tags, blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation, hold };
         let card = Card {
             id,
             last,

@@ -8,9 +8,11 @@
 //! | any but running | the same, deleting | `RunDeleting` |
 //! | deleting | – | `RunDeleted` |
 //!
-//! `paused` is a field of a running run. One that has ended stays live until every frame below it is closed.
+//! Paused is a field of a running run: by somebody (`RunPaused`, `RunResumed`), or with the run that called it (`RunHeld`,
+//! `RunLetGo`); it goes on when it is neither. One that has ended stays live until every frame below it is closed.
 
 use crate::frame::FramePath;
+use crate::hold::Hold;
 use crate::ids::{RecordSeq, RunId};
 use crate::names::*;
 use crate::priority::Priority;
@@ -176,7 +178,18 @@ pub struct Run {
     pub(crate) input: RecordSeq,
     pub(crate) output: ValueAt,
     pub(crate) failure: Option<Box<Failure>>,
+    /// In its own right.
     pub(crate) pause: Option<Box<RunPause>>,
+    /// By the pauses of the run that called it.
+    pub(crate) hold: Hold,
+    /// How often it was paused, one way or the other.
+    pub(crate) pauses: u32,
+    /// Not all that it works on has heard that it is paused, or is not any more.
+    pub(crate) telling: bool,
+    /// How often it was tried again.
+    pub(crate) again: u32,
+    /// How long it was given.
+    pub(crate) given_ms: Option<u64>,
     pub(crate) started_at: Time,
     pub(crate) ended_at: Option<Time>,
 }
@@ -198,14 +211,28 @@ impl Run {
                 output: ValueAt::Null,
                 failure: None,
                 pause: None,
+                hold: Hold::default(),
+                pauses: 0,
+                telling: false,
+                again: 0,
+                given_ms: spec.deadline.map(|deadline| deadline.ms_since(entry.at)),
                 started_at: entry.at,
                 ended_at: None,
             },
-            (Some(run), Record::RunPaused { reason, by }) if run.status == Running => {
+            (Some(run), Record::RunPaused { reason, by, told }) if run.status == Running => {
                 let pause = RunPause { since: entry.at, reason: reason.clone(), by: by.clone() };
-                Run { pause: Some(Box::new(pause)), ..run }
+                let pauses = run.pauses + u32::from(!run.is_paused());
+                Run { pause: Some(Box::new(pause)), pauses, telling: !told, ..run }
             }
-            (Some(run), Record::RunResumed { .. }) if run.status == Running => Run { pause: None, ..run },
+            (Some(run), Record::RunResumed { told, .. }) if run.status == Running => Run { pause: None, telling: !told, ..run },
+            (Some(run), Record::RunHeld { pause, told }) if run.status == Running => {
+                let pauses = run.pauses + u32::from(!run.is_paused());
+                Run { hold: Hold { pause: *pause, held: true }, pauses, telling: !told, ..run }
+            }
+            (Some(run), Record::RunLetGo { pause, told }) if run.status == Running => {
+                Run { hold: Hold { pause: *pause, held: false }, telling: !told, ..run }
+            }
+            (Some(run), Record::RunTold {}) if run.telling => Run { telling: false, ..run },
             (Some(run), Record::RunDone { output, closed }) if run.status == Running => {
                 Run { status: Done, output: output.at(entry.seq), ..run.ended(entry, *closed) }
             }
@@ -216,9 +243,11 @@ impl Run {
                 Run { status: Cancelled, ..run.ended(entry, *closed) }
             }
             (Some(run), Record::RunClosed {}) if run.status != Running && run.live => Run { live: false, ..run },
-            (Some(mut run), Record::RunReopened { deadline, .. }) if matches!(run.status, Failed | Cancelled) && !run.live => {
+            (Some(mut run), Record::RunReopened { deadline, again, .. })
+                if matches!(run.status, Failed | Cancelled) && !run.live =>
+            {
                 run.spec.deadline = *deadline;
-                Run { status: Running, live: true, failure: None, ended_at: None, ..run }
+                Run { status: Running, live: true, failure: None, ended_at: None, again: *again, ..run }
             }
             (Some(run), Record::RunDeleting { by, expired }) if !run.live => {
                 Run { live: true, deleting: Some(Box::new(Deleting { by: by.clone(), expired: *expired })), ..run }
@@ -234,7 +263,8 @@ impl Run {
     }
 
     fn ended(self, entry: &Entry, closed: bool) -> Run {
-        Run { pause: None, ended_at: Some(entry.at), live: !closed, ..self }
+        let hold = self.hold.ended();
+        Run { pause: None, hold, telling: false, ended_at: Some(entry.at), live: !closed, ..self }
     }
 
     pub fn id(&self) -> RunId {
@@ -290,7 +320,23 @@ impl Run {
         self.deleting.is_some()
     }
 
+    /// In its own right, or with the run that called it.
     pub fn is_paused(&self) -> bool {
-        self.pause.is_some()
+        self.pause.is_some() || self.is_held()
+    }
+
+    /// The run that called it is paused.
+    pub fn is_held(&self) -> bool {
+        self.hold.held
+    }
+
+    /// Not all that it works on has heard that it is paused, or is not any more.
+    pub fn is_telling(&self) -> bool {
+        self.telling
+    }
+
+    /// How often it was tried again.
+    pub fn again(&self) -> u32 {
+        self.again
     }
 }

@@ -2,6 +2,7 @@
 //! in here, by a record.
 
 mod inspect;
+mod recalls;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState, Verdict};
@@ -15,6 +16,7 @@ use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus, ValueAt};
 use crate::time::Time;
 use crate::workflow::Workflow;
+use recalls::Recalls;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,6 +47,7 @@ pub struct Spread {
     pub opened: u32,
     pub open: u32,
     pub failed: u32,
+    /// To be taken up again: cut off, or failed before the each was tried again.
     pub dropped: u32,
 }
 
@@ -107,6 +110,9 @@ pub(crate) struct Runs {
     pub(crate) held: BTreeSet<Held>,
     /// Some of `held` waits for nothing but the next batch.
     pub(crate) held_ready: bool,
+    /// Runs that were paused or go on, and have yet to say so, from that frame on.
+    telling: BTreeMap<RunId, FramePath>,
+    recalls: Recalls,
     /// Open frames whose loop, each or run has ended without them: to be dropped, chunk by chunk.
     pub(crate) orphans: BTreeSet<(RunId, FramePath)>,
     /// What ends by itself: sleeps, and approvals nobody answers.
@@ -201,6 +207,7 @@ impl Runs {
             None => (None, None),
         };
         let Some(run) = Run::fold(run, id, entry) else { return };
+        self.recalls.heard(id, run.again);
         let (ir, root, frames, spreads) = parts.unwrap_or_else(|| {
             let ir = self.ir_of(&run).expect("a run's workflow is known");
             let root = Frame::new(&ir, ROOT);
@@ -219,6 +226,9 @@ impl Runs {
         {
             self.deadlines.insert((deadline, run.id));
         }
+        if run.telling {
+            self.telling.insert(run.id, FramePath::root());
+        }
         if run.deleting.is_some() {
             self.deleting.insert(run.id);
         } else if let Some(key) = &run.spec.idempotency_key {
@@ -233,6 +243,7 @@ impl Runs {
         if let Some(deadline) = run.spec.deadline {
             self.deadlines.remove(&(deadline, run.id));
         }
+        self.telling.remove(&run.id);
         self.deleting.remove(&run.id);
         // A younger run may have the key by now.
         if let Some(key) = &run.spec.idempotency_key
@@ -248,9 +259,10 @@ impl Runs {
         let node = live.ir.find(node).expect("a frame belongs to a node");
         let before = live.frames.remove(path);
         let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
+        let again = live.slot(&above, node).and_then(Slot::again_since);
         let spread = live.spreads.entry((above, node)).or_default();
         if let Some(before) = &before {
-            spread.uncount(before.state);
+            spread.uncount(before.counts_as(again));
         }
         spread.count(state);
         let mut frame =
@@ -322,7 +334,7 @@ impl Runs {
 
     /// When runs go on by themselves.
     pub(crate) fn next_due(&self, now: Time) -> Option<Time> {
-        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held_ready {
+        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held_ready || self.has_to_tell() {
             return Some(now);
         }
         let wake = self.wakes.first().map(|(at, _)| *at);
@@ -345,7 +357,9 @@ impl Runs {
         let before = std::mem::take(&mut frame.nodes[place]);
         let open_before = before.state.ended().is_none();
         let wake_before = wake_at(&before.state);
+        let (call_before, again_before) = (before.state.call(), before.again_since());
         let after = before.fold(entry);
+        let (call_after, again_after) = (after.state.call(), after.again_since());
         let open_after = after.state.ended().is_none();
         let wake_after = wake_at(&after.state);
         frame.open = frame.open + u32::from(open_after) - u32::from(open_before);
@@ -353,6 +367,10 @@ impl Runs {
         if wake_before != wake_after {
             wake_before.map(|wake| self.wakes.remove(&(wake, spot.clone())));
             wake_after.map(|wake| self.wakes.insert((wake, spot.clone())));
+        }
+        self.recalls.changed(at, call_before, call_after);
+        if again_before != again_after {
+            live.respread(&at.frame, node);
         }
         self.held.remove(&Held::Node(spot));
         if !open_after {
@@ -432,7 +450,7 @@ impl Runs {
                 let parts = self.parts.entry(at.run).or_default();
                 match slot.work() {
                     Some((_, Started::Working { task })) => parts.tasks.push((*task, at.clone())),
-                    Some((_, Started::Calling { run })) => parts.calls.push((*run, at.clone())),
+                    Some((_, Started::Calling { run, .. })) => parts.calls.push((*run, at.clone())),
                     _ => {}
                 }
                 parts.owners.push((Owner::Node(at), slot.last));
@@ -450,7 +468,11 @@ impl Runs {
             let frame = frame.ok_or_else(|| misfit("frame", format!("`{}` has no node `{}`", at.frame, at.node)))?;
             frame.open -= u32::from(slot.state.ended().is_some());
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
+            let again = slot.again_since().is_some();
             frame.nodes[place] = slot;
+            if again {
+                live.respread(&at.frame, node);
+            }
         }
         Ok(())
     }
@@ -492,6 +514,7 @@ impl Runs {
             }
         }
         self.held_ready = !self.held.is_empty();
+        self.load_recalls();
     }
 
     /// After a commit: runs that have ended live in the store alone.
@@ -503,6 +526,7 @@ impl Runs {
                 self.unlink(&live.run);
             }
         }
+        self.recalls.next_batch();
     }
 }
 
@@ -562,10 +586,19 @@ impl Live {
         std::iter::once((&*ROOT_PATH, &self.root)).chain(&self.frames).filter(|(_, frame)| frame.is_open())
     }
 
-    /// The tasks it waits for.
-    pub(crate) fn tasks(&self) -> Vec<TaskId> {
-        let working = self.started().filter_map(|(_, _, at)| if let Started::Working { task } = at { Some(*task) } else { None });
-        working.collect()
+    /// Counts the frames of an each anew: it is tried again, or no longer.
+    fn respread(&mut self, path: &FramePath, node: NodeIx) {
+        let again = self.slot(path, node).and_then(Slot::again_since);
+        let mut spread = Spread::default();
+        self.below(path, &self.ir.node(node).id).for_each(|(_, frame)| spread.count(frame.counts_as(again)));
+        if spread != Spread::default() {
+            self.spreads.insert((path.clone(), node), spread);
+        }
+    }
+
+    /// Whether a node that waits has all it waits for.
+    pub(crate) fn may_move(&self, spot: &Spot) -> bool {
+        self.frame(&spot.frame).is_some_and(|frame| frame.verdict(&self.ir, spot.node) != Verdict::Wait)
     }
 
     /// Every node that has not been entered, in open frames.

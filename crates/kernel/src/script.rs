@@ -20,6 +20,7 @@ use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use crate::explain::Facts;
 use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
+use crate::message::Message;
 use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::{BoostOn, Fairness, QueueConfig};
@@ -212,6 +213,13 @@ impl Script {
                 let worker = words.option("worker").map(|worker| WorkerName::parse(worker).unwrap());
                 Box::new(move |_, task| Command::Start { task, force, worker: worker.clone(), by: by.clone() })
             }
+            "hold" | "let_go" => {
+                let (pause, hold) = (words.word().parse().unwrap(), verb == "hold");
+                Box::new(move |_, task| {
+                    let message = if hold { Message::Hold { task, pause } } else { Message::LetGo { task, pause } };
+                    Command::Hear(Box::new(message))
+                })
+            }
             "lapse" => Box::new(move |script, task| Command::Lapse { task, fence: fence(script, task), jitter }),
             "undelivered" => Box::new(move |script, task| Command::Release {
                 task,
@@ -348,6 +356,7 @@ impl Script {
             ("queued", summary.queued),
             ("blocked", summary.blocked),
             ("scheduled", summary.scheduled),
+            ("held", summary.held),
             ("running", summary.running),
             ("overrides", summary.overrides),
         ];

@@ -24,6 +24,8 @@ use std::sync::Arc;
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Place {
     Nowhere,
+    /// Its run is paused.
+    Held,
     Blocked,
     Later(Time),
     Override(Time),
@@ -84,6 +86,8 @@ pub struct QueueSummary {
     pub queued: usize,
     pub blocked: usize,
     pub scheduled: usize,
+    /// Their runs are paused.
+    pub held: usize,
     pub running: usize,
     pub overrides: usize,
 }
@@ -306,6 +310,7 @@ impl State {
                 queued: line.members.len(),
                 blocked: line.blocked as usize,
                 scheduled: line.later as usize,
+                held: line.held as usize,
                 running: line.running as usize,
                 overrides: line.overrides as usize,
             })
@@ -322,6 +327,7 @@ impl State {
             queued: line.map_or(0, |line| line.members.len()),
             blocked: line.map_or(0, |line| line.blocked as usize),
             scheduled: line.map_or(0, |line| line.later as usize),
+            held: line.map_or(0, |line| line.held as usize),
             running: line.map_or(0, |line| line.running as usize),
             overrides: line.map_or(0, |line| line.overrides as usize),
         }
@@ -521,7 +527,10 @@ impl State {
                 self.counts.queued += 1;
                 self.link_blockers(task);
                 let line = self.lanes.enter_queue(route.queue(), id);
-                if queued.is_run_now() {
+                if card.is_held() {
+                    line.held += 1;
+                    Place::Held
+                } else if queued.is_run_now() {
                     self.lanes.enter_overrides(route, queued.since(), id);
                     Place::Override(queued.since())
                 } else if !card.blocked_by().is_empty() {
@@ -575,6 +584,7 @@ impl State {
                 let line = self.lanes.leave_queue(route.queue(), id);
                 match place {
                     Place::Override(since) => self.lanes.leave_overrides(route, since, id),
+                    Place::Held => line.held -= 1,
                     Place::Blocked => line.blocked -= 1,
                     Place::Later(at) => {
                         line.later -= 1;

@@ -8,7 +8,7 @@ use crate::ir::Ir;
 use crate::limits::{ID_BLOCK, RECORD_BLOCK, STEP_BYTES_MAX, STEP_RECORDS_MAX};
 use crate::message::{Ending, Message};
 use crate::names::WorkflowName;
-use crate::record::{CancelCause, Entry, KeyRef, Owner, Payload, Record};
+use crate::record::{Entry, KeyRef, Owner, Payload, Record};
 use crate::run::{NodeAt, ValueAt};
 use crate::runs::{Held, Parts, Spot};
 use crate::state::State;
@@ -43,6 +43,7 @@ pub struct Step<'a> {
     outbox: Vec<Message>,
     opened: usize,
     dropped: usize,
+    told: usize,
     bytes: usize,
     forgotten: Vec<(Owner, RecordSeq)>,
 }
@@ -72,6 +73,7 @@ impl<'a> Step<'a> {
             outbox: Vec::new(),
             opened: 0,
             dropped: 0,
+            told: 0,
             bytes: 0,
             forgotten: Vec::new(),
         }
@@ -165,7 +167,6 @@ impl<'a> Step<'a> {
         let result = match &record {
             Record::TaskDone { .. } => payload.clone().map(Ending::Carried),
             Record::TaskFailed { failure, .. } => Some(Ending::Failed(failure.clone())),
-            Record::TaskCancelled { cause: CancelCause::Withheld, .. } => Some(Ending::Withheld),
             Record::TaskCancelled { by, reason, .. } => Some(Ending::Cancelled { by: by.clone(), reason: reason.clone() }),
             _ => None,
         };
@@ -318,7 +319,27 @@ impl<'a> Step<'a> {
         self.entries.len() >= STEP_RECORDS_MAX || self.bytes >= STEP_BYTES_MAX
     }
 
-    /// Frames that were opened in this batch.
+    /// What was told in this batch of pauses and of their ends.
+    pub(crate) fn told(&self) -> usize {
+        self.told
+    }
+
+    /// What a run works on hears that it is paused, or goes on.
+    pub(crate) fn tell(&mut self, message: Message) {
+        self.told += 1;
+        self.send(message);
+    }
+
+    /// The rest of it hears in the next batch.
+    pub(crate) fn tell_from(&mut self, run: RunId, path: FramePath) {
+        self.state.runs.tell_from(run, path);
+    }
+
+    pub(crate) fn forget_recall(&mut self, run: RunId, again: u32) {
+        self.state.runs.forget_recall(run, again);
+    }
+
+    /// Frames that were opened in this batch, or taken up again.
     pub(crate) fn opened(&self) -> usize {
         self.opened
     }
@@ -351,7 +372,7 @@ impl<'a> Step<'a> {
         }
         self.state.shard.records_next += 1;
         match &record {
-            Record::FrameOpened {} => self.opened += 1,
+            Record::FrameOpened {} | Record::FrameReopened {} => self.opened += 1,
             Record::FrameDropped {} | Record::NodeCancelled {} => self.dropped += 1,
             _ => {}
         }

@@ -14,7 +14,11 @@
 //! | done | idle | `TaskReset` |
 //! | failed, cancelled | idle, queued | `TaskReset`, `TaskQueued` |
 //! | any but running | – | `TaskDeleted` |
+//!
+//! A task of a run is held while that is paused (`TaskHeld`, `TaskLetGo`): queued, it is in no lane; running, it will not be
+//! when it comes back. Nothing else about it changes.
 
+use crate::hold::Hold;
 use crate::ids::{Fence, RecordSeq, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::names::{Actor, IdempotencyKey, Tag};
@@ -106,6 +110,8 @@ pub(crate) struct More {
     /// The node of a run that it is the work of.
     pub(crate) node: Option<Box<NodeAt>>,
     pub(crate) generation: u32,
+    /// By the pauses of that run, until it has ended.
+    pub(crate) hold: Hold,
 }
 
 impl Card {
@@ -120,6 +126,7 @@ impl Card {
             failure: None,
             node: spec.node.clone(),
             generation: spec.generation,
+            hold: Hold::default(),
         };
         Card {
             id,
@@ -154,6 +161,12 @@ impl Card {
     fn clear_failure(&mut self) {
         if self.more.as_ref().is_some_and(|more| more.failure.is_some()) {
             self.change(|more| more.failure = None);
+        }
+    }
+
+    fn set_hold(&mut self, hold: Hold) {
+        if self.hold() != hold {
+            self.change(|more| more.hold = hold);
         }
     }
 
@@ -249,6 +262,14 @@ impl Task {
                     Task::Running(running.end(Ending::Cancel { by: by.clone(), reason: reason.clone() }))
                 }
                 (Task::Running(running), Record::TaskTimedOut {}) => Task::Running(running.end(Ending::TimedOut)),
+                (mut task @ (Task::Queued(_) | Task::Running(_)), Record::TaskHeld { pause }) => {
+                    task.card_mut().set_hold(Hold { pause: *pause, held: true });
+                    task
+                }
+                (mut task @ (Task::Queued(_) | Task::Running(_)), Record::TaskLetGo { pause }) => {
+                    task.let_go(*pause, entry.at);
+                    task
+                }
                 (Task::Running(running), Record::TaskReleased { cause }) => Task::Queued(running.release(entry.at, *cause)),
                 (Task::Running(running), Record::TaskRetried { failure, retry_at, digest }) => {
                     Task::Queued(running.retry(entry.at, failure, *retry_at, *digest))
@@ -277,7 +298,23 @@ impl Task {
             },
         };
         next.card_mut().last = entry.seq;
+        if !matches!(next, Task::Queued(_) | Task::Running(_)) {
+            next.card_mut().set_hold(Hold::default());
+        }
         Some(next)
+    }
+
+    /// Its run goes on: from now on it is for want of a worker that it waits. Its place in the order is the same.
+    fn let_go(&mut self, pause: u32, at: Time) {
+        if let Task::Queued(queued) = self
+            && queued.card.is_held()
+        {
+            queued.since = at;
+            if crate::defect("let_go_to_the_end") {
+                queued.ready_at = at;
+            }
+        }
+        self.card_mut().set_hold(Hold { pause, held: false });
     }
 
     fn added(card: Card, spec: &TaskSpec, at: Time) -> Task {
@@ -533,6 +570,15 @@ impl Card {
     /// The node of a run that it is the work of.
     pub fn node(&self) -> Option<&NodeAt> {
         self.more.as_ref().and_then(|more| more.node.as_deref())
+    }
+
+    pub(crate) fn hold(&self) -> Hold {
+        self.more.as_ref().map_or(Hold::default(), |more| more.hold)
+    }
+
+    /// Its run is paused.
+    pub fn is_held(&self) -> bool {
+        self.hold().held
     }
 
     pub fn failure(&self) -> Option<&Failure> {

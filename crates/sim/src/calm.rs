@@ -70,7 +70,7 @@ impl World {
             self.order(Command::ConfigureQueue { queue: queue.clone(), config: free.clone(), by: by.clone() });
             self.order(Command::ResumeQueue { queue, by: by.clone() });
         }
-        let paused: Vec<_> = self.model.runs.running().filter(|(_, run)| run.paused).map(|(id, _)| id).collect();
+        let paused: Vec<_> = self.model.runs.running().filter(|(_, run)| run.own_pause).map(|(id, _)| id).collect();
         for run in paused {
             self.order(Command::ResumeRun { run, by: by.clone() });
         }

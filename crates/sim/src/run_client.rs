@@ -8,7 +8,7 @@ use engine::Request;
 use kernel::command::Command;
 use kernel::decide::{NewRun, NewWorkflow};
 use kernel::frame::FramePath;
-use kernel::ids::RunId;
+use kernel::ids::{RunId, TaskId};
 use kernel::limits::CHUNK_ITEMS_MAX;
 use kernel::message::{Ending, Message};
 use kernel::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
@@ -26,7 +26,10 @@ impl Client<'_> {
             Wish::PutWorkflow => self.put(),
             Wish::StartRun => self.start(),
             Wish::CancelRun => Command::CancelRun { run: self.run(None), by, reason: "not needed".into() },
-            Wish::PauseRun => Command::PauseRun { run: self.run(Some(RunStatus::Running)), by, reason: "a look".into() },
+            Wish::PauseRun => {
+                let run = self.wide().unwrap_or_else(|| self.run(Some(RunStatus::Running)));
+                Command::PauseRun { run, by, reason: "a look".into() }
+            }
             Wish::ResumeRun => Command::ResumeRun { run: self.paused(), by },
             Wish::RetryRun => {
                 let run = self.run(Some(RunStatus::Failed));
@@ -112,6 +115,15 @@ impl Client<'_> {
         self.runs[newest - self.chance.below(newest.min(8) + 1)]
     }
 
+    /// One with very many items, now and then.
+    fn wide(&mut self) -> Option<RunId> {
+        if !self.temper.wide || !self.chance.permille(500) {
+            return None;
+        }
+        let wide = self.model.runs.running().filter(|(_, run)| run.workflow.as_str() == "wide");
+        wide.map(|(id, _)| id).max_by_key(|id| self.model.runs.nodes_of(*id).count())
+    }
+
     fn paused(&mut self) -> RunId {
         let paused: Vec<RunId> = self.model.runs.running().filter(|(_, run)| run.paused).map(|(id, _)| id).collect();
         if paused.is_empty() || self.chance.permille(200) { self.run(None) } else { *self.chance.pick(&paused) }
@@ -148,11 +160,16 @@ impl Client<'_> {
 
     /// What queues and runs told one another comes again, and is to change nothing.
     fn echo(&mut self) -> Option<Message> {
+        if self.chance.permille(500)
+            && let Some(message) = self.old_word()
+        {
+            return Some(message);
+        }
         if self.chance.permille(300) {
             let (run, known) = self.model.runs.runs.iter().nth(self.chance.below(self.model.runs.runs.len().max(1)))?;
             let over = known.status != RunStatus::Running;
             if let Some(at) = known.parent.clone().filter(|_| over) {
-                return Some(Message::RunEnded { at, run: *run, result: Ending::Done(ValueAt::Null) });
+                return Some(Message::RunEnded { at, run: *run, again: known.again, result: Ending::Done(ValueAt::Null) });
             }
             let (spec, input) = (Box::new(RunSpec::new(known.workflow.clone(), 1)), Payload::null());
             // Not of one that may be deleted before this is heard: it would be begun anew.
@@ -163,8 +180,7 @@ impl Client<'_> {
         let failure = Failure { code: "echo".into(), message: "heard again".into() };
         let result = match self.chance.below(4) {
             0 => Ending::Failed(failure),
-            1 => Ending::Withheld,
-            2 => Ending::Done(ValueAt::Null),
+            1 | 2 => Ending::Done(ValueAt::Null),
             _ => {
                 self.model.runs.runs.get(&at.run).filter(|run| run.status == RunStatus::Running)?;
                 let spec = TaskSpec { node: Some(Box::new(at)), ..TaskSpec::new(task.queue.clone(), task.kind.clone()) };
@@ -172,6 +188,35 @@ impl Client<'_> {
             }
         };
         task.status.is_finished().then_some(Message::TaskEnded { at, task: task.id, result })
+    }
+
+    /// What was once said of a pause, or to or by a run that was called, and no longer holds.
+    fn old_word(&mut self) -> Option<Message> {
+        let (model, runs) = (self.model, &self.model.runs);
+        let tasks = model.queued.iter().chain(&model.running).filter(|id| model.tasks[id].pause > 0);
+        let called = runs.running().filter(|(_, run)| run.parent.is_some() && (run.again > 0 || run.caller_pause > 0));
+        let (tasks, called): (Vec<TaskId>, Vec<RunId>) = (tasks.copied().collect(), called.map(|(id, _)| id).collect());
+        let hold = self.chance.permille(500);
+        if called.is_empty() || (!tasks.is_empty() && self.chance.permille(500)) {
+            let task = if tasks.is_empty() { return None } else { *self.chance.pick(&tasks) };
+            // It has heard of this pause, and of the end of the one before.
+            let pause = model.tasks[&task].pause;
+            return Some(if hold { Message::Hold { task, pause } } else { Message::LetGo { task, pause: pause - 1 } });
+        }
+        let run = *self.chance.pick(&called);
+        let known = &runs.runs[&run];
+        if known.again == 0 || self.chance.permille(500) {
+            let pause = known.caller_pause;
+            let word = if hold { Message::HoldRun { run, pause } } else { Message::LetRunGo { run, pause: pause.max(1) - 1 } };
+            return (pause > 0).then_some(word);
+        }
+        let (at, again) = (known.parent.clone()?, known.again - 1);
+        let failure = Failure { code: "echo".into(), message: "heard again".into() };
+        Some(match self.chance.below(3) {
+            0 => Message::CancelRun { run, again, by: actor(), reason: "heard again".into() },
+            1 => Message::RetryRun { at, run, again: again + 1, held: None },
+            _ => Message::RunEnded { at, run, again, result: Ending::Failed(failure) },
+        })
     }
 
     fn run_mistake(&mut self) -> Command {

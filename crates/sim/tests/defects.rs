@@ -37,20 +37,25 @@ const DEFECTS: [&str; 29] = [
 ];
 
 /// The same in the code of runs.
-const DEFECTS_OF_RUNS: [&str; 16] = [
+const DEFECTS_OF_RUNS: [&str; 21] = [
+    "call_begun_anew",
     "call_goes_on",
     "dead_token_forgotten",
     "ended_twice",
+    "first_end_again",
     "frame_closed_early",
     "frames_left_closed",
     "held_forgotten",
+    "hold_unheard",
     "impatient",
     "join_too_soon",
+    "late_hold_counts",
+    "let_go_to_the_end",
     "orphan_works_on",
     "overslept",
     "parts_left",
+    "pause_stays_above",
     "paused_run_begins",
-    "reopened_keeps_task",
     "run_kept",
     "run_key_unread",
     "value_not_asked_again",

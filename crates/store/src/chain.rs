@@ -71,7 +71,7 @@ pub(crate) fn begun(moment: &dyn Moment, node_last: RecordSeq) -> Result<Vec<Beg
     walk(moment, node_last, false, |entry| {
         match &entry.record {
             Record::NodeStarted { at: Started::Working { task } } => begun.push(Begun::Task(*task)),
-            Record::NodeStarted { at: Started::Calling { run } } => begun.push(Begun::Run(*run)),
+            Record::NodeStarted { at: Started::Calling { run, .. } } => begun.push(Begun::Run(*run)),
             _ => {}
         }
         true

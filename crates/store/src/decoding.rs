@@ -86,6 +86,9 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Of any table.
+const COLUMNS_MAX: usize = 40;
+
 fn sample_rows() -> Vec<Row> {
     let (_, batches) = sample();
     batches.into_iter().flat_map(|batch| batch.puts).collect()
@@ -95,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn rows_of_anything_are_answered(table in 0..TABLES.len(), values in proptest::collection::vec(any_value(), 33)) {
+    fn rows_of_anything_are_answered(table in 0..TABLES.len(), values in proptest::collection::vec(any_value(), COLUMNS_MAX)) {
         let table = TABLES[table];
         let values = values[..table.columns.len()].to_vec();
         check(&Row { table, values })?;

@@ -29,7 +29,7 @@ pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
         })
         .collect();
     for (name, dead) in dead {
-        let empty = QueueSummary { name, queue: None, queued: 0, blocked: 0, scheduled: 0, running: 0, overrides: 0 };
+        let empty = QueueSummary { name, queue: None, queued: 0, blocked: 0, scheduled: 0, held: 0, running: 0, overrides: 0 };
         queues.push(view(&empty, &[], dead));
     }
     queues.sort_by(|a, b| a.queue.cmp(&b.queue));
@@ -39,9 +39,10 @@ pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {
     Counts {
         queued: summary.queued as u64,
-        ready: summary.queued.saturating_sub(summary.blocked + summary.scheduled) as u64,
+        ready: summary.queued.saturating_sub(summary.blocked + summary.scheduled + summary.held) as u64,
         scheduled: summary.scheduled as u64,
         blocked: summary.blocked as u64,
+        held: summary.held as u64,
         running: summary.running as u64,
         overrides: summary.overrides as u64,
         dead,

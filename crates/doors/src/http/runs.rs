@@ -7,6 +7,7 @@ use crate::wire::{self, *};
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::Answer;
+use flow::input::Misfit;
 use kernel::command::{Command, NewRun, Reply};
 use kernel::ids::RunId;
 use kernel::names::reason;
@@ -46,13 +47,13 @@ async fn checked(door: &Door, new: NewRun) -> Result<NewRun, No> {
         };
         let version = workflow.version();
         if let Some(schema) = ir.input_schema.as_deref() {
-            let problems = schemas.get(&new.workflow, version, schema).map(|schema| {
+            let misfits = schemas.get(&new.workflow, version, schema).map(|schema| {
                 let input = serde_json::from_str(new.input.text()).unwrap_or_default();
-                schema.problems(&input)
+                schema.misfits(&input)
             });
-            match problems {
-                Ok(problems) if problems.is_empty() => {}
-                Ok(problems) => return Ok(Err(misfit(&new, version, problems))),
+            match misfits {
+                Ok(misfits) if misfits.is_empty() => {}
+                Ok(misfits) => return Ok(Err(misfit(&new, version, misfits))),
                 Err(why) => {
                     let message = format!("the input of workflow `{}` version {version} is no JSON Schema: {why}", new.workflow);
                     return Ok(Err(Problem::new("invalid_workflow", message, "put a version with a schema that can be used")));
@@ -64,16 +65,10 @@ async fn checked(door: &Door, new: NewRun) -> Result<NewRun, No> {
     Ok(found.await??)
 }
 
-fn misfit(new: &NewRun, version: u32, problems: Vec<ProblemAt>) -> Problem {
-    let told = |problem: &ProblemAt| match problem.path.as_str() {
-        "" => problem.message.clone(),
-        path => format!("{path}: {}", problem.message),
-    };
-    let all = problems.iter().take(3).map(told).collect::<Vec<_>>().join("; ");
-    let more = if problems.len() > 3 { format!("; and {} more", problems.len() - 3) } else { String::new() };
-    let message = format!("the input does not fit workflow `{}` version {version}: {all}{more}", new.workflow);
+fn misfit(new: &NewRun, version: u32, misfits: Vec<Misfit>) -> Problem {
+    let message = flow::input::told(&new.workflow, version, &misfits);
     let fix = "send an input as the workflow's `input` says; show the workflow to see it";
-    Problem::new("invalid_input", message, fix).problems(problems)
+    Problem::new("invalid_input", message, fix).problems(misfits.into_iter().map(ProblemAt::from).collect())
 }
 
 /// List runs, newest first.

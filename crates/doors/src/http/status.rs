@@ -23,6 +23,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         queued: sum.queued + one.queued,
         ready: sum.ready + one.ready,
         scheduled: sum.scheduled + one.scheduled,
+        held: sum.held + one.held,
         blocked: sum.blocked + one.blocked,
         running: sum.running + one.running,
         overrides: sum.overrides + one.overrides,

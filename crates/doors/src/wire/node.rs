@@ -190,7 +190,7 @@ impl NodeView {
         view.kind = kind;
         match work.map(|(_, at)| at) {
             Some(Started::Working { task }) => view.task = Some(*task),
-            Some(Started::Calling { run }) => view.sub_run = Some(*run),
+            Some(Started::Calling { run, .. }) => view.sub_run = Some(*run),
             Some(Started::Asking { until }) => view.until = until.map(Instant),
             Some(Started::Sleeping { until }) => view.until = Some(Instant(*until)),
             Some(Started::Spreading { count, .. }) => view.items = Some(*count),

@@ -289,7 +289,7 @@ impl From<(&inner::BoostOn, &kernel::priority::Priority)> for BoostView {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Counts {
-    /// All that wait: ready, scheduled or blocked.
+    /// All that wait: ready, scheduled, blocked or held.
     pub queued: u64,
     /// Could be picked now, as far as the task itself goes.
     pub ready: u64,
@@ -297,6 +297,8 @@ pub struct Counts {
     pub scheduled: u64,
     /// Wait for other tasks.
     pub blocked: u64,
+    /// Their runs are paused.
+    pub held: u64,
     pub running: u64,
     /// Hold an override slot, waiting or running.
     pub overrides: u64,

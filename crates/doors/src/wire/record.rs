@@ -125,6 +125,9 @@ pub enum RecordBody {
     TaskReleased { cause: ReleasedCause },
     TaskCancelRequested { #[schema(value_type = String)] by: Actor, reason: String },
     TaskTimedOut {},
+    /// Its run is paused, for the so manieth time.
+    TaskHeld { pause: u32 },
+    TaskLetGo { pause: u32 },
     TaskRetried { error: TaskError, retry_at: Instant },
     TaskDone {},
     TaskFailed { error: TaskError },
@@ -160,8 +163,13 @@ pub enum RecordBody {
     WorkflowPut { #[schema(value_type = String)] by: Actor },
 
     RunStarted { spec: Box<RunSpecView>, #[schema(value_type = String)] by: Actor },
-    RunPaused { reason: String, #[schema(value_type = String)] by: Actor },
-    RunResumed { #[schema(value_type = String)] by: Actor },
+    /// `told`: all that it works on has heard of it; otherwise that goes on until `run_told`.
+    RunPaused { reason: String, #[schema(value_type = String)] by: Actor, told: bool },
+    RunResumed { #[schema(value_type = String)] by: Actor, told: bool },
+    /// The run that called it is paused.
+    RunHeld { pause: u32, told: bool },
+    RunLetGo { pause: u32, told: bool },
+    RunTold {},
     RunDone { closed: bool },
     RunFailed {
         error: TaskError,
@@ -172,6 +180,8 @@ pub enum RecordBody {
     RunClosed {},
     RunReopened {
         #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
+        /// How often it was, with this.
+        again: u32,
         #[schema(value_type = String)] by: Actor,
     },
     RunDeleting { #[schema(value_type = String)] by: Actor, expired: bool },
@@ -223,6 +233,8 @@ impl From<&Record> for RecordBody {
             },
             Record::TaskCancelRequested { by, reason } => Wire::TaskCancelRequested { by, reason },
             Record::TaskTimedOut {} => Wire::TaskTimedOut {},
+            Record::TaskHeld { pause } => Wire::TaskHeld { pause },
+            Record::TaskLetGo { pause } => Wire::TaskLetGo { pause },
             Record::TaskRetried { failure, retry_at, .. } => {
                 Wire::TaskRetried { error: TaskError::from(&failure), retry_at: retry_at.into() }
             }
@@ -249,15 +261,18 @@ impl From<&Record> for RecordBody {
             Record::BulkCancelled { by } => Wire::BulkCancelled { by },
             Record::WorkflowPut { by } => Wire::WorkflowPut { by },
             Record::RunStarted { spec, by } => Wire::RunStarted { spec: Box::new(RunSpecView::from(&*spec)), by },
-            Record::RunPaused { reason, by } => Wire::RunPaused { reason, by },
-            Record::RunResumed { by } => Wire::RunResumed { by },
+            Record::RunPaused { reason, by, told } => Wire::RunPaused { reason, by, told },
+            Record::RunResumed { by, told } => Wire::RunResumed { by, told },
+            Record::RunHeld { pause, told } => Wire::RunHeld { pause, told },
+            Record::RunLetGo { pause, told } => Wire::RunLetGo { pause, told },
+            Record::RunTold {} => Wire::RunTold {},
             Record::RunDone { closed, .. } => Wire::RunDone { closed },
             Record::RunFailed { failure, node, closed } => {
                 Wire::RunFailed { error: TaskError::from(&failure), node: node.map(|at| at.show()), closed }
             }
             Record::RunCancelled { reason, by, closed } => Wire::RunCancelled { reason, by, closed },
             Record::RunClosed {} => Wire::RunClosed {},
-            Record::RunReopened { deadline, by } => Wire::RunReopened { deadline: deadline.map(Instant), by },
+            Record::RunReopened { deadline, again, by } => Wire::RunReopened { deadline: deadline.map(Instant), again, by },
             Record::RunDeleting { by, expired } => Wire::RunDeleting { by, expired },
             Record::RunDeleted { workflow, by } => Wire::RunDeleted { workflow, by },
             Record::FrameOpened {} => Wire::FrameOpened {},
@@ -272,7 +287,7 @@ impl From<&Record> for RecordBody {
             }
             Record::NodeSkipped { cause } => Wire::NodeSkipped { cause: cause.as_str().to_owned() },
             Record::NodeCancelled {} => Wire::NodeCancelled {},
-            Record::NodeReopened { by } => Wire::NodeReopened { by },
+            Record::NodeReopened { by, .. } => Wire::NodeReopened { by },
         }
     }
 }

@@ -154,6 +154,9 @@ pub struct RunView {
     pub status: RunStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<RunPauseView>,
+    /// It is paused with the run that called it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     /// It has ended, and what was under way in it is still being stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopping: bool,
@@ -211,6 +214,7 @@ impl From<&Run> for RunView {
             version: spec.version,
             status: run.status().into(),
             pause: run.pause().map(RunPauseView::from),
+            held: run.is_held(),
             stopping: ended_at.is_some() && run.is_live() && !run.is_deleting(),
             deleting: run.is_deleting(),
             started_at,

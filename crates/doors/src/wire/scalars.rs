@@ -53,7 +53,7 @@ mirrored!(
 );
 mirrored!(
     /// How a cancelled task came to be so.
-    CancelCause of kernel::record::CancelCause { Asked, Cleared, Withheld }
+    CancelCause of kernel::record::CancelCause { Asked, Cleared }
 );
 mirrored!(
     /// Where a run stands.

@@ -133,7 +133,7 @@ impl From<&Started> for NodeWork {
     fn from(started: &Started) -> NodeWork {
         match started {
             Started::Working { task } => NodeWork::Working { task: *task },
-            Started::Calling { run } => NodeWork::Calling { run: *run },
+            Started::Calling { run, .. } => NodeWork::Calling { run: *run },
             Started::Asking { until } => NodeWork::Asking { until: until.map(Instant) },
             Started::Sleeping { until } => NodeWork::Sleeping { until: Instant(*until) },
             Started::Turning { .. } => NodeWork::Turning {},

@@ -217,6 +217,9 @@ pub struct TaskView {
     pub ready_at: Option<Instant>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_for: Option<Instant>,
+    /// Its run is paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     #[serde(default)]
     #[schema(value_type = std::collections::HashMap<String, String>)]
     pub keys: BTreeMap<KeyName, KeyValue>,
@@ -280,6 +283,7 @@ impl From<&Task> for TaskView {
             since: queued.map(|queued| queued.since().into()),
             ready_at: queued.map(|queued| queued.ready_at().into()),
             scheduled_for: card.scheduled_for().map(Instant),
+            held: card.is_held(),
             keys: card.route().keys().iter().cloned().collect(),
             tags: card.tags().to_vec(),
             blocked_by: card.blocked_by().to_vec(),

@@ -1,7 +1,9 @@
 //! The cases that hurt elsewhere, by name: the definition, what workers and people answer, and what becomes of it, written
 //! out by hand. Each is run in many orders, with and without restarts, in one kernel and in two, and asked of the reference.
 
+mod again;
 mod failures;
+mod pauses;
 
 use crate::house::{House, Ways};
 use crate::outcomes::{Answer, Fixed, Outcomes};

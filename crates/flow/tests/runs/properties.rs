@@ -194,7 +194,7 @@ fn covered(occurred: &BTreeSet<String>) {
         done, done rule, done default, done named, done reject, done timeout, done max, failed fail, failed to, \
         failed ignore, skipped untaken, skipped failed, cancelled, run_started, run_done, run_failed, run_cancelled, \
         run_closed, run_paused, run_resumed, frame_opened, frame_done, frame_failed, frame_dropped, missing, restart, \
-        heard twice, late result, withheld, tried again, run_reopened";
+        heard twice, late result, task_held, task_let_go, run_held, run_let_go, tried again, run_reopened, call taken up";
     let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();
     assert!(missing.is_empty(), "never occurred: {missing:?}");
 }

@@ -28,13 +28,5 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor, reason: &str
     }
 }
 
-/// Its run was paused: what no worker has taken goes back to the run, which asks for it anew when it goes on.
-pub(super) fn withhold(step: &mut Step<'_>, task: TaskId) {
-    if matches!(step.state().task(task), Some(Task::Queued(_))) {
-        let (by, reason) = (super::itself(), "its run was paused".to_owned());
-        step.record_task(task, Record::TaskCancelled { cause: CancelCause::Withheld, by, reason, digest: None });
-    }
-}
-
 #[cfg(test)]
 mod tests;

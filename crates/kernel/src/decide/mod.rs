@@ -7,6 +7,7 @@ mod cancel;
 mod delete;
 mod due;
 mod finish;
+mod hold;
 mod lease;
 mod queue;
 mod reprioritize;
@@ -54,8 +55,8 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::Proceed => Ok(bulk::proceed(step)),
         Command::StartRun { new, by } => run::start(step, new, by),
         Command::CancelRun { run, by, reason } => run::cancel(step, *run, by, reason),
-        Command::PauseRun { run, by, reason } => run::pause(step, *run, by, reason),
-        Command::ResumeRun { run, by } => run::resume(step, *run, by),
+        Command::PauseRun { run, by, reason } => run::pause::pause(step, *run, by, reason),
+        Command::ResumeRun { run, by } => run::pause::resume(step, *run, by),
         Command::Answer { at, approved, comment, by } => run::answer(step, at, *approved, comment, by),
         Command::PutWorkflow { new, by } => workflow::put(step, new, by),
         Command::RetryRun { run, node, by } => run::retry::decide(step, *run, node.as_deref(), by),
@@ -90,11 +91,16 @@ fn hear(step: &mut Step<'_>, message: Message) {
         Message::Enqueue { task, spec, input } => add::enqueue(step, task, *spec, input),
         // It may have ended meanwhile; then there is nothing to take back.
         Message::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
-        Message::Withhold { task } => cancel::withhold(step, task),
+        Message::Hold { task, pause } => hold::hold(step, task, pause),
+        Message::LetGo { task, pause } => hold::let_go(step, task, pause),
         Message::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
         Message::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
-        Message::CancelRun { run, by, reason } => _ = run::cancel(step, run, &by, &reason),
-        Message::RunEnded { at, run, result } => walk::run_ended(step, &at, run, result),
+        Message::CancelRun { run, again, by, reason } => run::withdraw(step, run, again, &by, &reason),
+        Message::HoldRun { run, pause } => run::pause::hold(step, run, pause),
+        Message::LetRunGo { run, pause } => run::pause::let_go(step, run, pause),
+        Message::RetryRun { at, run, again, held } => run::recall::hear(step, at, run, again, held),
+        Message::RunLost { at, run, again } => walk::call_lost(step, &at, run, again),
+        Message::RunEnded { at, run, again, result } => walk::run_ended(step, &at, run, again, result),
     }
 }
 

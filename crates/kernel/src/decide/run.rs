@@ -1,5 +1,7 @@
-//! What is asked of a run as a whole: start, cancel, pause, resume, and the answer to an approval.
+//! What is asked of a run as a whole: start, cancel, and the answer to an approval; the rest is in files of its own.
 
+pub(super) mod pause;
+pub(super) mod recall;
 pub(super) mod remove;
 pub(super) mod retry;
 pub(super) mod supervise;
@@ -52,8 +54,18 @@ pub(super) fn begin(step: &mut Step<'_>, run: RunId, spec: RunSpec, input: Paylo
     if step.state().runs.get(run).is_some() {
         return;
     }
-    // Whoever asks has looked the workflow up; it stays known for good.
-    if !matches!(step.ir(&spec.workflow, Some(spec.version)), Some(Ok(_))) {
+    // Whoever asks has looked the workflow up, and it stays known for good; but what compiled once may not on another shard,
+    // or after an update.
+    let why = match step.ir(&spec.workflow, Some(spec.version)) {
+        Some(Ok(_)) => None,
+        Some(Err(why)) => Some(why),
+        None => Some(format!("there is no workflow `{}` with version {}", spec.workflow, spec.version)),
+    };
+    if let Some(message) = why {
+        if let Some(at) = spec.parent {
+            let result = Ending::Failed(Failure { code: "bad_workflow".into(), message });
+            step.send(Message::RunEnded { at, run, again: 0, result });
+        }
         return;
     }
     step.record_run(run, Record::RunStarted { spec: Box::new(spec), by: by.clone() }, Some(input));
@@ -77,27 +89,11 @@ pub(super) fn cancel(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) 
     Ok(Reply::Run { run, status: RunStatus::Cancelled })
 }
 
-pub(super) fn pause(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
-    let live = running(step, run, "pause")?;
-    if !live.run.is_paused() {
-        let tasks = live.tasks();
-        step.record_run(run, Record::RunPaused { reason: reason.to_owned(), by: by.clone() }, None);
-        // What no worker has taken yet waits here instead.
-        for task in tasks {
-            step.send(Message::Withhold { task });
-        }
+/// Nobody wants a run that was called any more. One that was tried again since is wanted.
+pub(super) fn withdraw(step: &mut Step<'_>, run: RunId, again: u32, by: &Actor, reason: &str) {
+    if running(step, run, "cancel").is_ok_and(|live| live.run.again == again) {
+        _ = cancel(step, run, by, reason);
     }
-    Ok(Reply::Run { run, status: RunStatus::Running })
-}
-
-pub(super) fn resume(step: &mut Step<'_>, run: RunId, by: &Actor) -> Result<Reply, Rejection> {
-    if running(step, run, "resume")?.run.is_paused() {
-        step.record_run(run, Record::RunResumed { by: by.clone() }, None);
-        for spot in step.state().runs.get(run).expect("it runs").waiting() {
-            step.follow(FollowUp::Arrive(spot));
-        }
-    }
-    Ok(Reply::Run { run, status: RunStatus::Running })
 }
 
 /// Once; a second answer finds that it was answered.
@@ -126,7 +122,7 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
 }
 
 /// What was held because a value was missing, or for the next batch, is looked at again; what is due wakes; what nobody
-/// waits for is dropped; what is to be deleted goes on going.
+/// waits for is dropped; who has not heard of a pause does; what was called is called back; what is to be deleted goes on going.
 pub(super) fn proceed(step: &mut Step<'_>) {
     for held in step.take_held() {
         match held {
@@ -143,6 +139,8 @@ pub(super) fn proceed(step: &mut Step<'_>) {
         walk::wake(step, &spot);
     }
     walk::drop_orphans(step);
+    pause::go_on(step);
+    recall::go_on(step);
     remove::go_on(step);
     supervise::sweep(step);
 }

@@ -143,12 +143,25 @@ pub(super) fn task_ended(step: &mut Step<'_>, at: &NodeAt, task: TaskId, result:
     }
 }
 
-pub(super) fn run_ended(step: &mut Step<'_>, at: &NodeAt, run: RunId, result: Ending) {
-    let Some(spot) = spot_of(step, at) else { return };
-    let waits = matches!(state(step, &spot), Some(NodeState::Started { at: Started::Calling { run: its }, .. }) if *its == run);
-    if waits {
+/// A run that was called has ended. The end of an earlier try is heard late, and changes nothing either.
+pub(super) fn run_ended(step: &mut Step<'_>, at: &NodeAt, run: RunId, again: u32, result: Ending) {
+    if let Some(spot) = calling(step, at, run, again) {
         settle(step, &spot, result);
     }
+}
+
+/// A run that was called is to go on and cannot: the node begins anew.
+pub(super) fn call_lost(step: &mut Step<'_>, at: &NodeAt, run: RunId, again: u32) {
+    if let Some(spot) = calling(step, at, run, again) {
+        step.record_node(&spot, Record::NodeReopened { by: itself(), only: false }, None);
+        step.follow(FollowUp::Arrive(spot));
+    }
+}
+
+fn calling(step: &Step<'_>, at: &NodeAt, run: RunId, again: u32) -> Option<Spot> {
+    let spot = spot_of(step, at)?;
+    let (its, often) = state(step, &spot)?.call()?;
+    (its == run && (often == again || crate::defect("first_end_again"))).then_some(spot)
 }
 
 fn settle(step: &mut Step<'_>, spot: &Spot, result: Ending) {
@@ -156,12 +169,6 @@ fn settle(step: &mut Step<'_>, spot: &Spot, result: Ending) {
         Ending::Done(value) => done(step, spot, Told::At(value), Went::Done, None),
         Ending::Carried(payload) => done(step, spot, Told::Own, Went::Done, Some(payload)),
         Ending::Failed(failure) => fail(step, spot, failure),
-        // It waits until the run goes on; if that is so by now, it goes again.
-        Ending::Withheld if crate::defect("reopened_keeps_task") => {}
-        Ending::Withheld => {
-            step.record_node(spot, Record::NodeReopened { by: itself() }, None);
-            step.follow(FollowUp::Arrive(spot.clone()));
-        }
         Ending::Cancelled { by, reason } => {
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
             fail(step, spot, Failure { code: "cancelled".into(), message: format!("cancelled by {by}{why}") });
@@ -188,7 +195,9 @@ fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &str) {
             step.send(Message::Withdraw { task: *task, by: by.clone(), reason: reason.to_owned() });
         }
         Started::Calling { .. } if crate::defect("call_goes_on") => {}
-        Started::Calling { run } => step.send(Message::CancelRun { run: *run, by: by.clone(), reason: reason.to_owned() }),
+        Started::Calling { run, again } => {
+            step.send(Message::CancelRun { run: *run, again: *again, by: by.clone(), reason: reason.to_owned() });
+        }
         Started::Asking { .. } | Started::Sleeping { .. } | Started::Turning { .. } | Started::Spreading { .. } => {}
     }
 }

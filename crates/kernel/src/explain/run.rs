@@ -61,10 +61,11 @@ pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, no
         }
         more += held(state, live, &mut waits);
     }
-    if let Some(pause) = live.run.pause() {
-        let why = if pause.reason.is_empty() { String::new() } else { format!(" because {}", pause.reason) };
-        let sentence = format!("{run} is paused by {}{why}: nothing new begins in it.", pause.by);
-        actions.insert(0, format!("signaller run resume {run}"));
+    if let Some((how, resume)) = paused(state, run) {
+        let sentence = format!("{how}: nothing new begins in it.");
+        let resume = format!("signaller run resume {resume}");
+        actions.retain(|action| *action != resume);
+        actions.insert(0, resume);
         return Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions });
     }
     let sentence = match (status, waits.first(), waits.len() + more) {
@@ -80,6 +81,22 @@ pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, no
     };
     actions.dedup();
     Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions })
+}
+
+/// How a run is paused, and which run is to be resumed for it: it, or the nearest above it that is paused in its own right.
+pub(super) fn paused(state: &State, run: RunId) -> Option<(String, RunId)> {
+    let found = &state.runs.get(run)?.run;
+    if let Some(pause) = found.pause() {
+        let why = if pause.reason.is_empty() { String::new() } else { format!(" because {}", pause.reason) };
+        return Some((format!("{run} is paused by {}{why}", pause.by), run));
+    }
+    let caller = found.spec.parent.as_ref().filter(|_| found.is_held())?.run;
+    let above = |run: &RunId| {
+        let run = &state.runs.get(*run)?.run;
+        run.spec.parent.as_ref().filter(|_| run.pause.is_none()).map(|parent| parent.run)
+    };
+    let resume = std::iter::successors(Some(caller), above).last().unwrap_or(caller);
+    Some((format!("{run} is paused with {caller}, which called it"), resume))
 }
 
 fn wait(
@@ -104,7 +121,7 @@ fn wait(
             }
             None => ("task", format!("{id} is on its way to its queue")),
         },
-        Started::Calling { run: called } => {
+        Started::Calling { run: called, .. } => {
             run = Some(*called);
             actions.push(format!("signaller run explain {called}"));
             ("run", format!("{called}, which it called, has not ended"))

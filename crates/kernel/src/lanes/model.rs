@@ -29,7 +29,7 @@ impl<'a> Model<'a> {
         };
         let waiting = || {
             self.state.tasks().filter(asked).filter_map(|task| match task {
-                Task::Queued(queued) => Some((task, queued)),
+                Task::Queued(queued) if !task.card().is_held() => Some((task, queued)),
                 _ => None,
             })
         };

@@ -9,7 +9,7 @@ use crate::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Output, Slot, Started, Was, Went};
 use crate::priority::Priority;
 use crate::record::{Entry, Failure};
-use crate::run::{Deleting, NodeAt, Run, RunSpec, RunStatus, ValueAt};
+use crate::run::{Deleting, NodeAt, Run, RunPause, RunSpec, RunStatus, ValueAt};
 use crate::workflow::Workflow;
 
 pub static RUNS: Table = Table {
@@ -35,6 +35,12 @@ pub static RUNS: Table = Table {
         ("error_code", Kind::Text),
         ("error_message", Kind::Text),
         ("pause", Kind::Text),
+        ("held", Kind::Int),
+        ("caller_pause", Kind::Int),
+        ("pauses", Kind::Int),
+        ("telling", Kind::Int),
+        ("again", Kind::Int),
+        ("given_ms", Kind::Int),
         ("started_at", Kind::Int),
         ("ended_at", Kind::Int),
     ],
@@ -77,6 +83,7 @@ pub static NODES: Table = Table {
         ("call", Kind::Int),
         ("until", Kind::Int),
         ("count", Kind::Int),
+        ("again", Kind::Int),
         ("value", Kind::Text),
         ("output", Kind::Text),
         ("went", Kind::Text),
@@ -167,6 +174,12 @@ impl Run {
             error_code,
             error_message,
             self.pause.as_ref().map_or(Value::Null, json),
+            flag(self.hold.held),
+            Some(i64::from(self.hold.pause)).filter(|pause| *pause > 0).into(),
+            Value::Int(self.pauses.into()),
+            flag(self.telling),
+            Value::Int(self.again.into()),
+            self.given_ms.map(|ms| ms as i64).into(),
             self.started_at.into(),
             self.ended_at.into(),
         ];
@@ -194,18 +207,45 @@ impl Run {
         let input = c.seq()?;
         let output = c.value_at()?;
         let failure = c.failure()?.map(Box::new);
-        let pause = c.json_or_null()?.map(Box::new);
+        let pause: Option<Box<RunPause>> = c.json_or_null()?.map(Box::new);
+        let hold = c.hold()?;
+        let pauses = c.within()?;
+        let telling = c.flag()?;
+        let again = c.within()?;
+        let given_ms = c.int_or_null()?.map(u64::try_from).transpose().map_err(|_| c.bad("negative"))?;
         let started_at = c.time()?;
         let ended_at = c.time_or_null()?;
         let running = status == RunStatus::Running;
         if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
         }
+        if !running && (pause.is_some() || hold.held || telling) {
+            return Err(c.bad_at("pause", format!("set on a run that is {}", status.as_str())));
+        }
         if (status == RunStatus::Failed) != failure.is_some() {
             return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
         }
         let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, depth });
-        Ok(Run { id, last, status, live, deleting, spec, generation, input, output, failure, pause, started_at, ended_at })
+        Ok(Run {
+            id,
+            last,
+            status,
+            live,
+            deleting,
+            spec,
+            generation,
+            input,
+            output,
+            failure,
+            pause,
+            hold,
+            pauses,
+            telling,
+            again,
+            given_ms,
+            started_at,
+            ended_at,
+        })
     }
 }
 
@@ -297,20 +337,24 @@ impl NodeRow {
     pub fn to_row(&self) -> Row {
         let NodeRow { at, slot } = self;
         let (mut work, mut since) = (Value::Null, Value::Null);
-        let (mut task, mut call, mut until, mut count, mut value) =
-            (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null);
+        let (mut task, mut call, mut until, mut count, mut again, mut value) =
+            (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null);
         if let Some((started, at)) = slot.work() {
             work = at.as_str().into();
             since = started.into();
             match at {
                 Started::Working { task: id } => task = Value::Int(id.number()),
-                Started::Calling { run } => call = Value::Int(run.number()),
+                Started::Calling { run, again: often } => {
+                    call = Value::Int(run.number());
+                    again = Some(i64::from(*often)).filter(|often| *often > 0).into();
+                }
                 Started::Asking { until: at } => until = (*at).into(),
                 Started::Sleeping { until: at } => until = (*at).into(),
                 Started::Turning { init } => value = init.to_column(),
-                Started::Spreading { items, count: items_count } => {
+                Started::Spreading { items, count: items_count, again: is_again } => {
                     value = items.to_column();
                     count = Value::Int((*items_count).into());
+                    again = flag(*is_again);
                 }
             }
         }
@@ -351,6 +395,7 @@ impl NodeRow {
             call,
             until,
             count,
+            again,
             value,
             output,
             went,
@@ -378,6 +423,7 @@ impl NodeRow {
         let call = c.int_or_null()?.and_then(RunId::from_number);
         let until = c.time_or_null()?;
         let count = c.int_or_null()?.and_then(|count| u32::try_from(count).ok());
+        let again = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
         let value = c.value_at()?;
         let passed = matches!(&c.values[c.at], Value::Text(text) if &**text == PASSED);
         let output = if passed { c.text().map(|_| ValueAt::Null)? } else { c.value_at()? };
@@ -388,11 +434,11 @@ impl NodeRow {
         let at = match work {
             None => None,
             Some("working") => Some(Started::Working { task: task.ok_or_else(misfit)? }),
-            Some("calling") => Some(Started::Calling { run: call.ok_or_else(misfit)? }),
+            Some("calling") => Some(Started::Calling { run: call.ok_or_else(misfit)?, again }),
             Some("asking") => Some(Started::Asking { until }),
             Some("sleeping") => Some(Started::Sleeping { until: until.ok_or_else(misfit)? }),
             Some("turning") => Some(Started::Turning { init: value }),
-            Some("spreading") => Some(Started::Spreading { items: value, count: count.ok_or_else(misfit)? }),
+            Some("spreading") => Some(Started::Spreading { items: value, count: count.ok_or_else(misfit)?, again: again > 0 }),
             Some(_) => return Err(unknown_work),
         };
         let mut was = match at {

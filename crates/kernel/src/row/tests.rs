@@ -20,7 +20,7 @@ const EVERYTHING: &str = "
     advance 3s; lease w; finish a failed=http_503/try_later after=2s; advance 2s; lease w; cancel a because=enough
     add e tag=v budget=1s; lease w; advance 1s
     add f tag=v; lease w; finish f done; add g tag=v; lease w; finish g failed final; add l tag=v; lease w; finish l failed=other final; add h; cancel h; add i; start i; add j tag=v; drain q
-    add m tag=v node=run-7/a[0]/pay generation=2
+    add m tag=v node=run-7/a[0]/pay generation=2; hold m 3
     advance 0s; add k; start k worker=w; redrive_all q per_s=1 code=oops; proceed; clear r because=wrong
 ";
 
@@ -78,6 +78,9 @@ fn a_row_that_does_not_fit_names_its_column() {
         ("failed", "error_code", Value::Null, "error_message"),
         ("cancelled", "cause", Value::Null, "cause"),
         ("idle", "run_now", Value::Int(1), "run_now"),
+        ("idle", "pause", Value::Int(1), "pause"),
+        ("queued", "held", Value::Int(1), "pause"),
+        ("done", "pause", Value::Int(1), "pause"),
         ("idle", "priority", Value::Int(i64::MAX), "priority"),
         ("idle", "keys", Value::from("[[\"b\",\"1\"],[\"a\",\"1\"]]"), "keys"),
     ] {

@@ -27,7 +27,7 @@ impl State {
 
     /// Whether something waits for `ProceedRuns`.
     pub fn runs_wait(&self) -> bool {
-        !self.runs.held.is_empty() || !self.runs.orphans.is_empty()
+        !self.runs.held.is_empty() || !self.runs.orphans.is_empty() || self.runs.has_to_tell()
     }
 
     /// Whether a node, or the closing of its frame, waits for a value or for the next batch.

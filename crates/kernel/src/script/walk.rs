@@ -5,6 +5,7 @@ use super::world::World;
 use crate::bulk::BulkWork;
 use crate::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use crate::ids::{Fence, TaskId};
+use crate::message::Message;
 use crate::names::*;
 use crate::priority::Priority;
 use crate::queue::{BoostOn, Fairness, KeyLimit, QueueConfig};
@@ -49,6 +50,12 @@ pub(crate) enum Op {
     },
     Delete {
         task: usize,
+    },
+    /// Its run, if it had one, would be paused or go on.
+    Hold {
+        task: usize,
+        pause: u32,
+        hold: bool,
     },
     Reprioritize {
         task: usize,
@@ -184,6 +191,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (nth(), any::<bool>()).prop_map(|(task, reset)| Op::Requeue { task, reset }),
         2 => (nth(), any::<bool>()).prop_map(|(task, force)| Op::Start { task, force }),
         2 => nth().prop_map(|task| Op::Delete { task }),
+        4 => (nth(), 1u32..9, any::<bool>()).prop_map(|(task, pause, hold)| Op::Hold { task, pause, hold }),
         6 => (nth(), seconds()).prop_map(|(task, seconds)| Op::Reprioritize { task, seconds }),
         8 => (queue(), config()).prop_map(|(queue, config)| Op::Configure { queue, config: Box::new(config) }),
         2 => (queue(), prop::option::of(1u64..6_000)).prop_map(|(queue, for_ms)| Op::Pause { queue, for_ms }),
@@ -253,6 +261,10 @@ pub(crate) fn act(world: &mut World, op: &Op, watch: Watch<'_>) {
         Op::Requeue { task, reset: true } => Command::Reset { task: one(world, task), by },
         Op::Start { task, force } => Command::Start { task: one(world, task), force, worker: None, by },
         Op::Delete { task } => Command::Delete { task: one(world, task), by },
+        Op::Hold { task, pause, hold } => {
+            let task = one(world, task);
+            Command::Hear(Box::new(if hold { Message::Hold { task, pause } } else { Message::LetGo { task, pause } }))
+        }
         Op::Reprioritize { task, seconds } => {
             let task = one(world, task);
             Command::Reprioritize {

@@ -111,7 +111,7 @@ fn a_record_off_the_table_cannot_be_folded() {
         Box::new(TaskSpec { idle, ..TaskSpec::new(queue, kind) })
     };
     // I idle, Q queued, R running, D done, F failed, C cancelled.
-    let table: [(Record, &str); 18] = [
+    let table: [(Record, &str); 20] = [
         (Record::TaskAdded { spec: spec(false) }, ""),
         (queue(), "IFC"),
         (Record::TaskRunNow { by: by() }, "Q"),
@@ -123,6 +123,8 @@ fn a_record_off_the_table_cannot_be_folded() {
         (Record::TaskReleased { cause: ReleaseCause::Worker }, "R"),
         (Record::TaskCancelRequested { by: by(), reason: String::new() }, "R"),
         (Record::TaskTimedOut {}, "R"),
+        (Record::TaskHeld { pause: 1 }, "QR"),
+        (Record::TaskLetGo { pause: 1 }, "QR"),
         (Record::TaskRetried { failure: failure(), retry_at: at, digest: 1 }, "R"),
         (Record::TaskDone { digest: 1 }, "R"),
         (Record::TaskFailed { failure: failure(), digest: 1 }, "R"),

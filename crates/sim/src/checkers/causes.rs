@@ -78,14 +78,10 @@ fn forgotten(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
     scene.turn.works().any(|work| work.worker == lease.worker && !names(work))
 }
 
-/// The run that it was for is paused, or does not wait for it any more.
-fn unwanted(scene: &Scene<'_>, task: TaskId, cause: CancelCause) -> bool {
-    let runs = &scene.model.runs;
+/// The node that it was for does not wait for it any more.
+fn unwanted(scene: &Scene<'_>, task: TaskId) -> bool {
     let Some(at) = scene.model.task(task).and_then(|task| task.node.as_ref()) else { return false };
-    match cause {
-        CancelCause::Withheld => runs.runs.get(&at.run).is_some_and(|run| run.paused),
-        _ => *runs.node(at) != NodeState::Started(Started::Working { task }),
-    }
+    *scene.model.runs.node(at) != NodeState::Started(Started::Working { task })
 }
 
 /// Everything else that clients decide was asked for by one.
@@ -117,9 +113,9 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         (Owner::Task(id), Record::TaskCancelled { cause, .. }) => {
             let running = scene.model.task(*id).is_some_and(|task| task.lease.is_some());
             let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
-            running || cleared || on_task(*id) || unwanted(scene, *id, *cause)
+            running || cleared || on_task(*id) || unwanted(scene, *id)
         }
-        (Owner::Task(id), Record::TaskCancelRequested { .. }) => on_task(*id) || unwanted(scene, *id, CancelCause::Asked),
+        (Owner::Task(id), Record::TaskCancelRequested { .. }) => on_task(*id) || unwanted(scene, *id),
         (Owner::Task(id), Record::TaskRunNow { .. } | Record::TaskReset { .. } | Record::TaskDeleted { .. }) => on_task(*id),
         (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
             scene.model.queues.get(name).and_then(|queue| queue.pause.flatten()).is_some_and(|until| until <= turn.now)

@@ -11,6 +11,7 @@ struct Line {
     queued: usize,
     blocked: usize,
     scheduled: usize,
+    held: usize,
     running: usize,
     overrides: usize,
 }
@@ -36,6 +37,10 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
         let task = &model.tasks[id];
         let line = lines.entry(task.queue.clone()).or_default();
         line.queued += 1;
+        line.held += usize::from(task.held);
+        if task.held {
+            continue;
+        }
         line.blocked += usize::from(!task.run_now && !task.blocked_by.is_empty());
         line.scheduled += usize::from(!task.run_now && task.blocked_by.is_empty() && task.ready_at > scene.turn.now);
     }
@@ -50,6 +55,7 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
             queued: summary.queued,
             blocked: summary.blocked,
             scheduled: summary.scheduled,
+            held: summary.held,
             running: summary.running,
             overrides: summary.overrides,
         };

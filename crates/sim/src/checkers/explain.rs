@@ -39,6 +39,7 @@ pub fn causes(scene: &Scene<'_>) -> Check {
 
 fn codes(obstacle: Option<&str>) -> &'static [&'static str] {
     match obstacle {
+        Some("held") => &["run_paused"],
         Some("blocked") => &["blocked_by"],
         Some("not ready yet") => &["scheduled", "backoff"],
         Some("without the required tag") => &["require_tag"],

@@ -9,15 +9,21 @@ use kernel::node::{Started, Went};
 use kernel::record::{Entry, Owner, Record};
 
 pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
-    let (Owner::Frame(id, path), Record::FrameOpened {}) = (&entry.owner, &entry.record) else { return Ok(()) };
+    let (Owner::Frame(id, path), Record::FrameOpened {} | Record::FrameReopened {}) = (&entry.owner, &entry.record) else {
+        return Ok(());
+    };
     let runs = &scene.model.runs;
     let Some(run) = runs.runs.get(id) else { return Err(format!("a frame of {id}, which is not there")) };
     let (above, node, index) = path.up().ok_or("the root was opened")?;
     let at = runs::at(*id, &above, node);
     let Some(kind) = run.ir.find(node).map(|node| &run.ir.node(node).kind) else { return Err(format!("no node {node}")) };
     let frames: Vec<FrameState> = runs.below(&at).map(|(_, frame)| frame.state).collect();
-    ensure(frames.len() == index as usize, || format!("frame {index} of {} after {}", at.show(), frames.len()))?;
     let open = frames.iter().filter(|state| **state == FrameState::Open).count();
+    if entry.record == (Record::FrameReopened {}) {
+        let room = if let NodeKind::Each { concurrency, .. } = kind { *concurrency as usize } else { 1 };
+        return ensure(open < room, || format!("{} took up frame {index} beside {open} others", at.show()));
+    }
+    ensure(frames.len() == index as usize, || format!("frame {index} of {} after {}", at.show(), frames.len()))?;
     let fits = match (kind, runs.node(&at)) {
         (NodeKind::Loop { iterations_max, .. }, NodeState::Started(Started::Turning { .. })) => {
             index < *iterations_max && frames.last().is_none_or(|state| *state == FrameState::Done)

@@ -42,6 +42,7 @@ pub fn transition(scene: &Scene<'_>, entry: &Entry) -> Check {
         same => {
             let within: &[Status] = match same {
                 Record::TaskRunNow { .. } | Record::TaskExpedited { .. } => &[Queued],
+                Record::TaskHeld { .. } | Record::TaskLetGo { .. } => &[Queued, Running],
                 Record::TaskCancelRequested { .. } | Record::TaskTimedOut {} => &[Running],
                 _ => &[Idle, Queued],
             };

@@ -18,6 +18,7 @@ mod limits;
 mod memory;
 mod order;
 mod patience;
+mod pauses;
 mod starts;
 mod timers;
 mod tokens;
@@ -54,7 +55,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 21] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 22] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -73,12 +74,13 @@ pub const EACH_RECORD: [(&str, RecordChecker); 21] = [
     ("one key starts one run", starts::once),
     ("nodes are entered and skipped as their tokens say", tokens::entered),
     ("a paused run begins nothing", tokens::paused),
+    ("no task of a paused run is leased", pauses::leased),
     ("frames open one after another, as many as may", frames::opened),
     ("what closes has nothing open in it", frames::closed),
     ("a run is given up only for its deadline or a stall", patience::lost),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 20] = [
+pub const EACH_TICK: [(&str, TickChecker); 21] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
@@ -88,6 +90,7 @@ pub const EACH_TICK: [(&str, TickChecker); 20] = [
     ("nothing that may move stands still", tokens::moving),
     ("every token is there that should be", tokens::conserved),
     ("nodes, their tasks and their runs agree", works::agree),
+    ("a pause goes down to everything, and so does its end", pauses::heard),
     ("an approval is answered once", approvals::once),
     ("what is deleted leaves nothing behind", works::gone),
     ("a rebuilt state behaves the same", memory::rebuilt),

@@ -49,6 +49,9 @@ impl Model {
         if task.status != Status::Queued {
             return Some("not queued");
         }
+        if task.held {
+            return Some("held");
+        }
         if task.run_now {
             return None;
         }
@@ -127,7 +130,7 @@ impl Model {
     /// When something moves by itself that the records alone tell of.
     pub fn next_due(&self, now: Time) -> Option<Time> {
         let later = self.queued.iter().map(|id| &self.tasks[id]).filter_map(|task| {
-            let waits = !task.run_now && task.blocked_by.is_empty();
+            let waits = !task.held && !task.run_now && task.blocked_by.is_empty();
             (waits && task.ready_at > now).then_some(task.ready_at)
         });
         let behind = |task: &&TaskModel| self.obstacle(task, now) == Some("behind a rate");

@@ -19,7 +19,21 @@ pub struct RunModel {
     pub status: RunStatus,
     /// It runs, or what was under way in it is being stopped, or it is being deleted.
     pub live: bool,
+    /// In its own right, or with its caller.
     pub paused: bool,
+    pub own_pause: bool,
+    /// By its caller's pause.
+    pub held: bool,
+    /// The last pause of its caller it heard of.
+    pub caller_pause: u32,
+    /// How often it was paused.
+    pub pauses: u32,
+    /// Some of what it works on has yet to hear that it is paused, or is not any more.
+    pub telling: bool,
+    /// How often it was tried again.
+    pub again: u32,
+    /// How long it was given.
+    pub given_ms: Option<u64>,
     pub deleting: bool,
     pub workflow: WorkflowName,
     pub key: Option<IdempotencyKey>,
@@ -62,6 +76,14 @@ pub struct NodeModel {
     pub state: NodeState,
     /// What it was at when it ended.
     was: Option<Started>,
+}
+
+impl RunModel {
+    fn pause(&mut self, own: bool, held: bool, told: bool) {
+        let paused = own || held;
+        self.pauses += u32::from(paused && !self.paused);
+        (self.own_pause, self.held, self.paused, self.telling) = (own, held, paused, !told);
+    }
 }
 
 impl NodeState {
@@ -147,6 +169,13 @@ impl Runs {
                 status: Running,
                 live: true,
                 paused: false,
+                own_pause: false,
+                held: false,
+                caller_pause: 0,
+                pauses: 0,
+                telling: false,
+                again: 0,
+                given_ms: spec.deadline.map(|deadline| deadline.ms_since(entry.at)).filter(|ms| *ms > 0),
                 deleting: false,
                 workflow: spec.workflow.clone(),
                 key: spec.idempotency_key.clone(),
@@ -160,17 +189,34 @@ impl Runs {
         let run = self.runs.get_mut(&id).ok_or_else(|| format!("{} of {id}, which does not exist", entry.record.kind()))?;
         run.last = entry.seq;
         let end = |run: &mut RunModel, status, closed: bool| {
-            (run.status, run.live, run.paused) = (status, !closed, false);
+            (run.status, run.live) = (status, !closed);
+            (run.paused, run.own_pause, run.held, run.telling) = (false, false, false, false);
         };
         match (&entry.record, run.status) {
-            (Record::RunPaused { .. }, Running) if !run.paused => run.paused = true,
-            (Record::RunResumed { .. }, Running) if run.paused => run.paused = false,
+            (Record::RunPaused { told, .. }, Running) if !run.own_pause => run.pause(true, run.held, *told),
+            (Record::RunResumed { told, .. }, Running) if run.own_pause => run.pause(false, run.held, *told),
+            (Record::RunHeld { pause, told }, Running) if *pause > run.caller_pause => {
+                run.caller_pause = *pause;
+                run.pause(run.own_pause, true, *told);
+            }
+            (Record::RunLetGo { pause, told }, Running)
+                if *pause > run.caller_pause || (*pause == run.caller_pause && run.held) =>
+            {
+                run.caller_pause = *pause;
+                run.pause(run.own_pause, false, *told);
+            }
+            (Record::RunTold {}, Running) if run.telling => run.telling = false,
             (Record::RunDone { closed, .. }, Running) => end(run, Done, *closed),
             (Record::RunFailed { closed, .. }, Running) => end(run, Failed, *closed),
             (Record::RunCancelled { closed, .. }, Running) => end(run, Cancelled, *closed),
             (Record::RunClosed {}, Done | Failed | Cancelled) if run.live && !run.deleting => run.live = false,
-            (Record::RunReopened { deadline, .. }, Failed | Cancelled) if !run.live => {
-                (run.status, run.live, run.deadline) = (Running, true, *deadline);
+            (Record::RunReopened { deadline, again, .. }, Failed | Cancelled) if !run.live && *again > run.again => {
+                // As long as it was given at first, however often it is tried.
+                let given = run.given_ms.or(run.ir.limits.deadline_ms).map(|ms| entry.at.plus_ms(ms));
+                if *deadline != given {
+                    return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
+                }
+                (run.status, run.live, run.deadline, run.again) = (Running, true, *deadline, *again);
             }
             (Record::RunDeleting { .. }, Done | Failed | Cancelled) if !run.live => (run.live, run.deleting) = (true, true),
             (Record::RunDeleted { .. }, _) if run.deleting => drop(self.runs.remove(&id)),
@@ -204,10 +250,14 @@ impl Runs {
             (Record::NodeFailed { then, .. }, Waiting | NodeState::Started(_)) => Failed(*then),
             (Record::NodeSkipped { cause }, Waiting) => Skipped(*cause),
             (Record::NodeCancelled {}, NodeState::Started(_)) => Cancelled,
-            // Given back because its run is paused.
-            (Record::NodeReopened { .. }, NodeState::Started(Started::Working { .. })) => Waiting,
-            (Record::NodeReopened { .. }, Failed(OnError::Fail) | Cancelled) => match &was {
-                Some(at @ (Started::Turning { .. } | Started::Spreading { .. })) => NodeState::Started(at.clone()),
+            // What it called cannot go on.
+            (Record::NodeReopened { .. }, NodeState::Started(Started::Calling { again, .. })) if *again > 0 => Waiting,
+            (Record::NodeReopened { only, .. }, Failed(OnError::Fail) | Cancelled) => match &was {
+                Some(at @ Started::Turning { .. }) => NodeState::Started(at.clone()),
+                Some(Started::Spreading { items, count, .. }) => {
+                    NodeState::Started(Started::Spreading { items: *items, count: *count, again: !only })
+                }
+                Some(Started::Calling { run, again }) => NodeState::Started(Started::Calling { run: *run, again: again + 1 }),
                 _ => Waiting,
             },
             (record, state) => return Err(format!("{} of {}, which is {state:?}", record.kind(), entry.owner)),

@@ -43,6 +43,10 @@ pub struct TaskModel {
     pub ready_at: Time,
     pub run_now: bool,
     pub expedited: bool,
+    /// Its run is paused.
+    pub held: bool,
+    /// The last pause of its run that it heard of.
+    pub pause: u32,
     pub lease: Option<LeaseModel>,
     /// The newest lease it ever had.
     pub fence: RecordSeq,
@@ -86,6 +90,8 @@ impl TaskModel {
             ready_at: spec.scheduled_for.unwrap_or(entry.at).max(entry.at),
             run_now: false,
             expedited: false,
+            held: false,
+            pause: 0,
             lease: None,
             fence: RecordSeq::NONE,
         }
@@ -149,6 +155,21 @@ impl TaskModel {
             Record::TaskTimedOut {} => {
                 task.lease.as_mut().ok_or("a timeout without a lease")?.ending = Some(Ending::TimedOut);
             }
+            Record::TaskHeld { pause } => {
+                if *pause <= task.pause {
+                    return Err(format!("{id} is held by pause {pause} after it heard of {}", task.pause));
+                }
+                (task.held, task.pause) = (true, *pause);
+            }
+            Record::TaskLetGo { pause } => {
+                if *pause < task.pause {
+                    return Err(format!("{id} is let go of pause {pause} after it heard of {}", task.pause));
+                }
+                if task.held && task.status == Status::Queued {
+                    task.since = at;
+                }
+                (task.held, task.pause) = (false, *pause);
+            }
             Record::TaskReleased { .. } => {
                 let (ready_at, expedited) = (task.ready_at, task.expedited);
                 task.enter(at, ready_at, task.run_now);
@@ -191,7 +212,7 @@ impl TaskModel {
 
     fn end(&mut self, status: Status, failure: Option<Failure>) {
         (self.status, self.failure, self.lease) = (status, failure, None);
-        (self.run_now, self.expedited) = (false, false);
+        (self.run_now, self.expedited, self.held, self.pause) = (false, false, false, 0);
     }
 
     /// The policy that counts its attempts, given its queue's.
@@ -228,6 +249,7 @@ impl TaskModel {
             "blocked_by": &self.blocked_by[..], card.blocked_by();
             "scheduled_for": self.scheduled_for, card.scheduled_for();
             "attempt": self.attempt, card.attempt();
+            "held": self.held, card.is_held();
             "failure": self.failure.as_ref(), card.failure();
         }
         match (task, &self.lease) {

@@ -55,7 +55,7 @@ pub(super) fn runs_are_listed_by_every_filter(open: &mut Open<'_>) {
     let failure = Failure { code: "x".into(), message: String::new() };
     scribe.record(Owner::Run(run(2)), Record::RunDone { output: ValueAt::Null, closed: true });
     scribe.record(Owner::Run(run(3)), Record::RunFailed { failure, node: None, closed: false });
-    scribe.record(Owner::Run(run(4)), Record::RunPaused { reason: String::new(), by: by() });
+    scribe.record(Owner::Run(run(4)), Record::RunPaused { reason: String::new(), by: by(), told: true });
     scribe.record(Owner::Run(run(7)), Record::RunCancelled { reason: String::new(), by: by(), closed: true });
     // Being deleted, so not listed.
     scribe.record(Owner::Run(run(8)), Record::RunDone { output: ValueAt::Null, closed: true });
@@ -265,7 +265,10 @@ pub(super) fn no_record_of_a_run_is_missed_while_commits_go_on(open: &mut Open<'
             // Of all four kinds in turn, so that a reader between two of its steps would see some without the others.
             scribe.record(Owner::Frame(run(1), path(&format!("each[{id}]"))), Record::FrameOpened {});
             scribe.work(&node(1, &format!("each[{id}]"), "lint"), task(id));
-            scribe.record(Owner::Run(run(1)), Record::RunPaused { reason: String::new(), by: super::scribe::actor("ada") });
+            scribe.record(
+                Owner::Run(run(1)),
+                Record::RunPaused { reason: String::new(), by: super::scribe::actor("ada"), told: true },
+            );
             // One that is not of the run.
             scribe.add(task(10_000 + id), TaskSpec { idle: true, ..super::scribe::plain("ci") });
             let batch = scribe.batch();

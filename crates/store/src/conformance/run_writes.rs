@@ -78,7 +78,8 @@ pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Op
     for id in [1, 2, 3] {
         scribe.work(&fix, task(id));
         if id < 3 {
-            scribe.record(Owner::Node(fix.clone()), Record::NodeReopened { by: actor("ada") });
+            scribe.record(Owner::Node(fix.clone()), Record::NodeCancelled {});
+            scribe.record(Owner::Node(fix.clone()), Record::NodeReopened { by: actor("ada"), only: false });
         }
     }
     scribe.record(Owner::Task(task(2)), Record::TaskDeleted { queue: queue("ci"), by: actor("ada") });
@@ -87,7 +88,7 @@ pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Op
     scribe.worked(&node(1, "each[0]", "lint"), task(5));
     scribe.work(&node(1, "each[1]", "lint"), task(4));
     // It called another, which comes along as its row alone.
-    scribe.record(Owner::Node(node(1, "each[1]", "sub")), Record::NodeStarted { at: Started::Calling { run: run(3) } });
+    scribe.record(Owner::Node(node(1, "each[1]", "sub")), Record::NodeStarted { at: Started::Calling { run: run(3), again: 0 } });
     let called = kernel::run::RunSpec { parent: Some(node(1, "each[1]", "sub")), ..plain_run("lint") };
     scribe.start(run(3), called);
     // Its neighbour is left alone.
@@ -148,7 +149,7 @@ pub(super) fn runs_that_have_ended_are_found_oldest_first(open: &mut Open<'_>) {
         Owner::Run(run(10)),
         Record::RunFailed { failure: Failure { code: "x".into(), message: String::new() }, node: None, closed: true },
     );
-    scribe.record(Owner::Run(run(10)), Record::RunReopened { deadline: None, by: actor("ada") });
+    scribe.record(Owner::Run(run(10)), Record::RunReopened { deadline: None, again: 1, by: actor("ada") });
     store.commit(&scribe.batch()).unwrap();
     // By their end: 5, 3, 7, 1, 6.
     let (never, always) = (Time::from_us(i64::MIN), Time::from_us(i64::MAX));

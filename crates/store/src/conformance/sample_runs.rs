@@ -58,27 +58,36 @@ fn a_run_with_every_node(scribe: &mut Scribe) {
     begin(scribe, &of("nap"), Started::Sleeping { until });
     scribe.work(&of("hold"), task(61));
     scribe.lease(task(61));
-    // Its run was paused before a worker took the first one, and the third fails.
-    scribe.record(Owner::Run(run(100)), Record::RunPaused { reason: "night".into(), by: actor("ada") });
+    // Tried three times; its run is paused during the second, which is then cancelled, and the third fails.
     for id in [62, 63, 64] {
         scribe.work(&of("pay"), task(id));
-        if id != 64 {
-            note(scribe, &of("pay"), Record::NodeReopened { by: actor("ada") });
-        }
         if id == 63 {
-            let (cause, reason) = (CancelCause::Withheld, "its run is paused".into());
+            scribe.record(Owner::Run(run(100)), Record::RunPaused { reason: "night".into(), by: actor("ada"), told: false });
+            scribe.record(Owner::Task(task(61)), Record::TaskHeld { pause: 1 });
+            scribe.record(Owner::Task(task(62)), Record::TaskHeld { pause: 1 });
+            scribe.record(Owner::Task(task(id)), Record::TaskHeld { pause: 1 });
+            scribe.record(Owner::Run(run(100)), Record::RunTold {});
+            scribe.record(Owner::Run(run(100)), Record::RunResumed { by: actor("ada"), told: false });
+            scribe.record(Owner::Task(task(62)), Record::TaskLetGo { pause: 1 });
+            let (cause, reason) = (CancelCause::Asked, "not needed".into());
             scribe.record(Owner::Task(task(id)), Record::TaskCancelled { cause, by: actor("ada"), reason, digest: None });
         }
+        if id != 64 {
+            note(scribe, &of("pay"), Record::NodeCancelled {});
+            note(scribe, &of("pay"), Record::NodeReopened { by: actor("ada"), only: false });
+        }
     }
-    scribe.record(Owner::Run(run(100)), Record::RunResumed { by: actor("ada") });
     scribe.failed(task(64), "http_503");
     note(scribe, &of("pay"), Record::NodeFailed { failure: failure("http_503"), then: OnError::Ignore });
-    begin(scribe, &of("sub"), Started::Calling { run: run(101) });
+    begin(scribe, &of("sub"), Started::Calling { run: run(101), again: 0 });
     let parent = Some(of("sub"));
     scribe.start(run(101), RunSpec { parent, depth: 1, ..plain_run("lint") });
+    scribe.record(Owner::Run(run(101)), Record::RunHeld { pause: 2, told: true });
+    scribe.record(Owner::Run(run(101)), Record::RunLetGo { pause: 2, told: true });
+    scribe.record(Owner::Run(run(101)), Record::RunHeld { pause: 3, told: true });
     begin(scribe, &node(101, "", "ask"), Started::Asking { until: None });
     scribe.start(RunId::new(7, 5), plain_run("lint"));
-    scribe.record(Owner::Run(RunId::new(7, 5)), Record::RunPaused { reason: "\"quoted\"".into(), by: actor("ada") });
+    scribe.record(Owner::Run(RunId::new(7, 5)), Record::RunPaused { reason: "\"quoted\"".into(), by: actor("ada"), told: true });
 }
 
 fn a_run_with_frames(scribe: &mut Scribe) {
@@ -94,7 +103,7 @@ fn a_run_with_frames(scribe: &mut Scribe) {
     scribe.record_with(frame("rounds[0]"), Record::FrameDone { output: ValueAt::Own }, payload("[2]"));
     let items = open(scribe, "rounds[1]");
     let check = node(102, "rounds[1]", "check");
-    begin(scribe, &check, Started::Spreading { items: ValueAt::Record(items), count: 4 });
+    begin(scribe, &check, Started::Spreading { items: ValueAt::Record(items), count: 4, again: false });
     for item in 0..4 {
         let text = format!("rounds[1].check[{item}]");
         open(scribe, &text);
@@ -123,8 +132,8 @@ fn runs_that_end(scribe: &mut Scribe) {
     // Failed, and on its way again.
     note(scribe, &node(104, "", "fix"), Record::NodeFailed { failure: failure("exit_1"), then: OnError::Fail });
     end(scribe, 104, fail(true));
-    end(scribe, 104, Record::RunReopened { deadline: Some(scribe.now().plus_ms(5)), by: actor("bob") });
-    note(scribe, &node(104, "", "fix"), Record::NodeReopened { by: actor("bob") });
+    end(scribe, 104, Record::RunReopened { deadline: Some(scribe.now().plus_ms(5)), again: 1, by: actor("bob") });
+    note(scribe, &node(104, "", "fix"), Record::NodeReopened { by: actor("bob"), only: false });
 
     let named = Went::Named(NodeId::parse("x").expect("a good name"));
     note(scribe, &node(105, "", "fix"), Record::NodeDone { output: Told::Own, went: named });

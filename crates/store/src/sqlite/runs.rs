@@ -36,8 +36,8 @@ pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
         parameters.push(key.shared().into());
     }
     match query.paused {
-        Some(true) => sql.push_str(" AND pause IS NOT NULL"),
-        Some(false) => sql.push_str(" AND pause IS NULL"),
+        Some(true) => sql.push_str(" AND (pause IS NOT NULL OR held = 1)"),
+        Some(false) => sql.push_str(" AND pause IS NULL AND held IS NULL"),
         None => {}
     }
     if let Some(parent) = query.parent {

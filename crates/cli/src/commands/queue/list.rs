@@ -25,7 +25,7 @@ pub fn run(_: ListArgs, session: &Session) -> Outcome {
         vec![
             cell(&queue.queue),
             cell(counts.ready),
-            cell(counts.scheduled + counts.blocked),
+            cell(counts.scheduled + counts.blocked + counts.held),
             cell(counts.running),
             if counts.dead > 0 { dead.fg(Color::Red) } else { dead },
             cell(limits_text(&queue.config)),

@@ -100,6 +100,7 @@ fn remark(run: &RunView) -> String {
         _ if run.deleting => "being deleted".to_owned(),
         _ if run.stopping => "being stopped".to_owned(),
         (Some(pause), ..) => format!("paused by {} {}", pause.by, pause.reason),
+        _ if run.held => "paused with the run that called it".to_owned(),
         (None, Some(error), _) => format!("{}: {}", error.code, error.message),
         (None, None, Some(parent)) => format!("called by {parent}"),
         (None, None, None) => run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),

@@ -111,6 +111,7 @@ pub fn state(screen: &Screen, run: &RunView) -> String {
             let colon = if pause.reason.is_empty() { "" } else { ": " };
             format!(", paused {} by {}{colon}{}", show_age(pause.since, now()), pause.by, pause.reason)
         }
+        None if run.held => ", paused with the run that called it".to_owned(),
         None => String::new(),
     };
     format!("{status}{}", screen.paint(Paint::Yellow, &more))

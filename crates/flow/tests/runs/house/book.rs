@@ -96,6 +96,10 @@ impl Flow for Book {
         evaluate::eval(programs, expr, scope, &mut self.shelf)
     }
 
+    fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<kernel::record::Failure> {
+        self.programs[&(ir.workflow.clone(), ir.version)].misfit(input)
+    }
+
     fn gather(&mut self, shape: &Shape) -> Evaluated {
         evaluate::gather(shape, &mut self.shelf)
     }

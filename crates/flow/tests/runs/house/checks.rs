@@ -53,8 +53,20 @@ impl House<'_> {
             let caller = self.ledger.folded.live_run(at.run).expect("it was started");
             let node = caller.ir().find(&at.node).expect("a node of the workflow");
             let state = caller.frame(&at.frame).expect("a node's frame is there").node(caller.ir(), node);
-            let waits = matches!(state, NodeState::Started { at: Started::Calling { run: its }, .. } if its == run);
+            let waits = matches!(state, NodeState::Started { at: Started::Calling { run: its, .. }, .. } if its == run);
             assert!(waits, "{name} goes on and nobody waits for it");
+        }
+    }
+
+    /// What a run called is paused with it, and goes on with it.
+    pub(super) fn pauses_go_down(&self) {
+        for (run, name) in &self.ledger.runs {
+            let live = self.ledger.folded.live_run(*run).expect("it was started");
+            let Some(at) = live.run().spec().parent.as_ref().filter(|_| live.run().status() == RunStatus::Running) else {
+                continue;
+            };
+            let caller = self.ledger.folded.live_run(at.run).expect("it was started").run();
+            assert_eq!(live.run().is_held(), caller.is_paused(), "{name} is paused with its caller");
         }
     }
 
@@ -81,5 +93,8 @@ impl House<'_> {
         let waits = matches!(state, NodeState::Started { at: Started::Working { task: its }, .. } if *its == task);
         let unheard = self.mail[1].iter().any(|message| matches!(message, Message::Withdraw { task: its, .. } if *its == task));
         assert!(waits || unheard, "{} is leased and nobody waits for it", at.show());
+        let held = |message: &Message| matches!(message, Message::Hold { task: its, .. } if *its == task);
+        let unheard = unheard || self.mail[1].iter().any(held);
+        assert!(unheard || !live.run().is_paused(), "{} is leased while its run is paused", at.show());
     }
 }

@@ -68,7 +68,7 @@ impl Ledger {
         match &entry.owner {
             Owner::Run(run) => self.take_run(*run, entry),
             Owner::Node(at) => self.take_node(at, entry),
-            Owner::Frame(..) => _ = self.occurred.insert(entry.record.kind().into()),
+            Owner::Frame(..) | Owner::Task(_) => _ = self.occurred.insert(entry.record.kind().into()),
             _ => {}
         }
     }
@@ -88,7 +88,11 @@ impl Ledger {
                 self.nodes.retain(|instance, _| !instance.starts_with(&format!("{name}/")));
                 self.runs.insert(run, name);
             }
-            Record::RunReopened { .. } => _ = self.ended_runs.remove(&run),
+            Record::RunReopened { .. } => {
+                self.ended_runs.remove(&run);
+                let called = self.folded.live_run(run).is_some_and(|live| live.run().spec().parent.is_some());
+                self.occurred.insert(if called { "call taken up".into() } else { "run taken up".into() });
+            }
             Record::RunDone { output, .. } => self.end_run(run, RunStatus::Done, own(output)),
             Record::RunFailed { .. } => self.end_run(run, RunStatus::Failed, ValueAt::Null),
             Record::RunCancelled { .. } => self.end_run(run, RunStatus::Cancelled, ValueAt::Null),
@@ -135,11 +139,11 @@ impl Ledger {
         self.keep(at);
     }
 
-    /// Its run is tried again, or was paused before a worker took it. The tokens it gave are gone; those it took in wait, unless
-    /// it goes on with the frames it has.
+    /// Its run is tried again, or what it called is to go on and cannot. The tokens it gave are gone; those it took in wait,
+    /// unless it goes on with the frames it has or the run it called.
     fn reopen(&mut self, at: &NodeAt, entry: &Entry) {
         let had_ended = self.nodes.remove(&self.instance(at)).is_some();
-        self.occurred.insert(if had_ended { "tried again".into() } else { "withheld".into() });
+        self.occurred.insert(if had_ended { "tried again".into() } else { "call lost".into() });
         let live = self.folded.live_run(at.run).expect("a node's run is there");
         let (ir, frame) = (live.ir(), live.frame(&at.frame).expect("a node's frame is there"));
         let node = ir.find(&at.node).expect("a node of the workflow");

@@ -19,6 +19,9 @@ impl House<'_> {
             let shard = &self.shards[self.queues()];
             let node = shard.state.task(grant.task).and_then(|task| task.card().node()).expect("a task of a run").clone();
             self.is_waited_for(&node, grant.task);
+            // Neither a pause nor a release costs an attempt, or gives one back.
+            let burnt = self.burnt.get(&grant.task).copied().unwrap_or(0);
+            assert_eq!(grant.attempt, burnt + 1, "{} has spent {burnt} attempts", node.show());
             let instance = self.ledger.instance(&node);
             let recipe: Recipe = serde_json::from_str(shard.payloads[&grant.input].text()).expect("a recipe");
             let outcome = self.outcome(&instance, &recipe, grant.attempt);
@@ -65,6 +68,7 @@ impl House<'_> {
         let command = Command::Finish { task, fence, outcome: held.outcome.clone(), jitter: 0 };
         let reply = self.ask(self.queues(), &command);
         assert!(reply.is_ok(), "{}: {reply:?}", held.instance);
+        *self.burnt.entry(task).or_default() += 1;
         if self.told.len() < 8 {
             self.told.push(held);
         }

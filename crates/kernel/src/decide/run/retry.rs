@@ -8,7 +8,7 @@ use crate::frame::{FramePath, FrameState};
 use crate::ids::RunId;
 use crate::ir::{NodeIx, OnError};
 use crate::names::{Actor, NodeId};
-use crate::node::{NodeState, Started};
+use crate::node::{NodeState, Slot, Started};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::run::{NodeAt, RunStatus};
@@ -37,13 +37,40 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
     } else if !is_broken(live, &FramePath::root()) {
         return Err(Rejection::NothingToRetry { run });
     }
-    // As long as it was given before.
-    let given_ms = live.run.spec.deadline.map(|deadline| deadline.ms_since(live.run.started_at));
-    let limit_ms = live.ir.limits.deadline_ms.or(given_ms.filter(|ms| *ms > 0));
-    let deadline = limit_ms.map(|ms| step.now().plus_ms(ms));
-    step.record_run(run, Record::RunReopened { deadline, by: by.clone() }, None);
+    let again = live.run.again + 1;
+    record(step, run, again, by);
     reopen(step, run, &FramePath::root(), only, by);
     Ok(Reply::Run { run, status: RunStatus::Running })
+}
+
+/// It goes on, and has as long as it was given at first.
+fn record(step: &mut Step<'_>, run: RunId, again: u32, by: &Actor) {
+    let live = step.state().runs.get(run).expect("it is being reopened");
+    let given_ms = live.run.given_ms.filter(|ms| *ms > 0).or(live.ir.limits.deadline_ms);
+    let deadline = given_ms.map(|ms| step.now().plus_ms(ms));
+    step.record_run(run, Record::RunReopened { deadline, again, by: by.clone() }, None);
+}
+
+/// The run that called it is tried again, and it with it: what is done in it stays done. Heard again, it changes nothing.
+/// `false`: it cannot go on.
+pub(super) fn with_caller(step: &mut Step<'_>, run: RunId, again: u32, held: Option<u32>) -> bool {
+    let Some(live) = step.state().runs.get(run).filter(|live| live.run.deleting.is_none()) else { return false };
+    // It is at it, or what was under way in it is still being stopped.
+    if live.run.again >= again || live.run.live {
+        return true;
+    }
+    if !is_broken(live, &FramePath::root()) {
+        return false;
+    }
+    let held = held.filter(|pause| live.run.hold.is_news(*pause));
+    let by = walk::itself();
+    record(step, run, again, &by);
+    if let Some(pause) = held {
+        // Nothing has begun in it yet.
+        step.record_run(run, Record::RunHeld { pause, told: true }, None);
+    }
+    reopen(step, run, &FramePath::root(), None, &by);
+    true
 }
 
 /// Whether something in a frame stopped short.
@@ -78,10 +105,11 @@ pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePat
             _ => false,
         };
         if again {
-            step.record_node(&spot, Record::NodeReopened { by: by.clone() }, None);
             // Of the one that was named, all that failed in it.
             let named = |at: &&NodeAt| at.frame == *path && at.node == *id;
-            reopen_frames(step, &spot, only.filter(|at| !named(at)), by);
+            let only = only.filter(|at| !named(at));
+            step.record_node(&spot, Record::NodeReopened { by: by.clone(), only: only.is_some() }, None);
+            reopen_frames(step, &spot, only, by);
         }
         // Also those that only wait: what they wait for may have come when it was over.
         step.follow(FollowUp::Arrive(spot));
@@ -89,7 +117,8 @@ pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePat
     step.follow(FollowUp::Close(run, path.clone()));
 }
 
-/// The failed frames of a loop or an each that goes on; those that were only cut off are taken up as there is room.
+/// The frame of a loop that goes on, and that of an each which was named. The others of an each that failed or were cut off
+/// are taken up as there is room.
 fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &Actor) {
     let live = step.state().runs.get(spot.run).expect("it is being reopened");
     let Some(slot) = live.slot(&spot.frame, spot.node) else { return };
@@ -99,9 +128,9 @@ fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &A
         _ => return,
     };
     let id = live.ir.node(spot.node).id.clone();
-    let named = |path: &FramePath| only.is_none_or(|at| at.frame == *path || at.frame.is_within(path));
+    let named = |path: &FramePath| only.is_some_and(|at| at.frame == *path || at.frame.is_within(path));
     let broken = |state: FrameState, path: &FramePath| match state {
-        FrameState::Failed => named(path),
+        FrameState::Failed => named(path) || (turning && only.is_none()),
         FrameState::Dropped => turning,
         FrameState::Open | FrameState::Done(_) => false,
     };
@@ -118,14 +147,18 @@ pub(in crate::decide) fn take_up(step: &mut Step<'_>, run: RunId, path: &FramePa
     reopen(step, run, path, only, by);
 }
 
-/// The next frames of an each that were cut off, as many as may be under way.
+/// The next frames of an each that were cut off, or failed before it was tried again, as many as may be under way.
 pub(in crate::decide) fn take_up_dropped(step: &mut Step<'_>, spot: &Spot, many: u32) {
     let live = step.state().runs.get(spot.run).expect("it goes on");
     let id = live.ir.node(spot.node).id.clone();
-    let dropped = live.below(&spot.frame, &id).filter(|(_, frame)| frame.state == FrameState::Dropped);
+    let again = live.slot(&spot.frame, spot.node).and_then(Slot::again_since);
+    let dropped = live.below(&spot.frame, &id).filter(|(_, frame)| frame.counts_as(again) == FrameState::Dropped);
     let paths: Vec<FramePath> = dropped.take(many as usize).map(|(path, _)| path.clone()).collect();
     let by = walk::itself();
     for path in paths {
         take_up(step, spot.run, &path, None, &by);
+        if step.is_full() {
+            return;
+        }
     }
 }

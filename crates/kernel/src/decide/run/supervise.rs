@@ -4,7 +4,7 @@
 
 use crate::decide::walk;
 use crate::explain::span;
-use crate::frame::{FramePath, Verdict};
+use crate::frame::FramePath;
 use crate::ids::RunId;
 use crate::node::{NodeState, Started};
 use crate::record::Failure;
@@ -26,7 +26,7 @@ fn look(step: &mut Step<'_>, run: RunId) {
     let Some(live) = state.runs.get(run).filter(|live| live.run.status == RunStatus::Running && !live.run.is_paused()) else {
         return;
     };
-    let spots: Vec<Spot> = live.waiting().into_iter().filter(|spot| may_move(live, spot)).collect();
+    let spots: Vec<Spot> = live.waiting().into_iter().filter(|spot| live.may_move(spot)).collect();
     let over = live.root.open == 0;
     match stalled(state, live, step.now()) {
         _ if over || !spots.is_empty() => {
@@ -36,11 +36,6 @@ fn look(step: &mut Step<'_>, run: RunId) {
         Some(message) => walk::fail_run(step, run, Failure { code: "stalled".into(), message }),
         None => {}
     }
-}
-
-fn may_move(live: &Live, spot: &Spot) -> bool {
-    let frame = live.frame(&spot.frame).expect("it waits in it");
-    frame.verdict(&live.ir, spot.node) != Verdict::Wait
 }
 
 /// What nobody has taken for too long, if that is all there is.

@@ -71,7 +71,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
             };
             let Some(input) = input else { return };
             let found = match step.ir(workflow, *version) {
-                Some(Ok((version, ir))) => (version, ir.limits.deadline_ms),
+                Some(Ok(found)) => found,
                 Some(Err(message)) => return fail(step, spot, Failure { code: "bad_workflow".into(), message }),
                 None => {
                     let version = version.map_or(String::new(), |version| format!(" with version {version}"));
@@ -79,13 +79,16 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                     return fail(step, spot, Failure { code: "workflow_not_found".into(), message });
                 }
             };
+            if let Some(failure) = step.flow().misfit(&found.1, &input.payload) {
+                return fail(step, spot, failure);
+            }
             if depth(step, spot.run) >= SUB_RUNS_DEPTH_MAX {
                 let message = format!("runs call one another {SUB_RUNS_DEPTH_MAX} deep");
                 return fail(step, spot, Failure { code: "too_deep".into(), message });
             }
             let parent = live(step, spot.run).expect("it is being entered");
             let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: node.id.clone() };
-            let limit_ms = node.timeout_ms.into_iter().chain(found.1).min();
+            let limit_ms = node.timeout_ms.into_iter().chain(found.1.limits.deadline_ms).min();
             let spec = RunSpec {
                 workflow: workflow.clone(),
                 version: found.0,
@@ -97,7 +100,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 depth: parent.run.spec.depth + 1,
             };
             let run = step.new_run();
-            step.record_node(spot, Record::NodeStarted { at: Started::Calling { run } }, None);
+            step.record_node(spot, Record::NodeStarted { at: Started::Calling { run, again: 0 } }, None);
             step.send(Message::StartRun { run, spec: Box::new(spec), input: input.payload, by: super::super::itself() });
         }
         NodeKind::Loop { init, .. } => {
@@ -120,7 +123,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
             if count == 0 {
                 return done(step, spot, Told::Own, Went::Done, Some(Payload("[]".into())));
             }
-            let at = Started::Spreading { items: ValueAt::Own, count };
+            let at = Started::Spreading { items: ValueAt::Own, count, again: false };
             step.record_node(spot, Record::NodeStarted { at }, Some(list.payload));
             super::frames::spread(step, spot);
         }

@@ -156,7 +156,7 @@ pub(super) fn spread(step: &mut Step<'_>, spot: &Spot) {
     }
     while (counts.dropped > 0 || counts.opened < count) && counts.open < concurrency {
         let room = CHUNK_ITEMS_MAX.saturating_sub(step.opened()) as u32;
-        if room == 0 {
+        if room == 0 || step.is_full() {
             return step.hold_over(Held::Node(spot.clone()));
         }
         // Those that were cut off when the run ended come first, now that it goes on.
@@ -226,7 +226,8 @@ fn finish(step: &mut Step<'_>, run: RunId, output: ValueAt, payload: Option<Payl
 pub(in crate::decide) fn over(step: &mut Step<'_>, run: RunId, result: Ending) {
     let live = step.state().runs.get(run).expect("it has just ended");
     if let Some(at) = live.run.spec.parent.clone() {
-        step.send(Message::RunEnded { at, run, result });
+        let again = live.run.again;
+        step.send(Message::RunEnded { at, run, again, result });
     }
     if step.state().runs.get(run).is_some_and(|live| live.run.live) {
         step.orphan(run, &FramePath::root());
@@ -253,13 +254,17 @@ pub(in crate::decide) fn drop_orphans(step: &mut Step<'_>) {
                 _ => None,
             })
             .collect();
-        let is_open = frame.is_open();
-        for (node, at) in started {
+        let (is_open, many) = (frame.is_open(), started.len());
+        let room = CHUNK_ITEMS_MAX - step.dropped();
+        for (node, at) in started.into_iter().take(room) {
             let spot = Spot { run, frame: path.clone(), node };
             step.record_node(&spot, Record::NodeCancelled {}, None);
             if !crate::defect("orphan_works_on") {
                 withdraw(step, &at, &by, "what it was for has ended");
             }
+        }
+        if many > room {
+            return;
         }
         if is_open && !path.is_root() {
             step.record_frame(run, &path, Record::FrameDropped {}, None);

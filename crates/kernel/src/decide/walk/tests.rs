@@ -92,6 +92,11 @@ impl Flow for Toy {
         self.answer(format!("{source} {scope:?}"), value)
     }
 
+    fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<Failure> {
+        let unfit = ir.input_schema.as_deref().is_some_and(|schema| schema != input.text());
+        unfit.then(|| Failure { code: "invalid_input".into(), message: format!("{} does not fit", input.text()) })
+    }
+
     fn gather(&mut self, shape: &Shape) -> Evaluated {
         let value = self.shape(shape);
         self.answer(format!("{shape:?}"), value)

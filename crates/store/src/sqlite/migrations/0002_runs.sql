@@ -30,7 +30,13 @@ CREATE TABLE runs (
     output          TEXT,              -- r17 is the payload of record 17, r17[4] an item of it
     error_code      TEXT,
     error_message   TEXT,
-    pause           TEXT,              -- JSON while paused
+    pause           TEXT,              -- JSON while paused in its own right
+    held            INTEGER,           -- 1 while the run that called it is paused
+    caller_pause    INTEGER,           -- the last pause of that run it heard of
+    pauses          INTEGER NOT NULL,  -- how often it was paused, one way or the other
+    telling         INTEGER,           -- 1 while not all that it works on has heard of that, or of its end
+    again           INTEGER NOT NULL,  -- how often it was tried again
+    given_ms        INTEGER,           -- how long it was given
     started_at      INTEGER NOT NULL,
     ended_at        INTEGER
 ) STRICT;
@@ -64,6 +70,7 @@ CREATE TABLE nodes (
     call          INTEGER,           -- runs.id
     until         INTEGER,
     count         INTEGER,
+    again         INTEGER,           -- how often what it called was tried again; 1 if what failed in its items is
     value         TEXT,              -- where what it turns or spreads over is
     output        TEXT,              -- where its output is, or passed
     went          TEXT,              -- JSON, unless it went the plain way
@@ -78,13 +85,15 @@ CREATE INDEX nodes_asking ON nodes (since) WHERE status = 'started' AND work = '
 -- The work of a run says so. If it fails, that is the run's affair: it is not a dead letter of its queue.
 ALTER TABLE tasks ADD COLUMN node TEXT; -- JSON
 ALTER TABLE tasks ADD COLUMN generation INTEGER;
+ALTER TABLE tasks ADD COLUMN held INTEGER; -- 1 while its run is paused
+ALTER TABLE tasks ADD COLUMN pause INTEGER; -- the last pause of its run it heard of
 
 DROP INDEX tasks_dead;
 CREATE INDEX tasks_dead ON tasks (queue, id) WHERE status = 'failed' AND node IS NULL;
 
 -- For people with sqlite3 in hand; the server reads none of these.
 CREATE VIEW readable_runs AS
-SELECT id, workflow, version, status, live, deleting, pause ->> 'reason' AS paused,
+SELECT id, workflow, version, status, live, deleting, pause ->> 'reason' AS paused, held,
     strftime('%Y-%m-%d %H:%M:%f', started_at / 1e6, 'unixepoch') AS started,
     strftime('%Y-%m-%d %H:%M:%f', ended_at / 1e6, 'unixepoch') AS ended,
     strftime('%Y-%m-%d %H:%M:%f', deadline / 1e6, 'unixepoch') AS deadline,
