@@ -113,7 +113,10 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 into.push(Need::RunParts { run, limit: CHUNK_ITEMS_MAX });
             }
         }
-        Command::PutWorkflow { .. } => {}
+        Command::PutWorkflow { .. }
+        | Command::PutWorkflows { .. }
+        | Command::DisableWorkflow { .. }
+        | Command::EnableWorkflow { .. } => {}
         // One that has ended is not added anew.
         Command::Hear(message) => match &**message {
             Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } | Message::Withhold { task: id } => task(*id),

@@ -293,6 +293,13 @@ pub enum Record {
     WorkflowPut {
         by: Actor,
     },
+    WorkflowDisabled {
+        reason: String,
+        by: Actor,
+    },
+    WorkflowEnabled {
+        by: Actor,
+    },
 
     // Run. The payload of `RunStarted` is its input, of `RunDone` its output. `closed`: no frame is left open.
     RunStarted {
@@ -371,7 +378,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 51] = [
+    pub const KINDS: [&'static str; 53] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -402,6 +409,8 @@ impl Record {
         "bulk_finished",
         "bulk_cancelled",
         "workflow_put",
+        "workflow_disabled",
+        "workflow_enabled",
         "run_started",
         "run_paused",
         "run_resumed",
@@ -457,27 +466,29 @@ impl Record {
             Record::BulkFinished { .. } => 27,
             Record::BulkCancelled { .. } => 28,
             Record::WorkflowPut { .. } => 29,
-            Record::RunStarted { .. } => 30,
-            Record::RunPaused { .. } => 31,
-            Record::RunResumed { .. } => 32,
-            Record::RunDone { .. } => 33,
-            Record::RunFailed { .. } => 34,
-            Record::RunCancelled { .. } => 35,
-            Record::RunClosed {} => 36,
-            Record::RunReopened { .. } => 37,
-            Record::RunDeleting { .. } => 38,
-            Record::RunDeleted { .. } => 39,
-            Record::FrameOpened {} => 40,
-            Record::FrameDone { .. } => 41,
-            Record::FrameFailed { .. } => 42,
-            Record::FrameDropped {} => 43,
-            Record::FrameReopened {} => 44,
-            Record::NodeStarted { .. } => 45,
-            Record::NodeDone { .. } => 46,
-            Record::NodeFailed { .. } => 47,
-            Record::NodeSkipped { .. } => 48,
-            Record::NodeCancelled {} => 49,
-            Record::NodeReopened { .. } => 50,
+            Record::WorkflowDisabled { .. } => 30,
+            Record::WorkflowEnabled { .. } => 31,
+            Record::RunStarted { .. } => 32,
+            Record::RunPaused { .. } => 33,
+            Record::RunResumed { .. } => 34,
+            Record::RunDone { .. } => 35,
+            Record::RunFailed { .. } => 36,
+            Record::RunCancelled { .. } => 37,
+            Record::RunClosed {} => 38,
+            Record::RunReopened { .. } => 39,
+            Record::RunDeleting { .. } => 40,
+            Record::RunDeleted { .. } => 41,
+            Record::FrameOpened {} => 42,
+            Record::FrameDone { .. } => 43,
+            Record::FrameFailed { .. } => 44,
+            Record::FrameDropped {} => 45,
+            Record::FrameReopened {} => 46,
+            Record::NodeStarted { .. } => 47,
+            Record::NodeDone { .. } => 48,
+            Record::NodeFailed { .. } => 49,
+            Record::NodeSkipped { .. } => 50,
+            Record::NodeCancelled {} => 51,
+            Record::NodeReopened { .. } => 52,
         };
         Record::KINDS[index]
     }

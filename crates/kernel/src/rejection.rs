@@ -52,12 +52,18 @@ pub enum Rejection {
     RunEnding { run: RunId },
     #[error("{run} is {}: only one that failed or was cancelled can be tried again", .status.as_str())]
     NotToRetry { run: RunId, status: RunStatus },
-    #[error("{} is {status}, and the run went on from there", .at.show())]
+    #[error("{} is {status}: only a node that failed its run, or was cut off by that, can be tried again", .at.show())]
     NodeSettled { at: NodeAt, status: &'static str },
     #[error("nothing in {run} can be tried again: no node of it failed")]
     NothingToRetry { run: RunId },
-    #[error("workflow `{workflow}` has version {version} or a newer one already, with another text")]
-    VersionTaken { workflow: WorkflowName, version: u32, next: u32 },
+    #[error("workflow `{workflow}` {}", if *.taken {
+        format!("has version {version} already, with another text")
+    } else {
+        format!("is at version {newest}: an older one cannot be put")
+    })]
+    VersionTaken { workflow: WorkflowName, version: u32, newest: u32, taken: bool },
+    #[error("workflow `{workflow}` was disabled by {by}{}: no new runs of it start", if .reason.is_empty() { String::new() } else { format!(" ({reason})") })]
+    WorkflowDisabled { workflow: WorkflowName, by: Actor, reason: String },
     #[error("there are {max} versions of workflows already")]
     WorkflowsTaken { max: usize },
     #[error("{task} is of {}: {verb} it through the run", .at.show())]
@@ -67,7 +73,7 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 28] = [
+    pub const CODES: [&'static str; 29] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -96,6 +102,7 @@ impl Rejection {
         "workflows_taken",
         "of_run",
         "invalid",
+        "workflow_disabled",
     ];
 
     pub const fn code(&self) -> &'static str {
@@ -128,6 +135,7 @@ impl Rejection {
             Rejection::WorkflowsTaken { .. } => 25,
             Rejection::OfRun { .. } => 26,
             Rejection::Invalid { .. } => 27,
+            Rejection::WorkflowDisabled { .. } => 28,
         };
         Rejection::CODES[index]
     }
@@ -165,9 +173,16 @@ impl Rejection {
             Rejection::RunNotEnded { run } => format!("cancel {run} first, or wait until it ends"),
             Rejection::RunEnding { .. } => "try again in a moment".into(),
             Rejection::NotToRetry { run, .. } => format!("show {run} to see how it stands"),
-            Rejection::NodeSettled { .. } => "retry a node that failed its run, or start a new run".into(),
+            Rejection::NodeSettled { at, .. } => {
+                format!("retry {} without naming a node to take up all that failed it, or start a new run", at.run)
+            }
             Rejection::NothingToRetry { .. } => "start a new run".into(),
-            Rejection::VersionTaken { next, .. } => format!("put it as version {next}, or leave the version out"),
+            Rejection::VersionTaken { newest, .. } => {
+                format!("put it as version {}, or leave the version out to get the next", newest + 1)
+            }
+            Rejection::WorkflowDisabled { workflow, .. } => {
+                format!("enable it with `signaller workflow enable {workflow}`, or ask who disabled it")
+            }
             Rejection::WorkflowsTaken { .. } => "use one that is there".into(),
             Rejection::OfRun { at, .. } => format!("show {} to see its nodes; the task itself can only be cancelled", at.run),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),

@@ -70,6 +70,9 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 None => gathered(step, spot, &output),
             };
             let Some(input) = input else { return };
+            if let Some(disabled) = crate::decide::workflow::refuses(step, workflow) {
+                return fail(step, spot, Failure { code: disabled.code().into(), message: disabled.to_string() });
+            }
             let found = match step.ir(workflow, *version) {
                 Some(Ok((version, ir))) => (version, ir.limits.deadline_ms),
                 Some(Err(message)) => return fail(step, spot, Failure { code: "bad_workflow".into(), message }),
