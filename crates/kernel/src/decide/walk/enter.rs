@@ -32,7 +32,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
         NodeKind::Branch { rules } => branch(step, spot, rules, &output),
         NodeKind::Route { by } => route(step, spot, *by, output),
         NodeKind::Join => done(step, spot, Told::Passed, Went::Done, None),
-        NodeKind::Transform { value } => {
+        NodeKind::Transform { value, .. } => {
             if let Some(json) = value_of(step, spot, *value, output) {
                 done(step, spot, Told::Own, Went::Done, Some(json.payload));
             }
