@@ -3,8 +3,8 @@
 use crate::plain::plain;
 use crate::table::priority_text;
 use crate::telling_runs;
-use crate::units::{now, show_age, show_exact_ms};
-use doors::wire::{BulkWorkView, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
+use crate::units::{show_between, show_exact_ms};
+use doors::wire::{BulkWorkView, Instant, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
 
 /// The kind of record, as its tag says it.
 pub fn kind(record: &RecordBody) -> String {
@@ -16,10 +16,11 @@ pub fn kind(record: &RecordBody) -> String {
 pub fn line(view: &RecordView, kind: &str) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
-    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record)))
+    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record, view.at)))
 }
 
-pub fn sentence(record: &RecordBody) -> String {
+/// What happened, in words; times as they were then. `at`: when it was recorded.
+pub fn sentence(record: &RecordBody, at: Instant) -> String {
     let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
     match record {
         RecordBody::IdsReserved { ids, records } => format!("ids up to {ids} and records up to {records} reserved"),
@@ -46,7 +47,7 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::TaskCancelRequested { by, reason } => format!("cancel asked for by {by}{}", said(reason)),
         RecordBody::TaskTimedOut {} => "its time budget is spent".into(),
         RecordBody::TaskRetried { error, retry_at } => {
-            format!("failed with {}{}; again {}", error.code, said(&error.message), show_age(*retry_at, now()))
+            format!("failed with {}{}; again after {}", error.code, said(&error.message), show_between(at, *retry_at))
         }
         RecordBody::TaskDone {} => "done".into(),
         RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
@@ -66,13 +67,13 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::PermitsForgotten {} => "all permits are back".into(),
         RecordBody::BulkStarted { work, by, .. } => format!("{} started by {by}", bulk_work(work)),
         RecordBody::BulkAdvanced { items, skipped, resume_at, .. } => {
-            let rest = resume_at.map_or_else(String::new, |at| format!("; goes on {}", show_age(at, now())));
+            let rest = resume_at.map_or_else(String::new, |then| format!("; goes on after {}", show_between(at, then)));
             format!("{items} more changed, {skipped} skipped{rest}")
         }
         RecordBody::BulkFinished { items, skipped } => format!("finished with {items} more changed, {skipped} skipped"),
         RecordBody::BulkCancelled { by } => format!("cancelled by {by}"),
         RecordBody::Unknown => "a record this version does not know".into(),
-        of_run => telling_runs::sentence(of_run),
+        of_run => telling_runs::sentence(of_run, at),
     }
 }
 
@@ -152,6 +153,30 @@ mod tests {
                 r#"{"record":"run_started","spec":{"workflow":"refund","version":2,"tags":["x"]},"by":"ana"}"#,
                 "refund version 2 started by ana",
             ),
+            // Told as it was then, however long ago that is.
+            (
+                r#"{"record":"run_started","spec":{"workflow":"w","version":1,"deadline":"2026-11-15T10:57:00Z"},"by":"ana"}"#,
+                "w version 1 started by ana, to be over within 2 h",
+            ),
+            (
+                r#"{"record":"task_retried","error":{"code":"e","message":"m"},"retry_at":"2026-11-15T08:57:01.5Z"}"#,
+                "failed with e: m; again after 1.5 s",
+            ),
+            (r#"{"record":"node_started","work":"sleeping","until":"2026-11-15T08:57:30Z"}"#, "sleeps for 30 s"),
+            (r#"{"record":"node_started","work":"asking","until":"2026-11-17T08:57:00Z"}"#, "asks, for 2 d at most"),
+            (
+                r#"{"record":"node_done","answer":{"approved":true,"by":"finance","comment":"fine"}}"#,
+                "done: finance said yes: fine",
+            ),
+            (
+                r#"{"record":"node_done","way":"rejected","answer":{"approved":false,"by":"finance"}}"#,
+                "done, by rejected: finance said no",
+            ),
+            (
+                r#"{"record":"node_skipped","cause":"untaken","why":"its `when` was false: input.x > 1"}"#,
+                "skipped: its `when` was false: input.x > 1",
+            ),
+            (r#"{"record":"workflow_disabled","reason":"audit","by":"ana"}"#, "disabled by ana: audit"),
             (r#"{"record":"node_started","work":"working","task":"task-9"}"#, "task-9 is its work"),
             (r#"{"record":"node_started","work":"spreading","items":3}"#, "goes over 3 items"),
             (r#"{"record":"node_done","way":"rules[1]"}"#, "done, by rules[1]"),
@@ -160,7 +185,7 @@ mod tests {
                 "failed with e: m; that is ignored",
             ),
         ] {
-            assert_eq!(sentence(&serde_json::from_str(body).unwrap()), told);
+            assert_eq!(sentence(&serde_json::from_str(body).unwrap(), "2026-11-15T08:57:00Z".parse().unwrap()), told);
         }
         let view = r#"{"seq":"r7","at":"2026-11-15T08:57:00.25Z","owner":"task-9m2","record":{"record":"task_done"}}"#;
         let view = serde_json::from_str::<RecordView>(view).unwrap();

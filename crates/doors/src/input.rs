@@ -12,14 +12,26 @@ use std::sync::{Arc, Mutex};
 const PROBLEMS_MAX: usize = 20;
 const MESSAGE_CHARS_MAX: usize = 300;
 
+/// Why something cannot be used as a JSON Schema, and where in it.
+#[derive(Debug)]
+pub struct NoSchema {
+    /// A JSON Pointer into the schema.
+    pub pointer: String,
+    pub message: String,
+}
+
 /// A JSON Schema, ready. Patterns run in linear time, and nothing is fetched.
 pub struct InputSchema(Validator);
 
 impl InputSchema {
-    pub fn new(schema: &str) -> Result<InputSchema, String> {
-        let schema: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+    pub fn new(schema: &str) -> Result<InputSchema, NoSchema> {
+        let unread = |error: serde_json::Error| NoSchema { pointer: String::new(), message: error.to_string() };
+        let schema: Value = serde_json::from_str(schema).map_err(unread)?;
         let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
-        options.build(&schema).map(InputSchema).map_err(|error| clipped(&error.to_string()))
+        options
+            .build(&schema)
+            .map(InputSchema)
+            .map_err(|error| NoSchema { pointer: error.instance_path().to_string(), message: clipped(&error.to_string()) })
     }
 
     /// What is wrong with an input; nothing, mostly.
@@ -55,7 +67,7 @@ impl InputSchemas {
         if let Some(known) = known {
             return Ok(known);
         }
-        let made = Arc::new(InputSchema::new(schema)?);
+        let made = Arc::new(InputSchema::new(schema).map_err(|why| why.message)?);
         self.0.lock().expect("as above").insert(key, made.clone());
         Ok(made)
     }

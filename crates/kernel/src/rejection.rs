@@ -140,6 +140,53 @@ impl Rejection {
         Rejection::CODES[index]
     }
 
+    /// Commands that help, each with what it is for.
+    pub fn next_actions(&self) -> Vec<(String, &'static str)> {
+        let one = |command: String, what: &'static str| vec![(format!("signaller {command}"), what)];
+        match self {
+            Rejection::TaskNotFound { .. } => one("task list".into(), "those there are"),
+            Rejection::BulkNotFound { .. } => one("bulk list".into(), "those there are"),
+            Rejection::BulkClosed { bulk } => one(format!("bulk show {bulk}"), "what it did"),
+            Rejection::WrongState { task, .. } => one(format!("task show {task}"), "how it stands"),
+            Rejection::Blocked { by, .. } => one(format!("task explain {by}"), "why that one has not ended"),
+            Rejection::OverridesTaken { queue, .. } => {
+                one(format!("task list --queue {queue} --status running"), "what runs there")
+            }
+            Rejection::BacklogFull { queue, .. } | Rejection::BoostsTaken { queue, .. } => {
+                one(format!("queue show {queue}"), "how it stands")
+            }
+            Rejection::BulksTaken { .. } => one("bulk list".into(), "what is under way"),
+            Rejection::QueuesTaken { .. } => one("queue list".into(), "those there are"),
+            Rejection::RunNotFound { .. } => one("run list --all".into(), "those there are"),
+            Rejection::RunEnded { run, .. } | Rejection::NotToRetry { run, .. } | Rejection::NothingToRetry { run } => {
+                one(format!("run show {run}"), "how it ended")
+            }
+            Rejection::WorkflowNotFound { workflow, version: Some(_) } => {
+                one(format!("workflow show {workflow}"), "the versions there are")
+            }
+            Rejection::WorkflowNotFound { .. } => one("workflow list".into(), "those there are"),
+            Rejection::NodeNotFound { at } => one(format!("run show {}", at.run), "the nodes there are"),
+            Rejection::NotAsking { .. } => one("approval list".into(), "what waits for an answer"),
+            Rejection::NotAsked { at, who, .. } => {
+                let who = who.split(", ").next().unwrap_or("NAME");
+                one(format!("approval answer {} --yes --by {who}", at.show()), "answer as one who is asked")
+            }
+            Rejection::RunNotEnded { run } => one(format!("run cancel {run}"), "end it first"),
+            Rejection::RunEnding { run } => one(format!("run show {run}"), "see when it has come to rest"),
+            Rejection::NodeSettled { at, .. } => one(format!("run retry {}", at.run), "try all again that failed it"),
+            Rejection::VersionTaken { workflow, .. } => one(format!("workflow show {workflow}"), "the versions there are"),
+            Rejection::WorkflowDisabled { workflow, .. } => {
+                one(format!("workflow enable {workflow}"), "let new runs of it start")
+            }
+            Rejection::OfRun { at, .. } => one(format!("run show {}", at.run), "how its run stands"),
+            Rejection::LeaseLost { .. }
+            | Rejection::BlockerNotFound { .. }
+            | Rejection::StillTelling { .. }
+            | Rejection::WorkflowsTaken { .. }
+            | Rejection::Invalid { .. } => Vec::new(),
+        }
+    }
+
     /// What the caller can do about it.
     pub fn fix(&self) -> String {
         match self {
@@ -166,6 +213,9 @@ impl Rejection {
             Rejection::StillTelling { .. } => "try again in a moment".into(),
             Rejection::RunNotFound { .. } => "list runs to find its id".into(),
             Rejection::RunEnded { .. } => "show the run to see how it ended".into(),
+            Rejection::WorkflowNotFound { workflow, version: Some(_) } => {
+                format!("show {workflow} to see the versions there are, or put this one")
+            }
             Rejection::WorkflowNotFound { .. } => "list workflows, or put this one".into(),
             Rejection::NodeNotFound { .. } => "show the run to see its nodes".into(),
             Rejection::NotAsking { .. } => "list approvals to see what waits for an answer".into(),

@@ -182,7 +182,8 @@ impl Temper {
             *weight = if matches!(wish, Wish::Resume) { *weight } else { *weight / 3 };
         }
         for (wish, weight) in RUN_WISHES {
-            let essential = matches!(wish, Wish::PutWorkflow | Wish::EnableWorkflow | Wish::StartRun | Wish::ResumeRun | Wish::Answer);
+            let essential =
+                matches!(wish, Wish::PutWorkflow | Wish::EnableWorkflow | Wish::StartRun | Wish::ResumeRun | Wish::Answer);
             let times = if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
             self.wishes.push((wish, weight * times));
         }
