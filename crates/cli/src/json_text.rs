@@ -100,7 +100,7 @@ mod tests {
     fn a_long_list_fills_its_lines() {
         let list = format!("[{}]", (1..=40).map(|n| n.to_string()).collect::<Vec<_>>().join(","));
         let shown = pretty(&list);
-        assert_eq!(shown.lines().count(), 4, "{shown}");
+        assert_eq!(shown.lines().count(), 5, "{shown}");
         assert!(shown.starts_with("[\n  1, 2, 3,") && shown.lines().all(|line| line.len() <= 76), "{shown}");
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
         assert_eq!(pretty(&deep), deep);

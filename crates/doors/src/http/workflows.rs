@@ -58,7 +58,8 @@ async fn warned(door: &Door, definitions: Vec<Definition>) -> Result<(Vec<Defini
             let version = version.map_or_else(String::new, |version| format!(" with version {version}"));
             let message =
                 format!("there is no workflow `{workflow}`{version} yet: unless it is put before a run comes here, this fails");
-            let known = known(engine)?;
+            let mut known = known(engine)?;
+            known.extend(here.iter().map(|(name, _)| (*name).clone()));
             let suggestion = flow::problem::did_you_mean(workflow.as_str(), known.iter().map(WorkflowName::as_str));
             warnings.push(ProblemAt::from(&flow::Problem { suggestion, ..flow::Problem::new(at, message) }));
         }

@@ -134,6 +134,7 @@ fn a_node_says_what_it_is() {
         ("  a b: {type: x}", "3:3: the id of a node has 1 to 64 letters, digits, _ and -, unlike `a b`\n  for example `a-b`"),
         ("  a: x", "3:6: node `a` is a map, not a text"),
         ("  a: {}", "3:6: node `a` needs `type`"),
+        ("  a: {typ: x}", "3:6: node `a` needs `type`\n  `typ` is probably meant as `type`"),
         ("  a: {type: x y}", "3:13: type `x y` may hold only letters, digits and _ - . / : @\n  for example `x-y`"),
         ("  a: {type: x, wiht: 1}", "3:16: a node of type `x` has no field `wiht`\n  did you mean `with`?"),
         ("  a: {type: wait, for: event}", "3:6: a node of type `wait` waits for an event; it comes with events"),
@@ -141,7 +142,10 @@ fn a_node_says_what_it_is() {
             "  a: {type: x, timeout: 30, retry: 3}",
             "3:25: `30` is a number without a unit\n  write `30s` or `30ms`\n3:36: `retry` is a map, not an integer",
         ),
-        ("  a: {type: x, timeout: 1.5h}", "3:25: a duration such as 500ms, 30s, 5m, 2h or 1d is expected, not `1.5h`"),
+        (
+            "  a: {type: x, timeout: 1.5h}",
+            "3:25: a duration such as 500ms, 30s, 5m, 2h or 1d is expected, not `1.5h`\n  write `1h30m`",
+        ),
         (
             "  a: {type: x, retry: {attempts: 0, backoff: 1h, backoff_max: 1s, jitter: 200}}",
             "3:34: an integer from 1 to 1000 is expected, not `0`\n3:63: `backoff_max` is shorter than `backoff`\n3:75: a percentage from 0 to 100 is expected, not `200`",
