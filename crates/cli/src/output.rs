@@ -265,7 +265,7 @@ impl Screen {
 
     /// The text with signs that every terminal knows, where it may be one that knows no others.
     pub fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        const SIGNS: [(char, &str); 17] = [
+        const SIGNS: [(char, &str); 23] = [
             ('✓', "+"),
             ('✗', "x"),
             ('×', "x"),
@@ -283,6 +283,12 @@ impl Screen {
             ('┘', "+"),
             ('├', "+"),
             ('┤', "+"),
+            ('┬', "+"),
+            ('┴', "+"),
+            ('┼', "+"),
+            ('▼', "v"),
+            ('⇢', "~>"),
+            ('≤', "<="),
         ];
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);

@@ -5,6 +5,7 @@ use crate::table::priority_text;
 use crate::telling_runs;
 use crate::units::{show_between, show_exact_ms};
 use doors::wire::{BulkWorkView, Instant, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
+use kernel::ids::RunId;
 
 /// The kind of record, as its tag says it.
 pub fn kind(record: &RecordBody) -> String {
@@ -17,6 +18,15 @@ pub fn line(view: &RecordView, kind: &str) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
     format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record, view.at)))
+}
+
+/// The same of a run, as it is called there: `08:57:00.250Z  rounds[1]/pay  node_done  done`
+pub fn line_of_run(view: &RecordView, run: RunId) -> String {
+    const OWNER_CHARS: usize = 24;
+    let at = view.at.to_string();
+    let time = at.get(11..23).unwrap_or(&at);
+    let owner = view.owner.strip_prefix(&format!("{run}/")).unwrap_or(&view.owner);
+    format!("{time}Z  {owner:<OWNER_CHARS$}  {:<14}  {}", kind(&view.record), plain(&sentence(&view.record, view.at)))
 }
 
 /// What happened, in words; times as they were then. `at`: when it was recorded.
@@ -190,5 +200,9 @@ mod tests {
         let view = r#"{"seq":"r7","at":"2026-11-15T08:57:00.25Z","owner":"task-9m2","record":{"record":"task_done"}}"#;
         let view = serde_json::from_str::<RecordView>(view).unwrap();
         assert_eq!(line(&view, &kind(&view.record)), "08:57:00.250Z  task-9m2      task_done         done");
+        let view = r#"{"seq":"r7","at":"2026-11-15T08:57:00.25Z","owner":"run-7/rounds[1]/pay","record":{"record":"node_done"}}"#;
+        let view = serde_json::from_str::<RecordView>(view).unwrap();
+        let told = line_of_run(&view, RunId::parse("run-7").unwrap());
+        assert_eq!(told, "08:57:00.250Z  rounds[1]/pay             node_done       done");
     }
 }

@@ -63,7 +63,8 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
     if let Some(ir) = ir.as_deref() {
         let whole = Frames::of(ir, &rows);
         nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
-        if view.status == wire::RunStatus::Running && !more {
+        // Those of the run's own frame come first, so all of them have been looked at.
+        if view.status == wire::RunStatus::Running {
             let unreached = unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node));
             nodes.extend(unreached.collect::<Vec<_>>());
             nodes.iter_mut().for_each(|(frame, node)| whole.wait(frame, node));

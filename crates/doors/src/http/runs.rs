@@ -88,7 +88,11 @@ fn misfit(new: &NewRun, version: u32, problems: Vec<ProblemAt>) -> Problem {
     let more = if problems.len() > 3 { format!("; and {} more", problems.len() - 3) } else { String::new() };
     let message = format!("the input does not fit workflow `{}` version {version}: {all}{more}", new.workflow);
     let fix = "send an input as the workflow's `input` says; show the workflow to see it";
-    Problem::new("invalid_input", message, fix).problems(problems)
+    let show = NextAction {
+        command: format!("signaller workflow show {} --version {version} --text", new.workflow),
+        description: "see what it takes".to_owned(),
+    };
+    Problem { next_actions: vec![show], ..Problem::new("invalid_input", message, fix).problems(problems) }
 }
 
 /// List runs, newest first.

@@ -152,7 +152,10 @@ pub fn not_a_workflow(problems: &[flow::Problem]) -> Problem {
     };
     let message = format!("this is not a workflow that can run: {}{more}", first.unwrap_or_default());
     let fix = "correct each of `problems`; GET /v1/workflow.schema.json says what a definition may hold";
-    Problem::new("invalid_workflow", message, fix).problems(problems.iter().map(ProblemAt::from).collect())
+    let schema =
+        NextAction { command: "signaller workflow schema".to_owned(), description: "what a definition may hold".to_owned() };
+    let problem = Problem::new("invalid_workflow", message, fix).problems(problems.iter().map(ProblemAt::from).collect());
+    Problem { next_actions: vec![schema], ..problem }
 }
 
 /// List workflows, each in its newest version.

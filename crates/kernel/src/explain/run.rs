@@ -230,7 +230,7 @@ fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
             continue;
         }
         let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: live.ir.node(spot.node).id.clone() };
-        let sentence = "a value it needs is being fetched".to_owned();
+        let sentence = "it goes on in a moment, when a value it needs is there or its turn has come".to_owned();
         let (code, since, eta, task, run) = ("loading", None, None, None, None);
         waits.push(Wait { at, code, sentence, since, eta, task, run, called: None, who: Vec::new(), alike: 0 });
     }

@@ -57,7 +57,6 @@ pub fn run(args: StartArgs, session: &Session) -> Outcome {
     };
     let started: RunStarted = session.client.post("/v1/runs", &body).map_err(|failure: Failure| match &*failure.code {
         "workflow_not_found" => failure.next("workflow list", "those there are").next("workflow put FILE", "put this one"),
-        "invalid_input" => failure.next(format!("workflow show {} --text", args.workflow), "see what it takes"),
         _ => failure,
     })?;
     let run = started.run;

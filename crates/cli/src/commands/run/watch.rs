@@ -163,7 +163,7 @@ impl Watch<'_> {
         }
         let screen = &self.session.screen;
         _ = match screen.people {
-            true => screen.line(&telling::line(view, &telling::kind(&view.record))),
+            true => screen.line(&telling::line_of_run(view, self.run)),
             false => screen.line(&plain_json(raw(view).get())),
         };
     }

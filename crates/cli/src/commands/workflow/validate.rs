@@ -77,7 +77,7 @@ pub fn not_valid(problems: Vec<ProblemAt>, listed: bool) -> Failure {
     let message = format!("{} found{first}", count_of(problems.len() as u64, "problem"));
     let failure = Failure::new(Exit::Usage, "invalid_workflow", message);
     let fix = "correct what is named; `signaller workflow schema` says what a definition may hold";
-    Failure { problems, ..failure.fix(fix) }
+    Failure { problems, ..failure.fix(fix).next("workflow schema", "what a definition may hold") }
 }
 
 /// As [`told`], of what is right and yet may not be what was meant.
