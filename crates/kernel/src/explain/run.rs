@@ -11,7 +11,8 @@ use crate::runs::{Held, Live};
 use crate::state::State;
 use crate::task::Task;
 use crate::time::Time;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Waits that are told one by one; the rest is counted.
@@ -91,7 +92,7 @@ impl Teller<'_> {
     /// How many were not told, those that are alike not counted.
     fn waits(&mut self, live: &Live, depth: u16, waits: &mut Vec<Wait>, actions: &mut Vec<String>) -> usize {
         let mut more = 0;
-        let mut known: FxHashMap<(NodeIx, String), usize> = FxHashMap::default();
+        let mut known: FxHashMap<(NodeIx, u64), usize> = FxHashMap::default();
         for (path, node, at) in live.started() {
             if matches!(at, Started::Turning { .. } | Started::Spreading { .. }) {
                 continue;
@@ -120,24 +121,28 @@ impl Teller<'_> {
         more
     }
 
-    /// What is the same of two of one node that wait for the same: where its task stands, and in which lane.
-    fn likeness(&self, at: &Started) -> String {
+    /// What is the same of two of one node that wait for the same: where its task stands, and in which lane. As a number: there
+    /// may be many, and the writer waits.
+    fn likeness(&self, at: &Started) -> u64 {
+        let mut hasher = FxHasher::default();
+        at.as_str().hash(&mut hasher);
         match at {
-            Started::Working { task } => match self.state.task(*task) {
-                None => "on its way".into(),
-                Some(task) => {
+            Started::Working { task } => {
+                let task = self.state.task(*task);
+                task.map(|task| {
                     let later = matches!(task, Task::Queued(queued) if queued.ready_at() > self.now);
                     let stopping = matches!(task, Task::Running(running) if running.lease().ending().is_some());
-                    let route = task.card().route();
-                    format!("{} {later} {stopping} {} {:?}", task.status(), route.queue(), route.keys())
-                }
-            },
-            Started::Calling { run } => match self.state.runs.get(*run) {
-                Some(called) => format!("{} {}", called.run.status.as_str(), called.run.is_paused()),
-                None => String::new(),
-            },
-            other => other.as_str().into(),
+                    (task.status(), later, stopping, task.card().route())
+                })
+                .hash(&mut hasher);
+            }
+            Started::Calling { run } => {
+                let called = self.state.runs.get(*run);
+                called.map(|called| (called.run.status, called.run.is_paused())).hash(&mut hasher);
+            }
+            _ => {}
         }
+        hasher.finish()
     }
 
     fn wait(
