@@ -18,11 +18,12 @@ pub struct Runs {
 }
 
 /// Cancel runs: what waits in them is dropped, what runs is asked to stop
-///
-/// The runs that one has called are cancelled with it. One that was called may be cancelled alone: the node that called it
-/// fails with `cancelled`, as its `on_error` says.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run cancel run-7 --reason 'wrong order'")]
+#[command(
+    after_help = "The runs that one has called are cancelled with it. One that was called may be cancelled alone: the node \
+                        that called it fails with `cancelled`, and goes on as its `on_error` says.\n\n\
+                        Examples:\n  signaller run cancel run-7 --reason 'wrong order'"
+)]
 pub struct CancelArgs {
     #[command(flatten)]
     runs: Runs,
