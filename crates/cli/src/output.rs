@@ -2,9 +2,10 @@
 //! stderr. Nothing here ever asks back.
 
 use crate::plain::{plain_json, plain_page, plain_text};
-use doors::wire::{Problem, ProblemAt};
+use doors::wire::{NextAction, Problem, ProblemAt};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 /// What the process ends with.
@@ -32,12 +33,6 @@ impl Exit {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct NextAction {
-    pub command: String,
-    pub description: String,
-}
-
 fn next_action(command: impl Into<String>, description: impl Into<String>) -> NextAction {
     NextAction { command: format!("signaller {}", command.into()), description: description.into() }
 }
@@ -60,8 +55,45 @@ impl Answer {
 
     /// `command` without the name of the binary.
     pub fn next(mut self, command: impl Into<String>, description: impl Into<String>) -> Answer {
-        self.next.push(next_action(command, description));
+        push(&mut self.next, next_action(command, description));
         self
+    }
+
+    /// What an explanation advises, whole commands.
+    pub fn advised(mut self, commands: &[String]) -> Answer {
+        for command in commands {
+            push(&mut self.next, NextAction { command: command.clone(), description: purpose(command).to_owned() });
+        }
+        self
+    }
+}
+
+/// Each command once, with what was said of it first.
+fn push(next: &mut Vec<NextAction>, action: NextAction) {
+    if !next.iter().any(|known| known.command == action.command) {
+        next.push(action);
+    }
+}
+
+/// What a command of an explanation is for.
+fn purpose(command: &str) -> &'static str {
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    match words.as_slice() {
+        ["work", ..] => "start a worker for it",
+        ["approval", "answer", .., "--yes", _, _] => "answer with yes",
+        ["approval", "answer", ..] => "answer with no",
+        ["run" | "task", "explain", _] => "see what that one waits for",
+        ["run", "resume", _] => "let it go on",
+        ["run", "retry", _] => "go on from where it stopped",
+        ["run", "start", ..] => "start a new one",
+        ["run", "trace", _] => "everything that happened in it",
+        ["run" | "task", "show", _] => "see it whole",
+        ["task", "retry", _] => "queue it again",
+        ["task", "start", _] => "run it now, past the limits",
+        ["task", "list", ..] => "see what runs there",
+        ["queue", "resume", _] => "let its queue go on",
+        ["queue", "drain", _] => "run what waits there now, past the rate",
+        _ => "what may help",
     }
 }
 
@@ -119,7 +151,7 @@ impl Failure {
             retryable: problem.retryable,
             retry_after_ms: problem.retry_after_ms,
             result: None,
-            next: Vec::new(),
+            next: problem.next_actions,
             problems: problem.problems,
         }
     }
@@ -140,7 +172,7 @@ impl Failure {
     }
 
     pub fn next(mut self, command: impl Into<String>, description: impl Into<String>) -> Failure {
-        self.next.push(next_action(command, description));
+        push(&mut self.next, next_action(command, description));
         self
     }
 }
@@ -201,6 +233,8 @@ pub struct Screen {
     pub people: bool,
     /// Colour on stdout.
     pub colour: bool,
+    /// Nothing beyond ASCII of our own: the terminal may not know it.
+    pub ascii: bool,
 }
 
 impl Screen {
@@ -209,14 +243,15 @@ impl Screen {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
         let people = human || (terminal && !json);
-        Screen { people, colour: people && terminal && !plain }
+        let ascii = people && (plain || !is_utf8(|name| std::env::var(name).ok()));
+        Screen { people, colour: people && terminal && !plain, ascii }
     }
 
     /// A line of a stream on stdout. False when nobody reads any more.
     pub fn line(&self, text: &str) -> bool {
         let mut out = std::io::stdout().lock();
         let text = if self.people { plain_page(text, self.colour) } else { text.into() };
-        writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
+        writeln!(out, "{}", self.known(&text)).and_then(|()| out.flush()).is_ok()
     }
 
     /// Something to know, beside the answer.
@@ -225,7 +260,47 @@ impl Screen {
     }
 
     fn note_dressed(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{}", plain_page(text, self.colour));
+        let _ = writeln!(std::io::stderr().lock(), "{}", self.known(&plain_page(text, self.colour)));
+    }
+
+    /// The text with signs that every terminal knows, where it may be one that knows no others.
+    pub fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        const SIGNS: [(char, &str); 23] = [
+            ('✓', "+"),
+            ('✗', "x"),
+            ('×', "x"),
+            ('▸', ">"),
+            ('·', "."),
+            ('→', "->"),
+            ('…', "..."),
+            ('█', "#"),
+            ('░', "."),
+            ('─', "-"),
+            ('│', "|"),
+            ('┌', "+"),
+            ('┐', "+"),
+            ('└', "+"),
+            ('┘', "+"),
+            ('├', "+"),
+            ('┤', "+"),
+            ('┬', "+"),
+            ('┴', "+"),
+            ('┼', "+"),
+            ('▼', "v"),
+            ('⇢', "~>"),
+            ('≤', "<="),
+        ];
+        if !self.ascii || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let mut shown = String::with_capacity(text.len());
+        for c in text.chars() {
+            match SIGNS.iter().find(|(sign, _)| *sign == c) {
+                Some((_, plain)) => shown.push_str(plain),
+                None => shown.push(c),
+            }
+        }
+        Cow::Owned(shown)
     }
 
     pub fn paint(&self, paint: Paint, text: &str) -> String {
@@ -268,6 +343,15 @@ impl Screen {
     }
 }
 
+/// What the locale says; one that says nothing is of today.
+fn is_utf8(env: impl Fn(&str) -> Option<String>) -> bool {
+    let said = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env(name).filter(|value| !value.is_empty()));
+    said.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
 /// The number is the ANSI code.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Paint {
@@ -307,6 +391,19 @@ mod tests {
         ] {
             assert_eq!(envelope("c", &outcome), shown);
         }
+    }
+
+    #[test]
+    fn signs_that_a_terminal_may_not_know_are_written_with_those_it_does() {
+        for (locale, utf8) in
+            [(None, true), (Some("de_DE.UTF-8"), true), (Some("C.utf8"), true), (Some("C"), false), (Some("POSIX"), false)]
+        {
+            assert_eq!(is_utf8(|name| locale.filter(|_| name == "LANG").map(str::to_owned)), utf8, "{locale:?}");
+        }
+        assert!(!is_utf8(|name| Some(if name == "LC_ALL" { "C" } else { "C.UTF-8" }.to_owned())), "the strongest counts");
+        let screen = Screen { people: true, colour: false, ascii: true };
+        assert_eq!(screen.known("✓ a → b … ü"), "+ a -> b ... ü");
+        assert_eq!(Screen { ascii: false, ..screen }.known("✓"), "✓");
     }
 
     #[test]

@@ -43,7 +43,8 @@ fn dressed(screen: &Screen, total: Option<u64>, what: &str, template: &str) -> P
     let watched = screen.people && std::io::stderr().is_terminal();
     let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(total, target).with_message(what.to_owned());
-    bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
+    let style = ProgressStyle::with_template(template).expect("the template is well formed");
+    bar.set_style(if screen.ascii { style.progress_chars("#>.").tick_chars("|/-\\ ") } else { style });
     if watched && total.is_none() {
         bar.enable_steady_tick(Duration::from_millis(120));
     }

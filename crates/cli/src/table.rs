@@ -85,7 +85,7 @@ pub fn run_status_text(screen: &Screen, status: RunStatus) -> String {
 pub fn node_paint(status: NodeStatus) -> Paint {
     match status {
         NodeStatus::Running | NodeStatus::Sleeping => Paint::Yellow,
-        NodeStatus::Asking => Paint::Blue,
+        NodeStatus::Asking | NodeStatus::Queued => Paint::Blue,
         NodeStatus::Done => Paint::Green,
         NodeStatus::Failed => Paint::Red,
         NodeStatus::Waiting | NodeStatus::Skipped | NodeStatus::Cancelled => Paint::Dim,
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_a_cell_holds_cannot_leave_it() {
-        let screen = Screen { people: true, colour: false };
+        let screen = Screen { people: true, colour: false, ascii: false };
         let shown = table(&screen, &["NOTE", "B"], [vec![cell("a\x1b[2Jb\nc"), cell(1)]]);
         assert_eq!(shown, "NOTE            B\na\\u{1b}[2Jb\\nc  1");
     }

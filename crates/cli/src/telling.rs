@@ -3,8 +3,9 @@
 use crate::plain::plain;
 use crate::table::priority_text;
 use crate::telling_runs;
-use crate::units::{now, show_age, show_exact_ms};
-use doors::wire::{BulkWorkView, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
+use crate::units::{show_between, show_exact_ms};
+use doors::wire::{BulkWorkView, Instant, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
+use kernel::ids::RunId;
 
 /// The kind of record, as its tag says it.
 pub fn kind(record: &RecordBody) -> String {
@@ -16,10 +17,20 @@ pub fn kind(record: &RecordBody) -> String {
 pub fn line(view: &RecordView, kind: &str) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
-    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record)))
+    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record, view.at)))
 }
 
-pub fn sentence(record: &RecordBody) -> String {
+/// The same of a run, as it is called there: `08:57:00.250Z  rounds[1]/pay  node_done  done`
+pub fn line_of_run(view: &RecordView, run: RunId) -> String {
+    const OWNER_CHARS: usize = 24;
+    let at = view.at.to_string();
+    let time = at.get(11..23).unwrap_or(&at);
+    let owner = view.owner.strip_prefix(&format!("{run}/")).unwrap_or(&view.owner);
+    format!("{time}Z  {owner:<OWNER_CHARS$}  {:<14}  {}", kind(&view.record), plain(&sentence(&view.record, view.at)))
+}
+
+/// What happened, in words; times as they were then. `at`: when it was recorded.
+pub fn sentence(record: &RecordBody, at: Instant) -> String {
     let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
     match record {
         RecordBody::IdsReserved { ids, records } => format!("ids up to {ids} and records up to {records} reserved"),
@@ -48,7 +59,7 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::TaskHeld { .. } => "held: its run is paused".into(),
         RecordBody::TaskLetGo { .. } => "let go: its run goes on".into(),
         RecordBody::TaskRetried { error, retry_at } => {
-            format!("failed with {}{}; again {}", error.code, said(&error.message), show_age(*retry_at, now()))
+            format!("failed with {}{}; again after {}", error.code, said(&error.message), show_between(at, *retry_at))
         }
         RecordBody::TaskDone {} => "done".into(),
         RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
@@ -68,13 +79,13 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::PermitsForgotten {} => "all permits are back".into(),
         RecordBody::BulkStarted { work, by, .. } => format!("{} started by {by}", bulk_work(work)),
         RecordBody::BulkAdvanced { items, skipped, resume_at, .. } => {
-            let rest = resume_at.map_or_else(String::new, |at| format!("; goes on {}", show_age(at, now())));
+            let rest = resume_at.map_or_else(String::new, |then| format!("; goes on after {}", show_between(at, then)));
             format!("{items} more changed, {skipped} skipped{rest}")
         }
         RecordBody::BulkFinished { items, skipped } => format!("finished with {items} more changed, {skipped} skipped"),
         RecordBody::BulkCancelled { by } => format!("cancelled by {by}"),
         RecordBody::Unknown => "a record this version does not know".into(),
-        of_run => telling_runs::sentence(of_run),
+        of_run => telling_runs::sentence(of_run, at),
     }
 }
 
@@ -154,6 +165,30 @@ mod tests {
                 r#"{"record":"run_started","spec":{"workflow":"refund","version":2,"tags":["x"]},"by":"ana"}"#,
                 "refund version 2 started by ana",
             ),
+            // Told as it was then, however long ago that is.
+            (
+                r#"{"record":"run_started","spec":{"workflow":"w","version":1,"deadline":"2026-11-15T10:57:00Z"},"by":"ana"}"#,
+                "w version 1 started by ana, to be over within 2 h",
+            ),
+            (
+                r#"{"record":"task_retried","error":{"code":"e","message":"m"},"retry_at":"2026-11-15T08:57:01.5Z"}"#,
+                "failed with e: m; again after 1.5 s",
+            ),
+            (r#"{"record":"node_started","work":"sleeping","until":"2026-11-15T08:57:30Z"}"#, "sleeps for 30 s"),
+            (r#"{"record":"node_started","work":"asking","until":"2026-11-17T08:57:00Z"}"#, "asks, for 2 d at most"),
+            (
+                r#"{"record":"node_done","answer":{"approved":true,"by":"finance","comment":"fine"}}"#,
+                "done: finance said yes: fine",
+            ),
+            (
+                r#"{"record":"node_done","way":"rejected","answer":{"approved":false,"by":"finance"}}"#,
+                "done, by rejected: finance said no",
+            ),
+            (
+                r#"{"record":"node_skipped","cause":"untaken","why":"its `when` was false: input.x > 1"}"#,
+                "skipped: its `when` was false: input.x > 1",
+            ),
+            (r#"{"record":"workflow_disabled","reason":"audit","by":"ana"}"#, "disabled by ana: audit"),
             (r#"{"record":"node_started","work":"working","task":"task-9"}"#, "task-9 is its work"),
             (r#"{"record":"node_started","work":"spreading","items":3}"#, "goes over 3 items"),
             (r#"{"record":"node_done","way":"rules[1]"}"#, "done, by rules[1]"),
@@ -162,10 +197,14 @@ mod tests {
                 "failed with e: m; that is ignored",
             ),
         ] {
-            assert_eq!(sentence(&serde_json::from_str(body).unwrap()), told);
+            assert_eq!(sentence(&serde_json::from_str(body).unwrap(), "2026-11-15T08:57:00Z".parse().unwrap()), told);
         }
         let view = r#"{"seq":"r7","at":"2026-11-15T08:57:00.25Z","owner":"task-9m2","record":{"record":"task_done"}}"#;
         let view = serde_json::from_str::<RecordView>(view).unwrap();
         assert_eq!(line(&view, &kind(&view.record)), "08:57:00.250Z  task-9m2      task_done         done");
+        let view = r#"{"seq":"r7","at":"2026-11-15T08:57:00.25Z","owner":"run-7/rounds[1]/pay","record":{"record":"node_done"}}"#;
+        let view = serde_json::from_str::<RecordView>(view).unwrap();
+        let told = line_of_run(&view, RunId::parse("run-7").unwrap());
+        assert_eq!(told, "08:57:00.250Z  rounds[1]/pay             node_done       done");
     }
 }

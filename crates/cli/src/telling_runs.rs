@@ -1,15 +1,17 @@
 //! The records of workflows, runs, turns, items and nodes, told in a line.
 
-use crate::units::{count_of, now, show_age, show_when};
-use doors::wire::{NodeWork, RecordBody, RunSpecView, TaskError};
+use crate::units::{count_of, show_between};
+use doors::wire::{AnswerView, Instant, NodeWork, RecordBody, RunSpecView, TaskError};
 
-pub fn sentence(record: &RecordBody) -> String {
+pub fn sentence(record: &RecordBody, at: Instant) -> String {
     let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let stopping = |closed: bool| if closed { "" } else { "; what is under way in it is being stopped" };
     match record {
         RecordBody::RunsExpired { runs } => format!("{} had grown old and will be deleted", count_of(runs.len() as u64, "run")),
         RecordBody::WorkflowPut { by } => format!("put by {by}"),
-        RecordBody::RunStarted { spec, by } => started(spec, by.as_str()),
+        RecordBody::WorkflowDisabled { reason, by } => format!("disabled by {by}{}", said(reason)),
+        RecordBody::WorkflowEnabled { by } => format!("enabled by {by}"),
+        RecordBody::RunStarted { spec, by } => started(spec, by.as_str(), at),
         RecordBody::RunPaused { reason, by, .. } => format!("paused by {by}{}", said(reason)),
         RecordBody::RunResumed { by, .. } => format!("resumed by {by}"),
         RecordBody::RunHeld { .. } => "paused with the run that called it".into(),
@@ -23,7 +25,7 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::RunCancelled { reason, by, closed } => format!("cancelled by {by}{}{}", said(reason), stopping(*closed)),
         RecordBody::RunClosed {} => "all that was under way in it has ended".into(),
         RecordBody::RunReopened { deadline, by, .. } => {
-            let deadline = deadline.map_or_else(String::new, |at| format!(", to be over {}", show_when(at, now())));
+            let deadline = deadline.map_or_else(String::new, |then| format!(", to be over within {}", show_between(at, then)));
             format!("tried again by {by}{deadline}")
         }
         RecordBody::RunDeleting { expired: true, .. } => "being deleted: it has grown old".into(),
@@ -34,9 +36,11 @@ pub fn sentence(record: &RecordBody) -> String {
         RecordBody::FrameFailed { error } => format!("failed{}", with(error)),
         RecordBody::FrameDropped {} => "dropped: nobody waits for it any more".into(),
         RecordBody::FrameReopened {} => "taken up again".into(),
-        RecordBody::NodeStarted { work } => at_work(work),
-        RecordBody::NodeDone { way: Some(way) } => format!("done, by {way}"),
-        RecordBody::NodeDone { way: None } => "done".into(),
+        RecordBody::NodeStarted { work } => at_work(work, at),
+        RecordBody::NodeDone { way, answer } => {
+            let way = way.as_ref().map_or_else(String::new, |way| format!(", by {way}"));
+            format!("done{way}{}", answer.as_ref().map_or_else(String::new, |answer| format!(": {}", answered(answer))))
+        }
         RecordBody::NodeFailed { error, then } => {
             let then = match then.as_str() {
                 "to" => "; another way is taken",
@@ -45,7 +49,8 @@ pub fn sentence(record: &RecordBody) -> String {
             };
             format!("failed{}{then}", with(error))
         }
-        RecordBody::NodeSkipped { cause } if cause == "failed" => "skipped: what it needs has failed".into(),
+        RecordBody::NodeSkipped { why: Some(why), .. } => format!("skipped: {why}"),
+        RecordBody::NodeSkipped { cause, .. } if cause == "failed" => "skipped: what it needs has failed".into(),
         RecordBody::NodeSkipped { .. } => "skipped: its way was not taken".into(),
         RecordBody::NodeCancelled {} => "cancelled".into(),
         RecordBody::NodeReopened { by } => format!("open again, by {by}"),
@@ -58,24 +63,31 @@ fn with(error: &TaskError) -> String {
     format!(" with {}{colon}{}", error.code, error.message)
 }
 
-fn started(spec: &RunSpecView, by: &str) -> String {
+/// `finance said yes: fine`
+pub fn answered(answer: &AnswerView) -> String {
+    let word = if answer.approved { "yes" } else { "no" };
+    let colon = if answer.comment.is_empty() { "" } else { ": " };
+    format!("{} said {word}{colon}{}", answer.by, answer.comment)
+}
+
+fn started(spec: &RunSpecView, by: &str, at: Instant) -> String {
     let mut text = format!("{} version {} started by {by}", spec.workflow, spec.version);
     if let Some(parent) = &spec.parent {
         text.push_str(&format!(", called by {parent}"));
     }
     if let Some(deadline) = spec.deadline {
-        text.push_str(&format!(", to be over {}", show_when(deadline, now())));
+        text.push_str(&format!(", to be over within {}", show_between(at, deadline)));
     }
     text
 }
 
-fn at_work(work: &NodeWork) -> String {
+fn at_work(work: &NodeWork, at: Instant) -> String {
     match work {
         NodeWork::Working { task } => format!("{task} is its work"),
         NodeWork::Calling { run } => format!("calls {run}"),
-        NodeWork::Asking { until: Some(until) } => format!("asks, until {until}"),
+        NodeWork::Asking { until: Some(until) } => format!("asks, for {} at most", show_between(at, *until)),
         NodeWork::Asking { until: None } => "asks".into(),
-        NodeWork::Sleeping { until } => format!("sleeps; goes on {}", show_age(*until, now())),
+        NodeWork::Sleeping { until } => format!("sleeps for {}", show_between(at, *until)),
         NodeWork::Turning {} => "begins its turns".into(),
         NodeWork::Spreading { items } => format!("goes over {}", count_of((*items).into(), "item")),
         NodeWork::Unknown => "started".into(),

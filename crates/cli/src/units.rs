@@ -98,6 +98,22 @@ pub fn show_about_ms(ms: u64) -> String {
     }
 }
 
+/// How long it is from one to the other.
+pub fn show_between(from: Instant, to: Instant) -> String {
+    show_about_ms(from.ms_until(to).max(0).unsigned_abs())
+}
+
+/// A place on a time line, to the millisecond: `0.420`, `5:12.345`, `2:05:12.345`.
+pub fn show_offset(from: Instant, to: Instant) -> String {
+    let ms = from.ms_until(to).max(0).unsigned_abs();
+    let (s, rest) = (ms / 1_000, ms % 1_000);
+    match s {
+        0..60 => format!("{s}.{rest:03}"),
+        60..3_600 => format!("{}:{:02}.{rest:03}", s / 60, s % 60),
+        _ => format!("{}:{:02}:{:02}.{rest:03}", s / 3_600, s / 60 % 60, s % 60),
+    }
+}
+
 /// `3 min ago`, `in 5 min`, `now`.
 pub fn show_age(at: Instant, now: Instant) -> String {
     match at.ms_until(now) {
@@ -124,6 +140,19 @@ pub fn now() -> Instant {
 pub fn count_of(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
+}
+
+/// `9,998`
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
 }
 
 /// `1 was`, `2 were`.
@@ -184,6 +213,14 @@ mod tests {
         for (ms, shown) in [(299_900, "in 4m59s"), (1_500, "in 1s"), (500, "now"), (-5_000, "5.0 s ago"), (400_000_000, "in 5 d")]
         {
             assert_eq!(show_when(Instant(Time::from_ms(1_000_000_000 + ms)), now), shown);
+        }
+    }
+
+    #[test]
+    fn offsets_are_exact_and_line_up() {
+        let start = Instant(Time::from_ms(1_000_000_000));
+        for (ms, shown) in [(0, "0.000"), (420, "0.420"), (59_999, "59.999"), (60_001, "1:00.001"), (7_512_345, "2:05:12.345")] {
+            assert_eq!(show_offset(start, Instant(Time::from_ms(1_000_000_000 + ms))), shown);
         }
     }
 

@@ -67,3 +67,33 @@ fn the_greeting_is_json_whatever_the_name() {
         assert_eq!(greeting, json!({"hello": hello}), "{input}");
     }
 }
+
+/// What the README shows as a file is that file, and its commands are commands.
+#[test]
+fn the_readme_shows_what_is_there() {
+    let readme = std::fs::read_to_string(example("../README.md")).unwrap();
+    let file = std::fs::read_to_string(example("workflows/payout.yaml")).unwrap();
+    assert!(readme.contains(&format!("```yaml\n{file}```\n")), "payout.yaml is shown as it is");
+    let mut seen = 0;
+    for line in readme.lines().filter_map(|line| line.strip_prefix("signaller ")) {
+        let line = line.split("  #").next().unwrap_or_default();
+        // Whatever a command would do, its help parses its words first.
+        let words: Vec<&str> =
+            line.split_whitespace().take_while(|word| !word.starts_with('-') && !word.starts_with('\'')).collect();
+        let verbs = words.iter().take(2).filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
+        command.args(verbs).arg("--help").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let known = command.status().unwrap().success();
+        let flags = line.split_whitespace().take_while(|word| *word != "--").filter(|word| word.starts_with("--"));
+        assert!(known, "{line}");
+        for flag in flags {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
+            let verbs = words.iter().take(2).filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+            let help = command.args(verbs).arg("--help").stdin(Stdio::null()).output().unwrap().stdout;
+            let help = String::from_utf8_lossy(&help).into_owned();
+            assert!(help.contains(flag), "{line}: {flag} is not in its help");
+        }
+        seen += 1;
+    }
+    assert!(seen > 15, "{seen}");
+}

@@ -262,6 +262,7 @@ fn the_examples_run_with_real_workers() {
         "agent-routed.json",
         "lint-until-clean.yaml",
         "parallel.json",
+        "payout.yaml",
         "refine-until-good.json",
         "refund.yaml",
         "sequential.json",
@@ -277,6 +278,8 @@ fn the_examples_run_with_real_workers() {
     for (workflow, input, answer) in [
         ("sequential", json!({}), None),
         ("parallel", json!({}), None),
+        ("payout", json!({"order": "o-1", "amount": 20}), None),
+        ("payout", json!({"order": "o-2", "amount": 250}), Some("ask")),
         ("refund", json!({"order": "o-1", "amount": 20}), None),
         ("refund", json!({"order": "o-2", "amount": 250}), Some("ask")),
         ("refine-until-good", json!({"topic": "t"}), None),

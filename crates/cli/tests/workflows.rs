@@ -14,8 +14,7 @@ fn a_text_becomes_a_version_once() {
     let house = House::start();
     assert_eq!(house.told("workflow list"), "There is no workflow yet. Put one: signaller workflow put FILE\n");
     let file = house.file("greet.yaml", GREET);
-    let put =
-        |version: u32, unchanged: bool| json!({"workflows": [{"workflow": "greet", "version": version, "unchanged": unchanged}]});
+    let put = |version: u32, unchanged: bool| json!({"workflows": [{"file": file, "workflow": "greet", "version": version, "unchanged": unchanged}]});
     assert_eq!(house.ok(&format!("workflow put {file}")), put(1, false));
     assert_eq!(house.ok(&format!("workflow put {file}")), put(1, true));
     house.file("greet.yaml", &GREET.replace("hello", "hi"));
@@ -23,6 +22,11 @@ fn a_text_becomes_a_version_once() {
     house.file("greet.yaml", &format!("version: 2\n{GREET}"));
     let taken = house.refused(&format!("workflow put {file}"), 4, "version_taken");
     assert!(taken["fix"].as_str().unwrap().contains("version 3"), "{taken}");
+    assert_eq!(taken["error"]["message"], "workflow `greet` has version 2 already, with another text");
+    assert_eq!(taken["next_actions"][0]["command"], "signaller workflow show greet");
+    house.file("greet.yaml", &format!("version: 1\n{GREET}"));
+    let old = house.refused(&format!("workflow put {file}"), 4, "version_taken");
+    assert_eq!(old["error"]["message"], "workflow `greet` has version 1 already, with another text");
 
     let shown = house.ok("workflow show greet");
     assert_eq!((&shown["version"], &shown["put_by"]), (&json!(2), &json!("ana")), "{shown}");
@@ -31,8 +35,11 @@ fn a_text_becomes_a_version_once() {
     assert_eq!(versions, [&json!(2), &json!(1)]);
     assert_eq!(house.ok("workflow show greet --version 1")["text"], json!(GREET));
     assert_eq!(house.run("workflow show greet --version 1 --text").out.trim_end(), GREET.trim_end());
-    house.refused("workflow show greet --version 9", 3, "workflow_not_found");
-    house.refused("workflow show nobody", 3, "workflow_not_found");
+    let unknown = house.refused("workflow show greet --version 9", 3, "workflow_not_found");
+    assert_eq!(unknown["error"]["message"], "there is no workflow `greet` with version 9; its newest is version 2");
+    assert_eq!(unknown["next_actions"][0]["command"], "signaller workflow show greet");
+    let unknown = house.refused("workflow show gret", 3, "workflow_not_found");
+    assert_eq!(unknown["error"]["message"], "there is no workflow `gret`; did you mean `greet`?");
     assert!(house.told("workflow list").contains("greet"), "it is listed");
 }
 
@@ -77,6 +84,14 @@ fn what_is_wrong_is_told_by_its_place() {
     let people = alone(&format!("--human workflow validate {file}"));
     assert!(people.out.contains("bad.yaml:6:") && people.out.contains("nodes.pay.after: "), "{}", people.out);
     assert!(people.out.contains("\n  did you mean `classify`?"), "{}", people.out);
+    // Each problem is told once.
+    assert_eq!(
+        people.out.matches("no node `clasify`").count() + people.err.matches("no node `clasify`").count(),
+        2,
+        "{}",
+        people.err
+    );
+    assert!(people.err.starts_with("error: 2 problems found\n"), "{}", people.err);
     let good = house.file("good.yaml", GREET);
     assert_eq!(alone(&format!("workflow validate {good}")).exit, 0);
     assert!(alone(&format!("workflow graph {good}")).out.contains("hello"));
@@ -84,6 +99,9 @@ fn what_is_wrong_is_told_by_its_place() {
     // Nothing is put if one file is wrong.
     house.refused(&format!("workflow put {good} {file}"), 2, "invalid_workflow");
     assert_eq!(house.ok("workflow list")["workflows"], json!([]));
+    let people = house.run(&format!("--human workflow put {good} {file}"));
+    assert!(people.exit == 2 && people.out.contains("good.yaml is right, and was not put either."), "{}", people.out);
+    assert!(people.out.contains("bad.yaml:6:"), "{}", people.out);
     let schema = "workflow: s\ninput: {type: 5}\nnodes:\n  x: {type: t}\n";
     assert_eq!(house.post_text("/v1/workflows/check", "text/yaml", schema).0, 400);
 }
@@ -102,4 +120,106 @@ fn workflows_are_drawn_and_their_schema_is_published() {
     let printed: Value = serde_json::from_str(&house.run("workflow schema").out).unwrap();
     assert_eq!(printed, schema);
     house.refused("workflow graph nobody", 3, "workflow_not_found");
+}
+
+#[test]
+fn several_files_are_put_together_or_not_at_all() {
+    let house = House::start();
+    let greet = house.file("greet.yaml", GREET);
+    let other = house.file("other.json", r#"{"workflow":"other","version":2,"nodes":{"x":{"type":"t"}}}"#);
+    let told = house.told(&format!("workflow put {greet} {other}"));
+    assert_eq!(told, format!("{greet}: Put greet as version 1.\n{other}: Put other as version 2.\n"));
+    // The second is refused by the server: the first, which could be put, is not put either.
+    house.file("greet.yaml", &GREET.replace("hello", "hi"));
+    house.file("other.json", r#"{"workflow":"other","version":1,"nodes":{"y":{"type":"t"}}}"#);
+    let refused = house.refused(&format!("workflow put {greet} {other}"), 4, "version_taken");
+    let message = "workflow `other` is at version 2: an older one cannot be put; none of the 2 files was put";
+    assert_eq!(refused["error"]["message"], message);
+    assert_eq!(house.ok("workflow show greet")["version"], 1);
+}
+
+#[test]
+fn what_may_not_be_meant_is_warned_of() {
+    let house = House::start();
+    let greet = house.file("greet.yaml", GREET);
+    let text = "workflow: calls\nnodes:\n  gate: {type: apporval}\n  sub: {type: workflow, run: gret}\n  \
+                old: {type: workflow, run: greet, version: 7}\n  own: {type: workflow, run: calls}\n";
+    let calls = house.file("calls.yaml", text);
+    let put = house.ok(&format!("workflow put {greet} {calls}"));
+    let warnings: Vec<(u64, &str)> = put["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["line"].as_u64().unwrap(), one["message"].as_str().unwrap()))
+        .collect();
+    assert_eq!(warnings.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5], "{put}");
+    assert!(warnings[0].1.contains("`apporval` is no type of the engine's"), "{put}");
+    assert!(warnings[1].1.contains("there is no workflow `gret` yet"), "{put}");
+    assert!(warnings[2].1.contains("there is no workflow `greet` with version 7 yet"), "{put}");
+    assert_eq!(put["warnings"][0]["suggestion"], "did you mean `approval`?");
+    assert_eq!(put["warnings"][1]["suggestion"], "did you mean `greet`?");
+    assert_eq!(put["warnings"][0]["file"], json!(calls));
+    // Told to people at their places; what needs no server, without one.
+    let told = house.told(&format!("workflow validate {calls}"));
+    assert!(told.contains("calls.yaml:3:3: warning: nodes.gate.type: `apporval`"), "{told}");
+    assert_eq!(house.ok("workflow list")["workflows"].as_array().unwrap().len(), 2, "warnings hold up nothing");
+}
+
+#[test]
+fn a_schema_of_an_input_is_told_where_it_is_wrong() {
+    let house = House::start();
+    for (input, line, path, message) in [
+        ("{type: objekt}", 2, "input.type", "`objekt` is no type of JSON Schema"),
+        ("\n  properties:\n    a: {minLength: -1}", 4, "input.properties.a.minLength", "no JSON Schema"),
+    ] {
+        let file = house.file("w.yaml", &format!("workflow: w\ninput: {input}\nnodes:\n  x: {{type: t}}\n"));
+        let refused = house.refused(&format!("workflow validate {file}"), 2, "invalid_workflow");
+        let problem = &refused["error"]["problems"][0];
+        assert_eq!((&problem["line"], &problem["path"]), (&json!(line), &json!(path)), "{refused}");
+        assert!(problem["message"].as_str().unwrap().contains(message), "{refused}");
+    }
+}
+
+#[test]
+fn a_disabled_workflow_starts_nothing_and_what_runs_goes_on() {
+    let house = House::start();
+    house.put(GREET);
+    house.put("workflow: caller\nnodes:\n  sub: {type: workflow, run: greet}\n");
+    let before = house.start_run("greet", &json!({"name": "Ada"}));
+    let told = house.told("workflow disable greet --reason audit");
+    assert_eq!(told, "greet is disabled: no new runs of it start; those that run go on.\n");
+    assert_eq!(house.told("workflow disable greet"), "greet was disabled before.\n");
+    let refused = house.refused("run start greet --input '{}'", 4, "workflow_disabled");
+    assert_eq!(refused["error"]["message"], "workflow `greet` was disabled by ana (audit): no new runs of it start");
+    assert_eq!(refused["next_actions"][0]["command"], "signaller workflow enable greet");
+    // Whatever is put; whichever version is asked for; and whoever calls it.
+    house.put(&GREET.replace("hello", "hi"));
+    house.refused("run start greet --version 1 --input '{}'", 4, "workflow_disabled");
+    let calling = house.start_run("caller", &json!({}));
+    assert_eq!(house.ended(&calling)["error"]["code"], "workflow_disabled");
+    assert!(house.told("workflow list").contains("by ana: audit"), "{}", house.told("workflow list"));
+    assert!(house.told("workflow show greet --version 1").contains("disabled"), "it is the workflow's, not the version's");
+    let task = talk::lease(&house.server, "w", "greet");
+    talk::report(&house.server, "w", &task, json!({"status": "done"}));
+    assert_eq!(house.ended(&before)["status"], "done");
+
+    assert_eq!(house.told("workflow enable greet"), "greet is enabled: new runs of it may start.\n");
+    house.ok("run start greet --input '{}'");
+    house.ok(&format!("run retry {calling}"));
+    house.node_is(&calling, "sub", "running");
+    house.refused("workflow disable nobody", 3, "workflow_not_found");
+}
+
+#[test]
+fn nodes_are_called_what_their_author_called_them() {
+    let house = House::start();
+    let text = "workflow: w\nnodes:\n  f: {type: filter, items: input.rows, where: item > 1}\n  \
+                a: {type: aggregate, after: f, items: output, op: sum}\n";
+    house.put(text);
+    let types = |of: &Value| of["nodes"].as_array().unwrap().iter().map(|node| node["type"].clone()).collect::<Vec<_>>();
+    assert_eq!(types(&house.ok("workflow show w")), ["filter", "aggregate"]);
+    let run = house.start_run("w", &json!({"rows": [1, 2, 3]}));
+    assert_eq!(types(&house.ended(&run)), ["filter", "aggregate"]);
+    let drawn = house.run("workflow graph w").out;
+    assert!(drawn.contains("aggregate") && !drawn.contains("transform"), "{drawn}");
 }

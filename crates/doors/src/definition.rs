@@ -1,15 +1,19 @@
 //! Definitions as they come in: a text with one or more of them, each checked and cut out so that it stands alone. The
 //! server and the command line read them here, so that both say the same of the same text.
 
+use flow::define::Kind;
 use flow::input::InputSchema;
 use flow::problem::{At, Path};
 use flow::{Compiled, Language, Problem};
+use kernel::names::WorkflowName;
 
 /// One definition with the text that compiles to it.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub text: String,
     pub compiled: Compiled,
+    /// As it stands in the whole text it came in with.
+    whole: flow::Definition,
 }
 
 /// Everything that is wrong is told at once, with its place in the whole text.
@@ -21,16 +25,19 @@ pub fn read(text: &[u8]) -> Result<Vec<Definition>, Vec<Problem>> {
     }
     let text = std::str::from_utf8(text).map_err(|_| vec![at_the_start("the text is not UTF-8")])?;
     if let [_] = compiled.as_slice() {
-        return Ok(compiled.into_iter().map(|compiled| Definition { text: text.to_owned(), compiled }).collect());
+        let alone = |compiled: Compiled| Definition { text: text.to_owned(), whole: compiled.definition.clone(), compiled };
+        return Ok(compiled.into_iter().map(alone).collect());
     }
     let parts = documents(text);
     if parts.len() != compiled.len() {
         let message = "its definitions cannot be told apart: put a line with nothing but --- between them";
         return Err(vec![at_the_start(message)]);
     }
-    let alone = parts.into_iter().map(|part| {
+    let alone = parts.into_iter().zip(compiled).map(|(part, whole)| {
         let compiled = flow::compile(part.as_bytes(), &Language)?;
-        Ok(Definition { text: part, compiled })
+        // What it is warned of stands in the whole text.
+        let compiled = Compiled { warnings: whole.warnings, ..compiled };
+        Ok(Definition { text: part, compiled, whole: whole.definition })
     });
     alone.collect()
 }
@@ -39,8 +46,26 @@ pub fn read(text: &[u8]) -> Result<Vec<Definition>, Vec<Problem>> {
 fn unusable_input(compiled: &Compiled) -> Option<Problem> {
     let schema = compiled.ir.input_schema.as_deref()?;
     let why = InputSchema::new(schema).err()?;
-    let at = At { path: Path::default().key(&"input".into()), ..compiled.definition.workflow_at.clone() };
-    Some(Problem::new(&at, format!("the input of `{}` is no JSON Schema: {why}", compiled.ir.workflow)))
+    let written = compiled.definition.input.as_ref();
+    let at = written.map_or_else(|| compiled.definition.workflow_at.clone(), |input| input.place(&why.pointer).clone());
+    Some(Problem::new(&at, format!("the input of `{}` is no JSON Schema: {}", compiled.ir.workflow, why.message)))
+}
+
+impl Definition {
+    /// The workflows that its nodes call, with their places in the whole text.
+    pub fn calls(&self) -> Vec<(&WorkflowName, Option<u32>, &At)> {
+        fn within<'a>(body: &'a flow::define::Body, found: &mut Vec<(&'a WorkflowName, Option<u32>, &'a At)>) {
+            for node in &body.nodes {
+                if let Kind::Workflow { workflow, version, .. } = &node.kind {
+                    found.push((workflow, *version, &node.at));
+                }
+                node.kind.body().into_iter().for_each(|inner| within(inner, found));
+            }
+        }
+        let mut found = Vec::new();
+        within(&self.whole.body, &mut found);
+        found
+    }
 }
 
 fn at_the_start(message: &str) -> Problem {
@@ -96,6 +121,10 @@ mod tests {
     fn a_schema_that_no_input_can_be_held_against_is_told() {
         let text = "workflow: w\ninput: {type: object, properties: {a: {pattern: \"[\"}}}\nnodes:\n  x: {type: t}\n";
         let problems = read(text.as_bytes()).unwrap_err();
-        assert!(problems[0].path == "input" && problems[0].message.contains("no JSON Schema"), "{problems:?}");
+        assert!(problems[0].path.starts_with("input") && problems[0].message.contains("no JSON Schema"), "{problems:?}");
+        // At its own place.
+        let text = "workflow: w\ninput:\n  type: object\n  properties:\n    a: {minimum: x}\nnodes:\n  x: {type: t}\n";
+        let problems = read(text.as_bytes()).unwrap_err();
+        assert_eq!((problems[0].line, problems[0].path.as_str()), (5, "input.properties.a.minimum"), "{problems:?}");
     }
 }

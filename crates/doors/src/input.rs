@@ -24,7 +24,7 @@ impl InputSchemas {
         if let Some(known) = known {
             return Ok(known);
         }
-        let made = Arc::new(InputSchema::new(schema)?);
+        let made = Arc::new(InputSchema::new(schema).map_err(|why| why.message)?);
         self.0.lock().expect("as above").insert(key, made.clone());
         Ok(made)
     }

@@ -52,6 +52,7 @@ pub struct Takers {
     pub asked_at: Option<Time>,
     pub busy: usize,
     pub elsewhere: usize,
+    pub left_at: Option<Time>,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +65,8 @@ pub struct Presence {
     leases_by_worker: FxHashMap<WorkerName, BTreeSet<TaskId>>,
     deadlines: BTreeSet<(Time, TaskId)>,
     workers: FxHashMap<WorkerName, Seen>,
+    /// The last that took its leave, by type.
+    left: FxHashMap<TypeName, (Time, Arc<[QueueName]>)>,
     /// How often in a row a grant of this task was not named by the worker that got it.
     unnamed: FxHashMap<TaskId, u32>,
 }
@@ -216,7 +219,12 @@ impl Presence {
     pub fn asked(&mut self, work: &Work, now: Time) {
         let Work { worker, types, queues, .. } = work;
         if work.want == 0 && work.holding.is_empty() {
-            self.workers.remove(worker);
+            if let Some(Seen { types, queues, .. }) = self.workers.remove(worker) {
+                for kind in types.iter() {
+                    forget_oldest(&mut self.left, |(at, _)| *at);
+                    self.left.insert(kind.clone(), (now, queues.clone()));
+                }
+            }
             return;
         }
         let seen = Seen { at: now, types: types.clone(), queues: queues.clone() };
@@ -239,6 +247,8 @@ impl Presence {
                 takers.elsewhere += 1;
             }
         }
+        let left = self.left.get(kind).filter(|(_, queues)| queues.is_empty() || queues.contains(queue));
+        takers.left_at = left.map(|(at, _)| *at);
         takers
     }
 

@@ -510,8 +510,8 @@ impl Turn<'_> {
 
     fn facts(&self, task: &Task) -> Facts {
         let route = task.card().route();
-        let Takers { asked_at, busy, elsewhere } = self.presence.takers(route.kind(), route.queue());
-        Facts { asked_at, busy, elsewhere, up_since: self.up_since, stopping: *self.stopping }
+        let Takers { asked_at, busy, elsewhere, left_at } = self.presence.takers(route.kind(), route.queue());
+        Facts { asked_at, busy, elsewhere, left_at, up_since: self.up_since, stopping: *self.stopping }
     }
 
     fn status(&self) -> StatusSummary {

@@ -144,7 +144,8 @@ fn explain_knows_who_is_there_and_what_for() {
     // It hands its work back and leaves.
     let results = got.iter().map(|(task, fence, _)| Report { task: *task, fence: *fence, outcome: Outcome::Released }).collect();
     bench.ask(vec![Request::Work(Work { results, ..poll("w", 0, 0) })]);
-    assert!(bench.explained(second).contains("no worker has asked for type `t` since"), "{}", bench.explained(second));
+    let left = "nobody is there for type `t`: its last worker left";
+    assert!(bench.explained(second).contains(left), "{}", bench.explained(second));
 }
 
 #[test]

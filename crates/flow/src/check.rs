@@ -73,6 +73,41 @@ pub fn flatten<'a>(definition: &'a Definition, problems: &mut Problems) -> Flat<
     flat
 }
 
+/// Types that the engine knows; the rest are workers'.
+const ENGINE_TYPES: [&str; 14] = [
+    "branch",
+    "loop",
+    "each",
+    "join",
+    "approval",
+    "sleep",
+    "workflow",
+    "transform",
+    "filter",
+    "aggregate",
+    "wait",
+    "conditional",
+    "parallel",
+    "hitl",
+];
+/// Types that workers usually have.
+const USUAL_TYPES: [&str; 6] = ["agent", "classifier", "search", "function", "http", "task"];
+
+/// A worker's type that is nearly one of the engine's would wait for a worker for ever.
+pub fn warn_of_types(flat: &Flat<'_>, problems: &mut Problems) {
+    for node in &flat.nodes {
+        let Kind::Work { kind, .. } = &node.written.kind else { continue };
+        if USUAL_TYPES.contains(&kind.as_str()) {
+            continue;
+        }
+        if let Some(meant) = did_you_mean(kind.as_str(), ENGINE_TYPES) {
+            let at = At { path: node.written.at.path.key(&"type".into()), ..node.written.at.clone() };
+            let message = format!("`{kind}` is no type of the engine's: its work waits for a worker that asks for it");
+            problems.warn(Problem::new(&at, message).suggest(meant));
+        }
+    }
+}
+
 impl<'a> Flat<'a> {
     pub fn node(&self, ix: NodeIx) -> &FlatNode<'a> {
         &self.nodes[ix.at()]

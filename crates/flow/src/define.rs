@@ -5,6 +5,7 @@
 
 mod edge_list;
 mod fields;
+mod input;
 mod node;
 mod region;
 mod rewrite;
@@ -32,6 +33,8 @@ pub struct Definition {
     pub tags: Vec<Tag>,
     /// The JSON Schema of the input, as text.
     pub input_schema: Option<Arc<str>>,
+    /// The same with its places.
+    pub input: Option<Value>,
     pub defaults: Defaults,
     pub limits: Limits,
     pub body: Body,
@@ -134,6 +137,7 @@ pub enum Kind {
     },
     Transform {
         value: Source,
+        called: &'static str,
     },
     /// Could not be read; the problem has been told.
     Broken,
@@ -268,6 +272,7 @@ struct Header {
     description: Option<Arc<str>>,
     tags: Vec<Tag>,
     input_schema: Option<Arc<str>>,
+    input: Option<Value>,
     defaults: Defaults,
     limits: Limits,
 }
@@ -282,7 +287,10 @@ impl Header {
             header.version = scalars::version(&entry.value, edge_list, problems);
         }
         header.words(fields, problems);
-        header.input_schema = fields.take("input").and_then(|entry| scalars::schema(&entry.value, problems));
+        if let Some(entry) = fields.take("input") {
+            header.input_schema = input::schema(&entry.value, problems);
+            header.input = Some(entry.value.clone());
+        }
         if let Some(entry) = fields.take("defaults") {
             header.defaults = defaults(&entry.value, problems);
         }
@@ -338,6 +346,7 @@ impl Header {
             description: self.description,
             tags: self.tags,
             input_schema: self.input_schema,
+            input: self.input,
             defaults: self.defaults,
             limits: self.limits,
             body,

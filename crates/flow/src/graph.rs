@@ -29,7 +29,7 @@ fn kind(node: &Node) -> String {
         NodeKind::Sleep(Sleep::For { ms }) => format!("sleep {}", duration(*ms)),
         NodeKind::Sleep(_) => "sleep".to_owned(),
         NodeKind::Workflow { workflow, .. } => format!("workflow {workflow}"),
-        NodeKind::Transform { .. } => "transform".to_owned(),
+        NodeKind::Transform { called, .. } => (*called).to_owned(),
     }
 }
 

@@ -13,6 +13,14 @@ const MESSAGE_CHARS_MAX: usize = 300;
 #[derive(Debug)]
 pub struct InputSchema(Validator);
 
+/// Why something cannot be used as a JSON Schema, and where in it.
+#[derive(Debug)]
+pub struct NoSchema {
+    /// A JSON Pointer into the schema.
+    pub pointer: String,
+    pub message: String,
+}
+
 /// One thing that is wrong with an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
@@ -22,10 +30,14 @@ pub struct Misfit {
 }
 
 impl InputSchema {
-    pub fn new(schema: &str) -> Result<InputSchema, String> {
-        let schema: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+    pub fn new(schema: &str) -> Result<InputSchema, NoSchema> {
+        let unread = |error: serde_json::Error| NoSchema { pointer: String::new(), message: error.to_string() };
+        let schema: Value = serde_json::from_str(schema).map_err(unread)?;
         let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
-        options.build(&schema).map(InputSchema).map_err(|error| clipped(&error.to_string()))
+        options
+            .build(&schema)
+            .map(InputSchema)
+            .map_err(|error| NoSchema { pointer: error.instance_path().to_string(), message: clipped(&error.to_string()) })
     }
 
     /// What is wrong with an input; nothing, mostly.

@@ -35,6 +35,8 @@ use std::collections::HashMap;
 pub struct Compiled {
     pub definition: Definition,
     pub ir: Ir,
+    /// What can run and yet may not be what was meant.
+    pub warnings: Vec<Problem>,
 }
 
 /// A file with one definition, in either form.
@@ -71,8 +73,10 @@ pub fn compile_document(document: &source::Value, expressions: &dyn Expressions,
     let definition = define::decode(document, problems);
     let flat = check::flatten(&definition, problems);
     let ir = lower::lower(&definition, &flat, expressions, problems);
+    let ir = ir?;
+    check::warn_of_types(&flat, problems);
     drop(flat);
-    Some(Compiled { definition, ir: ir? })
+    Some(Compiled { definition, ir, warnings: problems.take_warnings() })
 }
 
 fn finish<T>(compiled: Option<T>, problems: Problems) -> Result<T, Vec<Problem>> {

@@ -117,7 +117,7 @@ impl<'a> Lowering<'a> {
                 version: *version,
                 with: with.as_ref().map(|with| self.expr(with, here)),
             },
-            Kind::Transform { value } => NodeKind::Transform { value: self.expr(value, here) },
+            Kind::Transform { value, called } => NodeKind::Transform { value: self.expr(value, here), called },
             Kind::Broken => return None,
         })
     }

@@ -95,6 +95,8 @@ impl std::error::Error for Problem {}
 pub struct Problems {
     found: Vec<Problem>,
     beyond: usize,
+    /// What is right and yet may not be what was meant.
+    warned: Vec<Problem>,
 }
 
 impl Problems {
@@ -108,6 +110,19 @@ impl Problems {
 
     pub fn say(&mut self, at: &At, message: impl Into<String>) {
         self.add(Problem::new(at, message));
+    }
+
+    pub fn warn(&mut self, problem: Problem) {
+        if self.warned.len() < PROBLEMS_MAX {
+            self.warned.push(problem);
+        }
+    }
+
+    /// In the order of the file.
+    pub fn take_warnings(&mut self) -> Vec<Problem> {
+        let mut warned = std::mem::take(&mut self.warned);
+        warned.sort_by_key(|problem| (problem.line, problem.column));
+        warned
     }
 
     pub fn is_empty(&self) -> bool {

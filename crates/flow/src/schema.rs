@@ -136,7 +136,7 @@ fn kinds() -> Vec<Kind> {
             name: "each",
             about: "Runs its body for each of the items.",
             fields: json!({
-                "items": value,
+                "items": {"type": ["string", "array"], "description": "CEL that gives a list, or a list with ${…} in its texts."},
                 "concurrency": {"type": "integer", "minimum": 1, "maximum": EACH_CONCURRENCY_MAX, "default": EACH_CONCURRENCY_DEFAULT},
                 "on_failure": {"oneOf": [
                     {"enum": ["fail_fast", "wait_all"]},
@@ -167,14 +167,14 @@ fn kinds() -> Vec<Kind> {
         Kind {
             name: "filter",
             about: "Those of the items for which `where` holds; each is `item` there.",
-            fields: json!({"items": expression, "where": expression}),
+            fields: json!({"items": {"type": "string", "description": "CEL that gives a list."}, "where": expression}),
             required: &["items", "where"],
         },
         Kind {
             name: "aggregate",
             about: "One value out of many; each is `item` in `of`.",
             fields: json!({
-                "items": expression,
+                "items": {"type": "string", "description": "CEL that gives a list."},
                 "op": {"enum": ["count", "sum", "min", "max", "avg", "collect", "first", "last"]},
                 "of": expression,
             }),

@@ -63,6 +63,21 @@ impl Value {
         }
     }
 
+    /// Where a JSON Pointer leads to; as far as it leads somewhere.
+    pub fn place(&self, pointer: &str) -> &At {
+        let mut here = self;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            let next = match &here.data {
+                Data::List(values) => step.parse::<usize>().ok().and_then(|index| values.get(index)),
+                _ => here.get(&step),
+            };
+            let Some(next) = next else { break };
+            here = next;
+        }
+        &here.at
+    }
+
     /// As JSON text, keys in the order of the file.
     pub fn to_json_text(&self) -> String {
         let mut text = String::new();

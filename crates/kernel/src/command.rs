@@ -13,7 +13,7 @@ use crate::task::Status;
 use crate::time::Time;
 use std::sync::Arc;
 
-pub use crate::decide::{NewRun, NewWorkflow};
+pub use crate::decide::{NewRun, NewWorkflow, Put};
 
 #[derive(Clone, Debug)]
 pub struct NewTask {
@@ -142,6 +142,21 @@ pub enum Command {
         new: Box<NewWorkflow>,
         by: Actor,
     },
+    /// All of them or none.
+    PutWorkflows {
+        new: Vec<NewWorkflow>,
+        by: Actor,
+    },
+    /// No new runs of it start until it is enabled, whatever is put meanwhile.
+    DisableWorkflow {
+        workflow: WorkflowName,
+        reason: String,
+        by: Actor,
+    },
+    EnableWorkflow {
+        workflow: WorkflowName,
+        by: Actor,
+    },
     StartRun {
         new: Box<NewRun>,
         by: Actor,
@@ -263,6 +278,7 @@ pub enum Reply {
         version: u32,
         unchanged: bool,
     },
+    Workflows(Vec<Put>),
     Bulk(BulkId),
     /// How many items were changed and how many were left as they were.
     Items {

@@ -2,8 +2,10 @@
 //! Deterministic: the same state, facts and time give the same words.
 
 mod run;
+mod skip;
 
 pub use run::{RunExplanation, Wait, explain_run};
+pub use skip::why_skipped;
 
 use crate::ids::TaskId;
 use crate::lanes::Obstacle;
@@ -23,6 +25,8 @@ pub struct Facts {
     pub busy: usize,
     /// How many ask for this type in other queues alone.
     pub elsewhere: usize,
+    /// When the last that took this type, in this queue, took its leave.
+    pub left_at: Option<Time>,
     /// When this engine began to listen.
     pub up_since: Time,
     /// It is shutting down and leases nothing.
@@ -318,9 +322,17 @@ impl Teller {
                 self.cause("no_worker", sentence, None, None);
             }
             None => {
-                let up = span(self.now.ms_since(facts.up_since));
-                let sentence = format!("no worker has asked for type `{kind}` since the server came up {up} ago");
-                self.cause("no_worker", sentence, Some(facts.up_since), None);
+                let (since, sentence) = match facts.left_at {
+                    Some(at) => {
+                        let ago = span(self.now.ms_since(at));
+                        (at, format!("nobody is there for type `{kind}`: its last worker left {ago} ago"))
+                    }
+                    None => {
+                        let up = span(self.now.ms_since(facts.up_since));
+                        (facts.up_since, format!("no worker has asked for type `{kind}` since the server came up {up} ago"))
+                    }
+                };
+                self.cause("no_worker", sentence, Some(since), None);
             }
         }
         self.act(work);

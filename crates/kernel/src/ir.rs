@@ -206,6 +206,8 @@ pub enum NodeKind {
     /// Evaluated in the engine.
     Transform {
         value: ExprIx,
+        /// What its author called it: `transform`, `filter`, `aggregate`, `parallel`.
+        called: &'static str,
     },
 }
 

@@ -115,7 +115,10 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             let called = state.runs.recalls_due().into_iter().map(|(run, ..)| run);
             into.extend(called.filter(|run| state.runs.get(*run).is_none()).map(Need::RunWhole));
         }
-        Command::PutWorkflow { .. } => {}
+        Command::PutWorkflow { .. }
+        | Command::PutWorkflows { .. }
+        | Command::DisableWorkflow { .. }
+        | Command::EnableWorkflow { .. } => {}
         // One that has ended is not added anew.
         Command::Hear(message) => match &**message {
             Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } => task(*id),

@@ -297,6 +297,13 @@ pub enum Record {
     WorkflowPut {
         by: Actor,
     },
+    WorkflowDisabled {
+        reason: String,
+        by: Actor,
+    },
+    WorkflowEnabled {
+        by: Actor,
+    },
 
     // Run. The payload of `RunStarted` is its input, of `RunDone` its output. `closed`: no frame is left open. `told`: all
     // that it works on has heard of the pause or of its end; otherwise that goes on until `RunTold`.
@@ -393,7 +400,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 56] = [
+    pub const KINDS: [&'static str; 58] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -426,6 +433,8 @@ impl Record {
         "bulk_finished",
         "bulk_cancelled",
         "workflow_put",
+        "workflow_disabled",
+        "workflow_enabled",
         "run_started",
         "run_paused",
         "run_resumed",
@@ -486,30 +495,32 @@ impl Record {
             Record::BulkFinished { .. } => 29,
             Record::BulkCancelled { .. } => 30,
             Record::WorkflowPut { .. } => 31,
-            Record::RunStarted { .. } => 32,
-            Record::RunPaused { .. } => 33,
-            Record::RunResumed { .. } => 34,
-            Record::RunHeld { .. } => 35,
-            Record::RunLetGo { .. } => 36,
-            Record::RunTold {} => 37,
-            Record::RunDone { .. } => 38,
-            Record::RunFailed { .. } => 39,
-            Record::RunCancelled { .. } => 40,
-            Record::RunClosed {} => 41,
-            Record::RunReopened { .. } => 42,
-            Record::RunDeleting { .. } => 43,
-            Record::RunDeleted { .. } => 44,
-            Record::FrameOpened {} => 45,
-            Record::FrameDone { .. } => 46,
-            Record::FrameFailed { .. } => 47,
-            Record::FrameDropped {} => 48,
-            Record::FrameReopened {} => 49,
-            Record::NodeStarted { .. } => 50,
-            Record::NodeDone { .. } => 51,
-            Record::NodeFailed { .. } => 52,
-            Record::NodeSkipped { .. } => 53,
-            Record::NodeCancelled {} => 54,
-            Record::NodeReopened { .. } => 55,
+            Record::WorkflowDisabled { .. } => 32,
+            Record::WorkflowEnabled { .. } => 33,
+            Record::RunStarted { .. } => 34,
+            Record::RunPaused { .. } => 35,
+            Record::RunResumed { .. } => 36,
+            Record::RunHeld { .. } => 37,
+            Record::RunLetGo { .. } => 38,
+            Record::RunTold {} => 39,
+            Record::RunDone { .. } => 40,
+            Record::RunFailed { .. } => 41,
+            Record::RunCancelled { .. } => 42,
+            Record::RunClosed {} => 43,
+            Record::RunReopened { .. } => 44,
+            Record::RunDeleting { .. } => 45,
+            Record::RunDeleted { .. } => 46,
+            Record::FrameOpened {} => 47,
+            Record::FrameDone { .. } => 48,
+            Record::FrameFailed { .. } => 49,
+            Record::FrameDropped {} => 50,
+            Record::FrameReopened {} => 51,
+            Record::NodeStarted { .. } => 52,
+            Record::NodeDone { .. } => 53,
+            Record::NodeFailed { .. } => 54,
+            Record::NodeSkipped { .. } => 55,
+            Record::NodeCancelled {} => 56,
+            Record::NodeReopened { .. } => 57,
         };
         Record::KINDS[index]
     }

@@ -52,12 +52,18 @@ pub enum Rejection {
     RunEnding { run: RunId },
     #[error("{run} is {}: only one that failed or was cancelled can be tried again", .status.as_str())]
     NotToRetry { run: RunId, status: RunStatus },
-    #[error("{} is {status}, and the run went on from there", .at.show())]
+    #[error("{} is {status}: only a node that failed its run, or was cut off by that, can be tried again", .at.show())]
     NodeSettled { at: NodeAt, status: &'static str },
     #[error("nothing in {run} can be tried again: no node of it failed")]
     NothingToRetry { run: RunId },
-    #[error("workflow `{workflow}` has version {version} or a newer one already, with another text")]
-    VersionTaken { workflow: WorkflowName, version: u32, next: u32 },
+    #[error("workflow `{workflow}` {}", if *.taken {
+        format!("has version {version} already, with another text")
+    } else {
+        format!("is at version {newest}: an older one cannot be put")
+    })]
+    VersionTaken { workflow: WorkflowName, version: u32, newest: u32, taken: bool },
+    #[error("workflow `{workflow}` was disabled by {by}{}: no new runs of it start", if .reason.is_empty() { String::new() } else { format!(" ({reason})") })]
+    WorkflowDisabled { workflow: WorkflowName, by: Actor, reason: String },
     #[error("there are {max} versions of workflows already")]
     WorkflowsTaken { max: usize },
     #[error("{task} is of {}: {verb} it through the run", .at.show())]
@@ -67,7 +73,7 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 28] = [
+    pub const CODES: [&'static str; 29] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -96,6 +102,7 @@ impl Rejection {
         "workflows_taken",
         "of_run",
         "invalid",
+        "workflow_disabled",
     ];
 
     pub const fn code(&self) -> &'static str {
@@ -128,8 +135,56 @@ impl Rejection {
             Rejection::WorkflowsTaken { .. } => 25,
             Rejection::OfRun { .. } => 26,
             Rejection::Invalid { .. } => 27,
+            Rejection::WorkflowDisabled { .. } => 28,
         };
         Rejection::CODES[index]
+    }
+
+    /// Commands that help, each with what it is for.
+    pub fn next_actions(&self) -> Vec<(String, &'static str)> {
+        let one = |command: String, what: &'static str| vec![(format!("signaller {command}"), what)];
+        match self {
+            Rejection::TaskNotFound { .. } => one("task list".into(), "those there are"),
+            Rejection::BulkNotFound { .. } => one("bulk list".into(), "those there are"),
+            Rejection::BulkClosed { bulk } => one(format!("bulk show {bulk}"), "what it did"),
+            Rejection::WrongState { task, .. } => one(format!("task show {task}"), "how it stands"),
+            Rejection::Blocked { by, .. } => one(format!("task explain {by}"), "why that one has not ended"),
+            Rejection::OverridesTaken { queue, .. } => {
+                one(format!("task list --queue {queue} --status running"), "what runs there")
+            }
+            Rejection::BacklogFull { queue, .. } | Rejection::BoostsTaken { queue, .. } => {
+                one(format!("queue show {queue}"), "how it stands")
+            }
+            Rejection::BulksTaken { .. } => one("bulk list".into(), "what is under way"),
+            Rejection::QueuesTaken { .. } => one("queue list".into(), "those there are"),
+            Rejection::RunNotFound { .. } => one("run list --all".into(), "those there are"),
+            Rejection::RunEnded { run, .. } | Rejection::NotToRetry { run, .. } | Rejection::NothingToRetry { run } => {
+                one(format!("run show {run}"), "how it ended")
+            }
+            Rejection::WorkflowNotFound { workflow, version: Some(_) } => {
+                one(format!("workflow show {workflow}"), "the versions there are")
+            }
+            Rejection::WorkflowNotFound { .. } => one("workflow list".into(), "those there are"),
+            Rejection::NodeNotFound { at } => one(format!("run show {}", at.run), "the nodes there are"),
+            Rejection::NotAsking { .. } => one("approval list".into(), "what waits for an answer"),
+            Rejection::NotAsked { at, who, .. } => {
+                let who = who.split(", ").next().unwrap_or("NAME");
+                one(format!("approval answer {} --yes --by {who}", at.show()), "answer as one who is asked")
+            }
+            Rejection::RunNotEnded { run } => one(format!("run cancel {run}"), "end it first"),
+            Rejection::RunEnding { run } => one(format!("run show {run}"), "see when it has come to rest"),
+            Rejection::NodeSettled { at, .. } => one(format!("run retry {}", at.run), "try all again that failed it"),
+            Rejection::VersionTaken { workflow, .. } => one(format!("workflow show {workflow}"), "the versions there are"),
+            Rejection::WorkflowDisabled { workflow, .. } => {
+                one(format!("workflow enable {workflow}"), "let new runs of it start")
+            }
+            Rejection::OfRun { at, .. } => one(format!("run show {}", at.run), "how its run stands"),
+            Rejection::LeaseLost { .. }
+            | Rejection::BlockerNotFound { .. }
+            | Rejection::StillTelling { .. }
+            | Rejection::WorkflowsTaken { .. }
+            | Rejection::Invalid { .. } => Vec::new(),
+        }
     }
 
     /// What the caller can do about it.
@@ -158,6 +213,9 @@ impl Rejection {
             Rejection::StillTelling { .. } => "try again in a moment".into(),
             Rejection::RunNotFound { .. } => "list runs to find its id".into(),
             Rejection::RunEnded { .. } => "show the run to see how it ended".into(),
+            Rejection::WorkflowNotFound { workflow, version: Some(_) } => {
+                format!("show {workflow} to see the versions there are, or put this one")
+            }
             Rejection::WorkflowNotFound { .. } => "list workflows, or put this one".into(),
             Rejection::NodeNotFound { .. } => "show the run to see its nodes".into(),
             Rejection::NotAsking { .. } => "list approvals to see what waits for an answer".into(),
@@ -165,9 +223,16 @@ impl Rejection {
             Rejection::RunNotEnded { run } => format!("cancel {run} first, or wait until it ends"),
             Rejection::RunEnding { .. } => "try again in a moment".into(),
             Rejection::NotToRetry { run, .. } => format!("show {run} to see how it stands"),
-            Rejection::NodeSettled { .. } => "retry a node that failed its run, or start a new run".into(),
+            Rejection::NodeSettled { at, .. } => {
+                format!("retry {} without naming a node to take up all that failed it, or start a new run", at.run)
+            }
             Rejection::NothingToRetry { .. } => "start a new run".into(),
-            Rejection::VersionTaken { next, .. } => format!("put it as version {next}, or leave the version out"),
+            Rejection::VersionTaken { newest, .. } => {
+                format!("put it as version {}, or leave the version out to get the next", newest + 1)
+            }
+            Rejection::WorkflowDisabled { workflow, .. } => {
+                format!("enable it with `signaller workflow enable {workflow}`, or ask who disabled it")
+            }
             Rejection::WorkflowsTaken { .. } => "use one that is there".into(),
             Rejection::OfRun { at, .. } => format!("show {} to see its nodes; the task itself can only be cancelled", at.run),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),

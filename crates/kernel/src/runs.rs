@@ -143,7 +143,7 @@ impl Runs {
         let (name, version) = (ir.workflow.clone(), ir.version);
         let put_by = crate::names::Actor::parse("test").expect("a name");
         let (last, put_at, text) = (RecordSeq::NONE, Time::ZERO, "".into());
-        self.know(Workflow { name: name.clone(), version, last, put_at, put_by, text });
+        self.know(Workflow { name: name.clone(), version, last, put_at, put_by, text, disabled: None });
         self.learn(&name, version, ir);
     }
 
@@ -182,8 +182,11 @@ impl Runs {
     pub(crate) fn apply(&mut self, entry: &Entry) {
         match &entry.owner {
             Owner::Workflow(name, version) => {
-                let workflow = Workflow::fold(None, name, *version, entry);
-                self.know(workflow);
+                let versions = self.workflows.entry(name.clone()).or_default();
+                let (known, ir) = versions.remove(version).map_or((None, None), |known| (Some(known.workflow), known.ir));
+                self.versions += usize::from(known.is_none());
+                let workflow = Workflow::fold(known, name, *version, entry);
+                versions.insert(*version, Known { workflow, ir });
             }
             Owner::Run(id) => self.apply_run(*id, entry),
             Owner::Frame(run, path) => self.apply_frame(*run, path, entry),

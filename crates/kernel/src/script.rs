@@ -373,9 +373,10 @@ impl Script {
         let name = words.word();
         let ago = |text: &str| Time::from_us(self.world.now.us() - say::ms(text) as i64 * 1_000);
         let asked_at = words.option("asked").map(ago);
+        let left_at = words.option("left").map(ago);
         let mut count = |name| words.option(name).map_or(0, |count| count.parse().unwrap());
         let (busy, elsewhere) = (count("busy"), count("elsewhere"));
-        let facts = Facts { asked_at, busy, elsewhere, up_since: START, stopping: words.flag("stopping") };
+        let facts = Facts { asked_at, busy, elsewhere, left_at, up_since: START, stopping: words.flag("stopping") };
         let task = self.world.task(self.id(name)).expect("a task to explain");
         let told = crate::explain::explain(&self.world.state, &task, &facts, self.world.now);
         let codes: Vec<String> = told

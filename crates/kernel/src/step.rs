@@ -264,6 +264,12 @@ impl<'a> Step<'a> {
         self.state.runs.learn(name, version, ir);
     }
 
+    pub(crate) fn record_workflow(&mut self, name: &WorkflowName, version: u32, record: Record) {
+        let known = self.state.runs.workflow(name, Some(version));
+        let prev = known.map_or(RecordSeq::NONE, |known| known.workflow.last);
+        self.record_other(Owner::Workflow(name.clone(), version), prev, record);
+    }
+
     /// The first record of an owner.
     pub(crate) fn record_fresh(&mut self, owner: Owner, record: Record, payload: Payload) {
         self.dirty_others.push(owner.clone());

@@ -1,10 +1,11 @@
-//! A workflow as it was put: one version of its text, which never changes. Texts are few and stay in memory; what they
+//! A workflow as it was put: one version of its text, which never changes; and whether new runs of it may start. Texts are few and stay in memory; what they
 //! compile to is made when it is first needed.
 
 use crate::ids::RecordSeq;
 use crate::names::{Actor, WorkflowName};
 use crate::record::{Entry, Payload, Record};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +16,16 @@ pub struct Workflow {
     pub(crate) put_at: Time,
     pub(crate) put_by: Actor,
     pub(crate) text: Arc<str>,
+    /// Only that of the newest version counts: it is the workflow's.
+    pub(crate) disabled: Option<Box<Disabled>>,
+}
+
+/// No new runs start.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Disabled {
+    pub since: Time,
+    pub reason: String,
+    pub by: Actor,
 }
 
 impl Workflow {
@@ -23,8 +34,13 @@ impl Workflow {
             (None, Record::WorkflowPut { by }, Some(payload)) => {
                 let text: String = serde_json::from_str(payload.text()).expect("a definition's text is a JSON string");
                 let (put_at, put_by) = (entry.at, by.clone());
-                Workflow { name: name.clone(), version, last: entry.seq, put_at, put_by, text: text.into() }
+                Workflow { name: name.clone(), version, last: entry.seq, put_at, put_by, text: text.into(), disabled: None }
             }
+            (Some(workflow), Record::WorkflowDisabled { reason, by }, _) => {
+                let disabled = Disabled { since: entry.at, reason: reason.clone(), by: by.clone() };
+                Workflow { last: entry.seq, disabled: Some(Box::new(disabled)), ..workflow }
+            }
+            (Some(workflow), Record::WorkflowEnabled { .. }, _) => Workflow { last: entry.seq, disabled: None, ..workflow },
             (_, record, _) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
         }
     }
@@ -52,6 +68,10 @@ impl Workflow {
 
     pub fn put_by(&self) -> &Actor {
         &self.put_by
+    }
+
+    pub fn disabled(&self) -> Option<&Disabled> {
+        self.disabled.as_deref()
     }
 
     pub fn text(&self) -> &Arc<str> {

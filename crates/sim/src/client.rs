@@ -99,6 +99,8 @@ impl Client<'_> {
             Wish::Stop => return vec![Request::Stop],
             Wish::StartRun if self.model.runs.live().count() >= self.temper.runs_max => return Vec::new(),
             Wish::PutWorkflow
+            | Wish::DisableWorkflow
+            | Wish::EnableWorkflow
             | Wish::StartRun
             | Wish::CancelRun
             | Wish::PauseRun

@@ -23,7 +23,19 @@ impl Client<'_> {
     pub fn about_runs(&mut self, wish: Wish) -> Vec<Request> {
         let by = actor();
         let command = match wish {
-            Wish::PutWorkflow => self.put(),
+            Wish::PutWorkflow if self.chance.permille(200) => {
+                Command::PutWorkflows { new: (0..1 + self.chance.below(3)).map(|_| self.new_workflow()).collect(), by }
+            }
+            Wish::PutWorkflow => Command::PutWorkflow { new: Box::new(self.new_workflow()), by },
+            Wish::DisableWorkflow => {
+                Command::DisableWorkflow { workflow: self.chance.pick(&CATALOGUE).name.clone(), reason: "audit".into(), by }
+            }
+            Wish::EnableWorkflow => {
+                let disabled: Vec<WorkflowName> = self.model.runs.disabled.iter().map(|(name, _)| name.clone()).collect();
+                let any = self.chance.pick(&CATALOGUE).name.clone();
+                let workflow = if disabled.is_empty() { any } else { self.chance.pick(&disabled).clone() };
+                Command::EnableWorkflow { workflow, by }
+            }
             Wish::StartRun => self.start(),
             Wish::CancelRun => Command::CancelRun { run: self.run(None), by, reason: "not needed".into() },
             Wish::PauseRun => {
@@ -66,7 +78,7 @@ impl Client<'_> {
         requests
     }
 
-    fn put(&mut self) -> Command {
+    fn new_workflow(&mut self) -> NewWorkflow {
         let fresh = |name: &WorkflowName| !self.model.runs.workflows.keys().any(|(known, _)| known == name);
         let new = CATALOGUE.iter().find(|known| fresh(&known.name));
         let known = match new {
@@ -75,8 +87,7 @@ impl Client<'_> {
         };
         let text = known.texts[usize::from(self.chance.permille(150))].clone();
         let version = self.chance.maybe(150, |chance| 1 + chance.below(4) as u32);
-        let new = NewWorkflow { name: known.name.clone(), version, text, ir: known.ir.clone() };
-        Command::PutWorkflow { new: Box::new(new), by: actor() }
+        NewWorkflow { name: known.name.clone(), version, text, ir: known.ir.clone() }
     }
 
     fn start(&mut self) -> Command {

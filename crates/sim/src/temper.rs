@@ -27,6 +27,8 @@ pub enum Wish {
     Flood,
     Stop,
     PutWorkflow,
+    DisableWorkflow,
+    EnableWorkflow,
     StartRun,
     CancelRun,
     PauseRun,
@@ -63,8 +65,10 @@ const WISHES: [(Wish, u32); 19] = [
 ];
 
 /// The same of those who know workflows.
-const RUN_WISHES: [(Wish, u32); 11] = [
+const RUN_WISHES: [(Wish, u32); 13] = [
     (Wish::PutWorkflow, 120),
+    (Wish::DisableWorkflow, 6),
+    (Wish::EnableWorkflow, 40),
     (Wish::StartRun, 260),
     (Wish::CancelRun, 25),
     (Wish::PauseRun, 25),
@@ -181,7 +185,8 @@ impl Temper {
             *weight = if matches!(wish, Wish::Resume) { *weight } else { *weight / 3 };
         }
         for (wish, weight) in RUN_WISHES {
-            let essential = matches!(wish, Wish::PutWorkflow | Wish::StartRun | Wish::ResumeRun | Wish::Answer);
+            let essential =
+                matches!(wish, Wish::PutWorkflow | Wish::EnableWorkflow | Wish::StartRun | Wish::ResumeRun | Wish::Answer);
             let times = if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
             self.wishes.push((wish, weight * times));
         }

@@ -5,7 +5,7 @@
 mod runs;
 
 use crate::chain::{self, column};
-use crate::store::{Batch, NodeQuery, Reader, RunQuery, Store, StoreError, TaskQuery};
+use crate::store::{ApprovalQuery, Batch, NodeQuery, Reader, RunQuery, Store, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
@@ -442,8 +442,8 @@ impl Reader for MemoryReader {
         Ok(self.read(|durable| durable.found(&NODES, &key)))
     }
 
-    fn approvals(&mut self, workflow: Option<&WorkflowName>, limit: usize) -> Result<Vec<Row>, StoreError> {
-        Ok(self.read(|durable| durable.approvals(workflow, limit)))
+    fn approvals(&mut self, query: &ApprovalQuery) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.approvals(query)))
     }
 
     fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError> {

@@ -93,6 +93,8 @@ pub struct RunQuery {
     pub tag: Option<Tag>,
     /// Called by a node of this run.
     pub parent: Option<RunId>,
+    /// Called by some run, or by none.
+    pub called: Option<bool>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub before: Option<RunId>,
     pub limit: usize,
@@ -114,6 +116,14 @@ impl NodeQuery {
     pub fn of(run: RunId, limit: usize) -> NodeQuery {
         NodeQuery { run, frame: None, status: None, after: None, limit }
     }
+}
+
+/// Which nodes that wait for an answer to list, by when they asked and then by where they are. `after` is the cursor.
+#[derive(Clone, Debug, Default)]
+pub struct ApprovalQuery {
+    pub workflow: Option<WorkflowName>,
+    pub after: Option<(Time, NodeAt)>,
+    pub limit: usize,
 }
 
 pub trait Reader: Send {
@@ -154,7 +164,7 @@ pub trait Reader: Send {
     fn node(&mut self, at: &NodeAt) -> Result<Option<Row>, StoreError>;
 
     /// Nodes that wait for somebody's answer, the longest waiting first.
-    fn approvals(&mut self, workflow: Option<&WorkflowName>, limit: usize) -> Result<Vec<Row>, StoreError>;
+    fn approvals(&mut self, query: &ApprovalQuery) -> Result<Vec<Row>, StoreError>;
 
     /// The records of a run, its frames, its nodes and, if wanted, its tasks, with their payloads: those after `after`,
     /// oldest first. All of one moment, so that the last of a page is the cursor of the next.

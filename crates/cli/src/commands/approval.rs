@@ -25,13 +25,16 @@ enum ApprovalCommand {
 
 /// List what waits for an answer, the longest waiting first
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller approval list\n  signaller approval list --workflow refund")]
+#[command(after_help = "Examples:\n  signaller approval list\n  signaller approval list --workflow refund --limit 200")]
 struct ListArgs {
     #[arg(long, value_parser = WorkflowName::parse)]
     workflow: Option<WorkflowName>,
     /// How many [default: 50, at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
+    /// Go on where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
 }
 
 /// Answer yes or no, as one of those who are asked
@@ -43,8 +46,10 @@ struct AnswerArgs {
     /// The node that asks, as `approval list` names it
     #[arg(value_name = "RUN/NODE", value_parser = node_at)]
     node: NodeAt,
-    #[arg(long, required_unless_present = "no", conflicts_with = "no")]
+    /// It may go on
+    #[arg(long)]
     yes: bool,
+    /// It may not: its `on_reject` is taken, or it fails
     #[arg(long)]
     no: bool,
     /// What to say with it
@@ -64,7 +69,7 @@ pub fn run(args: ApprovalArgs, session: &Session) -> Outcome {
 }
 
 fn list(args: ListArgs, session: &Session) -> Outcome {
-    let query = ApprovalQuery { workflow: args.workflow, limit: args.limit };
+    let query = ApprovalQuery { workflow: args.workflow, limit: args.limit, cursor: args.cursor };
     let list: ApprovalList = session.client.get(&with_query("/v1/approvals", &query))?;
     let Some(first) = list.approvals.first() else {
         return Ok(Answer::new(&list, "Nothing waits for an answer."));
@@ -75,9 +80,19 @@ fn list(args: ListArgs, session: &Session) -> Outcome {
         let until = one.until.map_or_else(|| "no limit".to_owned(), |until| show_when(until, now));
         vec![cell(&one.node), cell(&one.workflow), cell(message(one)), cell(who), cell(show_age(one.since, now)), cell(until)]
     });
-    let text = table(&session.screen, &["NODE", "WORKFLOW", "ASKS", "WHO", "SINCE", "UNTIL"], rows);
+    let mut text = table(&session.screen, &["NODE", "WORKFLOW", "ASKS", "WHO", "SINCE", "UNTIL"], rows);
+    if let Some(next) = &list.next {
+        text.push_str(&format!("\n\nThere is more: add --cursor '{next}'"));
+    }
     let who = first.who.first().map_or("NAME", String::as_str);
-    Ok(Answer::new(&list, text).next(format!("approval answer {} --yes --by {who}", first.node), "say yes to the first"))
+    let mut answer = Answer::new(&list, text);
+    for (word, what) in [("--yes", "say yes to the first"), ("--no", "say no to it")] {
+        answer = answer.next(format!("approval answer {} {word} --by {who}", first.node), what);
+    }
+    let Some(next) = &list.next else { return Ok(answer) };
+    let workflow = query.workflow.as_ref().map_or_else(String::new, |workflow| format!(" --workflow {workflow}"));
+    let limit = query.limit.map_or_else(String::new, |limit| format!(" --limit {limit}"));
+    Ok(answer.next(format!("approval list{workflow}{limit} --cursor '{next}'"), "the next page"))
 }
 
 /// What it asks: a text as it is, anything else as JSON.
@@ -88,6 +103,14 @@ pub fn message(approval: &ApprovalView) -> String {
 }
 
 fn answer(args: AnswerArgs, session: &Session) -> Outcome {
+    if args.yes == args.no {
+        let node = args.node.show();
+        let message = if args.yes { "an answer is --yes or --no, not both" } else { "an answer says --yes or --no" };
+        return Err(Failure::usage(message)
+            .fix(format!("give one of the two: signaller approval answer {node} --yes"))
+            .next(format!("approval answer {node} --yes"), "it may go on")
+            .next(format!("approval answer {node} --no"), "it may not"));
+    }
     let body = ApprovalAnswer { node: args.node.show(), approved: args.yes, by: Some(session.by.clone()), comment: args.comment };
     let run = args.node.run;
     let answered: ApprovalAnswered = session.client.post("/v1/approvals", &body).map_err(|failure: Failure| {

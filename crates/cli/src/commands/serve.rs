@@ -17,7 +17,7 @@ use std::time::Duration;
                         token_file = \"/run/secrets/signaller\"   # asked of every caller\n  stop_limit = \"30s\"              \
                               # how long running work may finish at the end\n  \
                         [retention]\n  runs_age = \"30d\"                 # runs that ended longer ago are deleted\n  \
-                        runs_count = 1000000             # and the oldest beyond so many\n\n\
+                        runs_count = 1000000             # and the oldest beyond so many; looked at when it starts and every minute\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {

@@ -3,29 +3,51 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Params};
-use super::values::shown;
+use super::runs::wrong_cursor;
+use super::values::{shown, value};
 use crate::wire::*;
 use axum::extract::State;
-use engine::{Answer, Engine};
+use engine::{Answer, Engine, Request};
 use kernel::command::{Command, Reply};
 use kernel::ir::NodeKind;
 use kernel::names::reason;
-use kernel::node::Started;
+use kernel::node::{NodeState, Output, Slot, Started};
+use kernel::rejection::Rejection;
 use kernel::row::NodeRow;
 use kernel::run::{NodeAt, Run};
-use store::StoreError;
+use kernel::time::Time;
+use store::{Reader, StoreError};
 
 /// List what waits for somebody's answer, the longest waiting first.
 #[utoipa::path(get, path = "/v1/approvals", tag = "approvals", params(ApprovalQuery),
     responses((status = 200, body = ApprovalList)))]
 pub async fn list(State(door): State<Door>, Params(query): Params<ApprovalQuery>) -> Result<Json<ApprovalList>, No> {
     let limit = page_limit(query.limit)?;
-    let approvals = door.blocking(move |engine| {
-        let rows = engine.read(|reader| reader.approvals(query.workflow.as_ref(), limit))?;
-        let each = rows.iter().map(|row| view(engine, &NodeRow::from_row(&row.values)?));
-        Ok(each.collect::<Result<Vec<_>, StoreError>>()?.into_iter().flatten().collect())
+    let after = match &query.cursor {
+        None => None,
+        Some(cursor) => Some(cursor_read(cursor).ok_or_else(|| wrong_cursor(cursor))?),
+    };
+    let asked = store::ApprovalQuery { workflow: query.workflow, after, limit: limit + 1 };
+    let list = door.blocking(move |engine| {
+        let rows = engine.read(|reader| reader.approvals(&asked))?;
+        let rows = rows.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let more = rows.len() > limit;
+        let next = rows.iter().take(limit).next_back().filter(|_| more).and_then(cursor_of);
+        let each = rows.iter().take(limit).map(|row| view(engine, row));
+        let approvals = each.collect::<Result<Vec<_>, StoreError>>()?.into_iter().flatten().collect();
+        Ok(ApprovalList { approvals, next })
     });
-    Ok(Json(ApprovalList { approvals: approvals.await? }))
+    Ok(Json(list.await?))
+}
+
+/// `1794733020250000~run-7/rounds[1]/ask`: since when it asks, and where it is.
+fn cursor_of(row: &NodeRow) -> Option<String> {
+    row.slot.work().map(|(since, _)| format!("{}~{}", since.us(), row.at.show()))
+}
+
+fn cursor_read(cursor: &str) -> Option<(Time, NodeAt)> {
+    let (since, at) = cursor.split_once('~')?;
+    Some((Time::from_us(since.parse().ok()?), NodeAt::parse(at)?))
 }
 
 /// `None`: its run is gone meanwhile.
@@ -69,8 +91,47 @@ pub async fn answer(State(door): State<Door>, Body(body): Body<ApprovalAnswer>) 
     };
     let at = NodeAt::parse(&node).ok_or_else(unknown)?;
     let (by, comment) = (signed_by(by), reason(&comment.unwrap_or_default()));
-    match door.command(Command::Answer { at, approved, comment, by: by.clone() }).await? {
-        Reply::Done => Ok(Json(ApprovalAnswered { node, approved, by })),
-        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+    let asked = Request::Command(Command::Answer { at: at.clone(), approved, comment, by: by.clone() });
+    match door.ask(asked).await? {
+        Answer::Reply(Ok(Reply::Done)) => Ok(Json(ApprovalAnswered { node, approved, by })),
+        Answer::Reply(Err(rejection @ (Rejection::NotAsking { .. } | Rejection::RunEnded { .. }))) => {
+            let problem = Problem::from(&rejection);
+            let answered = door.blocking(move |engine| answered(engine, &at)).await?;
+            Err(No(match answered {
+                Some(answered) => Problem { message: format!("{node} {answered}; the first answer counts"), ..problem },
+                None => problem,
+            }))
+        }
+        Answer::Reply(Err(rejection)) => Err(rejection.into()),
+        other => Err(unexpected(&other)),
     }
+}
+
+/// How an approval was answered before, and when.
+fn answered(engine: &Engine, at: &NodeAt) -> Result<Option<String>, StoreError> {
+    engine.read(|reader| {
+        let Some(row) = reader.node(at)? else { return Ok(None) };
+        let slot = NodeRow::from_row(&row.values)?.slot;
+        let when = slot.ended_at().map_or_else(String::new, |at| format!(" at {}", Instant(at)));
+        Ok(match slot.state() {
+            NodeState::Failed { failure, .. } if &*failure.code == "rejected" => {
+                Some(format!("was answered with no{when}: {}", failure.message))
+            }
+            _ => answer_of(reader, engine, &slot)?.map(|answer| {
+                let word = if answer.approved { "yes" } else { "no" };
+                let comment = if answer.comment.is_empty() { String::new() } else { format!(": {}", answer.comment) };
+                format!("was answered with {word} by {}{when}{comment}", answer.by)
+            }),
+        })
+    })
+}
+
+/// What somebody answered a node that asked and is done.
+pub fn answer_of(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option<AnswerView>, StoreError> {
+    let asked = matches!(slot.work(), Some((_, Started::Asking { .. })));
+    let NodeState::Done { output: Output::At(at), .. } = slot.state() else { return Ok(None) };
+    if !asked {
+        return Ok(None);
+    }
+    Ok(value(reader, engine.blobs(), *at)?.and_then(|answer| serde_json::from_str(answer.get()).ok()))
 }

@@ -5,7 +5,10 @@ mod answer;
 mod approvals;
 mod body;
 mod bulks;
+mod explain;
 mod guard;
+mod history;
+mod node;
 mod peer;
 mod queues;
 mod run;
@@ -93,12 +96,15 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(workflows::check))
         .routes(routes!(workflows::show))
         .routes(routes!(workflows::graph))
+        .routes(routes!(workflows::disable))
+        .routes(routes!(workflows::enable))
         .routes(routes!(workflows::schema))
         .routes(routes!(runs::start, runs::list))
         .routes(routes!(run::show, runs::delete))
         .routes(routes!(run::nodes))
-        .routes(routes!(run::history))
-        .routes(routes!(run::explain))
+        .routes(routes!(node::show))
+        .routes(routes!(history::history))
+        .routes(routes!(explain::explain))
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::pause))
         .routes(routes!(runs::resume))

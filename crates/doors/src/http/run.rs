@@ -1,16 +1,17 @@
 //! `/v1/runs/{run}`: one run looked into.
 
 use super::Door;
-use super::answer::{Json, No, unexpected};
+use super::answer::{Json, No};
 use super::body::{Named, Params};
+use super::node::{self, Frames};
 use super::runs::wrong_cursor;
 use super::values::value;
 use crate::wire::{self, *};
 use axum::extract::State;
-use engine::{Answer, Engine, Request};
+use engine::Engine;
 use kernel::frame::{FramePath, FrameState};
-use kernel::ids::{RecordSeq, RunId};
-use kernel::ir::{Ir, ROOT};
+use kernel::ids::RunId;
+use kernel::ir::{Ir, OnError, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output};
 use kernel::record::Record;
@@ -52,13 +53,22 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
         let nodes = nodes.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
         Ok(Some((view, frames, nodes)))
     })?;
-    let Some((mut view, frames, rows)) = found else { return Ok(None) };
+    let Some((mut view, frames, mut rows)) = found else { return Ok(None) };
     let ir = engine.workflow(&view.workflow, Some(view.version))?.map(|(_, ir)| ir);
     let more = rows.len() > LOOKED_AT_MAX;
+    rows.truncate(LOOKED_AT_MAX);
     let mut nodes: Vec<(FramePath, NodeView)> =
-        rows.iter().take(LOOKED_AT_MAX).map(|row| (row.at.frame.clone(), NodeView::new(row, ir.as_deref()))).collect();
-    if let Some(ir) = ir.as_deref().filter(|_| view.status == wire::RunStatus::Running && !more) {
-        nodes.extend(unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node)));
+        rows.iter().map(|row| (row.at.frame.clone(), NodeView::new(row, ir.as_deref()))).collect();
+    engine.read(|reader| node::at_work(reader, nodes.iter_mut().map(|(_, node)| node)))?;
+    if let Some(ir) = ir.as_deref() {
+        let whole = Frames::of(ir, &rows);
+        nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
+        // Those of the run's own frame come first, so all of them have been looked at.
+        if view.status == wire::RunStatus::Running {
+            let unreached = unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node));
+            nodes.extend(unreached.collect::<Vec<_>>());
+            nodes.iter_mut().for_each(|(frame, node)| whole.wait(frame, node));
+        }
     }
     let mut counts = count(nodes.iter().map(|(_, node)| node.status));
     counts.more = more;
@@ -84,7 +94,7 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
 }
 
 /// The run's row, and what only its records say: which node failed it, who cancelled it.
-fn with_ending(reader: &mut dyn Reader, id: RunId) -> Result<Option<(Run, RunView)>, StoreError> {
+pub fn with_ending(reader: &mut dyn Reader, id: RunId) -> Result<Option<(Run, RunView)>, StoreError> {
     let Some(row) = reader.run(id)? else { return Ok(None) };
     let run = Run::from_row(&row.values)?;
     let mut view = RunView::from(&run);
@@ -98,8 +108,31 @@ fn with_ending(reader: &mut dyn Reader, id: RunId) -> Result<Option<(Run, RunVie
             Some(Record::RunCancelled { by, reason, .. }) => view.cancelled = Some(RunCancelledView { by, reason }),
             _ => {}
         }
+        view.retryable = can_retry(reader, &run)?;
     }
     Ok(Some((run, view)))
+}
+
+/// Whether there is something in it that `retry` would take up: a node of its own frame that failed it or was cut off.
+fn can_retry(reader: &mut dyn Reader, run: &Run) -> Result<bool, StoreError> {
+    let ended = matches!(run.status(), kernel::run::RunStatus::Failed | kernel::run::RunStatus::Cancelled);
+    if !ended || run.is_deleting() || run.spec().parent.is_some() {
+        return Ok(false);
+    }
+    for status in [NodeStatus::Cancelled, NodeStatus::Failed] {
+        let asked = store::NodeQuery {
+            frame: Some(FramePath::root()),
+            status: Some(status.in_row().to_owned()),
+            ..store::NodeQuery::of(run.id(), LOOKED_AT_MAX)
+        };
+        for row in reader.nodes(&asked)? {
+            let row = NodeRow::from_row(&row.values)?;
+            if matches!(row.slot.state(), NodeState::Cancelled | NodeState::Failed { then: OnError::Fail, .. }) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Nodes of the run's own frame that nothing has happened to yet.
@@ -115,6 +148,7 @@ fn count(all: impl Iterator<Item = NodeStatus>) -> NodeCounts {
     for status in all {
         *match status {
             NodeStatus::Waiting => &mut counts.waiting,
+            NodeStatus::Queued => &mut counts.queued,
             NodeStatus::Running => &mut counts.running,
             NodeStatus::Asking => &mut counts.asking,
             NodeStatus::Sleeping => &mut counts.sleeping,
@@ -189,10 +223,16 @@ fn page(
     let rows = reader.nodes(asked)?;
     let mut nodes = Vec::with_capacity(rows.len().min(limit));
     let mut last = None;
+    let mut whole = Frames::default();
     for row in rows.iter().take(limit) {
         let row = NodeRow::from_row(&row.values)?;
         let mut view = NodeView::new(&row, ir.as_deref());
         last = Some(view.node.clone());
+        node::at_work(reader, [&mut view])?;
+        if let Some(ir) = ir.as_deref().filter(|_| view.status == NodeStatus::Skipped) {
+            whole.look(reader, ir, asked.run, &row.at.frame)?;
+            whole.explain(&row.at.frame, &mut view);
+        }
         if query.status.is_some_and(|status| status != view.status) {
             continue;
         }
@@ -202,87 +242,4 @@ fn page(
         nodes.push(view);
     }
     Ok(NodeList { nodes, next: last.filter(|_| rows.len() > limit) })
-}
-
-/// Everything that happened in a run, to its nodes and to their tasks, oldest first.
-#[utoipa::path(get, path = "/v1/runs/{run}/history", tag = "runs", params(("run" = String, Path), RunHistoryQuery),
-    responses((status = 200, body = RunHistory)))]
-pub async fn history(
-    State(door): State<Door>,
-    Named(run): Named<RunId>,
-    Params(query): Params<RunHistoryQuery>,
-) -> Result<Json<RunHistory>, No> {
-    let limit = page_limit(query.limit)?;
-    let after = match &query.cursor {
-        None => RecordSeq::NONE,
-        Some(cursor) => Cursor::parse(cursor).ok_or_else(|| wrong_cursor(cursor))?.0,
-    };
-    let found = door.read(move |reader| {
-        if reader.run(run)?.is_none() {
-            return Ok(None);
-        }
-        reader.run_history(run, after, limit + 1, true).map(Some)
-    });
-    let entries = found.await?.ok_or(Rejection::RunNotFound { run })?;
-    let more = entries.len() > limit;
-    let records: Vec<RecordView> = entries.iter().take(limit).map(RecordView::from).collect();
-    let next = records.last().filter(|_| more).map(|record| record.seq);
-    Ok(Json(RunHistory { records, next }))
-}
-
-/// What a run waits for, or how it ended and what can be done.
-#[utoipa::path(get, path = "/v1/runs/{run}/explain", tag = "runs", params(("run" = String, Path)),
-    responses((status = 200, body = RunExplanation)))]
-pub async fn explain(State(door): State<Door>, Named(run): Named<RunId>) -> Result<Json<RunExplanation>, No> {
-    match door.ask(Request::ExplainRun { run }).await? {
-        Answer::RunExplained(Ok(explained)) => return Ok(Json(RunExplanation::from(&*explained))),
-        // One that has ended has left the writer's memory.
-        Answer::RunExplained(Err(Rejection::RunNotFound { .. })) => {}
-        Answer::RunExplained(Err(rejection)) => return Err(rejection.into()),
-        other => return Err(unexpected(&other)),
-    }
-    let found = door.read(move |reader| with_ending(reader, run)).await?;
-    let (_, view) = found.ok_or(Rejection::RunNotFound { run })?;
-    Ok(Json(ended(&view)))
-}
-
-fn ended(view: &RunView) -> RunExplanation {
-    let run = view.run;
-    let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", span(ms)));
-    let mut next_actions = vec![format!("signaller run show {run}")];
-    let again = if view.parent.is_none() { format!("signaller run retry {run}") } else { String::new() };
-    let sentence = match view.status {
-        _ if view.deleting => format!("{run} is being deleted."),
-        wire::RunStatus::Running => format!("{run} goes on in a moment."),
-        wire::RunStatus::Done => format!("{run} is done{took}: nothing is left to do in it."),
-        wire::RunStatus::Failed => {
-            next_actions.extend([again, format!("signaller run trace {run}")]);
-            let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
-            let why = view.error.as_ref().map_or_else(String::new, |error| {
-                let colon = if error.message.is_empty() { "" } else { ": " };
-                format!(" with {}{colon}{}", error.code, error.message)
-            });
-            format!("{run} failed{at}{took}{why}. What failed it can be tried again; what is done stays done.")
-        }
-        wire::RunStatus::Cancelled => {
-            next_actions.push(again);
-            let who = view.cancelled.as_ref().map_or_else(String::new, |why| {
-                let colon = if why.reason.is_empty() { "" } else { ": " };
-                format!(" by {}{colon}{}", why.by, why.reason)
-            });
-            format!("{run} was cancelled{took}{who}. It can be tried again, from where it was.")
-        }
-    };
-    next_actions.retain(|action| !action.is_empty());
-    RunExplanation { run, status: view.status, sentence, waits: Vec::new(), more: 0, next_actions }
-}
-
-fn span(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        60_000..3_600_000 => format!("{} min", ms / 60_000),
-        3_600_000..172_800_000 => format!("{} h", ms / 3_600_000),
-        _ => format!("{} d", ms / 86_400_000),
-    }
 }

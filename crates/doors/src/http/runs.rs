@@ -3,18 +3,21 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::values::value;
+use super::workflows::unknown;
 use crate::wire::{self, *};
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::Answer;
+use engine::{Answer, Engine};
 use flow::input::Misfit;
 use kernel::command::{Command, NewRun, Reply};
 use kernel::ids::RunId;
 use kernel::names::reason;
-use kernel::rejection::Rejection;
-use kernel::run::Run;
+use kernel::record::Payload;
+use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::time::Time;
 use std::time::{SystemTime, UNIX_EPOCH};
+use store::{Reader, StoreError};
 
 /// Start a run of a workflow.
 #[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = RunStart,
@@ -22,13 +25,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Result<(StatusCode, Json<RunStarted>), No> {
     let by = signed_by(body.by.clone());
     let new = checked(&door, body.into_new_run(now())?).await?;
+    let input = new.input.clone();
     match door.command(Command::StartRun { new: Box::new(new), by }).await? {
-        Reply::Started { run, duplicate } => {
-            let status = if duplicate { StatusCode::OK } else { StatusCode::CREATED };
-            Ok((status, Json(RunStarted { run, duplicate })))
+        Reply::Started { run, duplicate: false } => {
+            Ok((StatusCode::CREATED, Json(RunStarted { run, duplicate: false, input_differs: false })))
+        }
+        Reply::Started { run, .. } => {
+            let input_differs = door.blocking(move |engine| engine.read(|reader| differs(reader, engine, run, &input))).await?;
+            Ok((StatusCode::OK, Json(RunStarted { run, duplicate: true, input_differs })))
         }
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
     }
+}
+
+/// Whether a run was started with another input than this; one that is gone meanwhile was not.
+fn differs(reader: &mut dyn Reader, engine: &Engine, run: RunId, input: &Payload) -> Result<bool, StoreError> {
+    let Some(row) = reader.run(run)? else { return Ok(false) };
+    let at = ValueAt::Record(Run::from_row(&row.values)?.input());
+    let Some(before) = value(reader, engine.blobs(), at)? else { return Ok(false) };
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    Ok(read(before.get()) != read(input.text()))
 }
 
 fn now() -> Time {
@@ -42,8 +58,7 @@ async fn checked(door: &Door, new: NewRun) -> Result<NewRun, No> {
     let schemas = door.inputs.clone();
     let found = door.blocking(move |engine| {
         let Some((workflow, ir)) = engine.workflow(&new.workflow, new.version)? else {
-            let (workflow, version) = (new.workflow, new.version);
-            return Ok(Err(Problem::from(&Rejection::WorkflowNotFound { workflow, version })));
+            return Ok(Err(unknown(engine, new.workflow, new.version)?));
         };
         let version = workflow.version();
         if let Some(schema) = ir.input_schema.as_deref() {
@@ -68,7 +83,14 @@ async fn checked(door: &Door, new: NewRun) -> Result<NewRun, No> {
 fn misfit(new: &NewRun, version: u32, misfits: Vec<Misfit>) -> Problem {
     let message = flow::input::told(&new.workflow, version, &misfits);
     let fix = "send an input as the workflow's `input` says; show the workflow to see it";
-    Problem::new("invalid_input", message, fix).problems(misfits.into_iter().map(ProblemAt::from).collect())
+    let show = NextAction {
+        command: format!("signaller workflow show {} --version {version} --text", new.workflow),
+        description: "see what it takes".to_owned(),
+    };
+    Problem {
+        next_actions: vec![show],
+        ..Problem::new("invalid_input", message, fix).problems(misfits.into_iter().map(ProblemAt::from).collect())
+    }
 }
 
 /// List runs, newest first.
@@ -79,10 +101,10 @@ pub async fn list(State(door): State<Door>, Params(query): Params<RunQuery>) -> 
         None => None,
         Some(cursor) => Some(RunId::parse(cursor).ok_or_else(|| wrong_cursor(cursor))?),
     };
-    let wire::RunQuery { workflow, status, paused, tag, parent, idempotency_key, .. } = query;
+    let wire::RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, .. } = query;
     let status = status.map(Into::into);
     // One more than shown tells whether there is a next page.
-    let asked = store::RunQuery { workflow, status, paused, tag, parent, idempotency_key, before, limit: limit + 1 };
+    let asked = store::RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, before, limit: limit + 1 };
     let rows = door.read(move |reader| reader.runs(&asked)).await?;
     let more = rows.len() > limit;
     let runs = rows.iter().take(limit).map(|row| Ok(RunView::from(&Run::from_row(&row.values)?)));
@@ -99,17 +121,23 @@ pub fn wrong_cursor(cursor: &str) -> Problem {
 
 async fn changed(door: &Door, command: Command) -> Result<Json<RunNow>, No> {
     match door.command(command).await? {
-        Reply::Run { run, status } => Ok(Json(RunNow { run, status: status.into() })),
+        Reply::Run { run, status } => Ok(Json(RunNow { run, status: status.into(), caller: None })),
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
     }
 }
 
-/// Cancel a run: what waits in it is dropped, what runs is asked to stop.
+/// Cancel a run: what waits in it is dropped, what runs is asked to stop. The node that called it, if any, fails by that.
 #[utoipa::path(post, path = "/v1/runs/{run}/cancel", tag = "runs", params(("run" = String, Path)), request_body = RunChange,
     responses((status = 200, body = RunNow)))]
 pub async fn cancel(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunChange>) -> Result<Json<RunNow>, No> {
     let why = reason(&body.reason.unwrap_or_default());
-    changed(&door, Command::CancelRun { run, by: signed_by(body.by), reason: why }).await
+    let Json(now) = changed(&door, Command::CancelRun { run, by: signed_by(body.by), reason: why }).await?;
+    let row = door.read(move |reader| reader.run(run)).await?;
+    let caller = match row {
+        Some(row) => Run::from_row(&row.values)?.spec().parent.as_ref().map(NodeAt::show),
+        None => None,
+    };
+    Ok(Json(RunNow { caller, ..now }))
 }
 
 /// Begin nothing new in a run; what runs may finish.

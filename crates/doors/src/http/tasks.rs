@@ -87,7 +87,7 @@ pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<
     Ok(Json(found.ok_or(Rejection::TaskNotFound { task: id })?))
 }
 
-fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, StoreError> {
+pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, StoreError> {
     let found = engine.read(|reader| {
         let Some(row) = reader.task(id)? else { return Ok(None) };
         let task = Task::from_row(&row.values)?;

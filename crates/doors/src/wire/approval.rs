@@ -39,12 +39,26 @@ pub struct ApprovalQuery {
     /// 50 when left out, at most 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 /// The longest waiting first.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalList {
     pub approvals: Vec<ApprovalView>,
+    /// The cursor of the next page; null on the last.
+    pub next: Option<String>,
+}
+
+/// What somebody answered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnswerView {
+    pub approved: bool,
+    pub by: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub comment: String,
 }
 
 /// Yes or no. The first answer counts.

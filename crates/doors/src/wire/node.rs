@@ -1,6 +1,6 @@
 //! Nodes of runs, what happened to them and what they wait for.
 
-use super::{Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
+use super::{AnswerView, Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
 use kernel::explain::{RunExplanation as Explained, Wait};
 use kernel::frame::FramePath;
 use kernel::ids::{RunId, TaskId};
@@ -30,6 +30,8 @@ pub fn placed(run: RunId, text: &str) -> Option<NodeAt> {
 #[serde(rename_all = "snake_case")]
 pub enum NodeStatus {
     Waiting,
+    /// No worker has taken its task yet.
+    Queued,
     Running,
     /// Somebody has to answer.
     Asking,
@@ -41,8 +43,9 @@ pub enum NodeStatus {
 }
 
 impl NodeStatus {
-    pub const ALL: [(&'static str, NodeStatus); 8] = [
+    pub const ALL: [(&'static str, NodeStatus); 9] = [
         ("waiting", NodeStatus::Waiting),
+        ("queued", NodeStatus::Queued),
         ("running", NodeStatus::Running),
         ("asking", NodeStatus::Asking),
         ("sleeping", NodeStatus::Sleeping),
@@ -68,7 +71,7 @@ impl NodeStatus {
     /// As a row says it: there, all that were started are one.
     pub fn in_row(self) -> &'static str {
         match self {
-            NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping => "started",
+            NodeStatus::Queued | NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping => "started",
             other => other.as_str(),
         }
     }
@@ -78,7 +81,7 @@ impl NodeStatus {
     }
 
     pub fn is_under_way(self) -> bool {
-        matches!(self, NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping)
+        matches!(self, NodeStatus::Queued | NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping)
     }
 }
 
@@ -112,6 +115,14 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
+    /// The worker that is at its task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub worker: Option<WorkerName>,
+    /// Of one that waits: the nodes before it that have not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub waits_for: Vec<NodeId>,
     /// The run it called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -133,6 +144,9 @@ pub struct NodeView {
     /// Why it was skipped: `untaken`, or `failed` when something before it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
+    /// What made it so: a condition that did not hold, the way that another node went, a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// The way it took, where there was a choice: `rules[0]`, `default`, `named`, `rejected`, `timed_out`, `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<String>,
@@ -140,6 +154,16 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub to: Vec<NodeId>,
+    /// Of an approval that was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerView>,
+    /// How often its task was tried; of one node alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u16>,
+    /// What it was given, of one node alone: its task's input, the called run's, what it asks, what it turns or goes over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub input: Option<Box<RawValue>>,
     /// Only where it was asked for; one that passes on what it was given has none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -159,6 +183,8 @@ impl NodeView {
             ended_at: None,
             duration_ms: None,
             task: None,
+            worker: None,
+            waits_for: Vec::new(),
             sub_run: None,
             until: None,
             items: None,
@@ -166,8 +192,12 @@ impl NodeView {
             error: None,
             then: None,
             cause: None,
+            why: None,
             way: None,
             to: Vec::new(),
+            answer: None,
+            attempts: None,
+            input: None,
             output: None,
         }
     }
@@ -278,6 +308,15 @@ pub struct NodeList {
     pub next: Option<String>,
 }
 
+/// Which node of a run to show.
+#[derive(Clone, Debug, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct NodeShowQuery {
+    /// Such as `pay` or `rounds[1]/pay`.
+    pub node: String,
+}
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
@@ -333,6 +372,24 @@ pub struct WaitView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub sub_run: Option<RunId>,
+    /// What that one waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(no_recursion)]
+    pub called: Option<Box<RunExplanation>>,
+    /// Who may answer; anyone when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub who: Vec<String>,
+    /// What it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub message: Option<Box<RawValue>>,
+    /// Others of the same node, in other turns or items, that wait for the same.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub alike: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl From<&Wait> for WaitView {
@@ -345,6 +402,10 @@ impl From<&Wait> for WaitView {
             eta: wait.eta.map(Instant),
             task: wait.task.as_ref().map(|task| Box::new(Explanation::from(&**task))),
             sub_run: wait.run,
+            called: wait.called.as_ref().map(|called| Box::new(RunExplanation::from(&**called))),
+            who: wait.who.iter().map(ToString::to_string).collect(),
+            message: None,
+            alike: wait.alike as u64,
         }
     }
 }

@@ -28,6 +28,16 @@ pub struct Problem {
     /// Each on its own, where a text or a value is wrong in several places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ProblemAt>,
+    /// Commands that help, to be run as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_actions: Vec<NextAction>,
+}
+
+/// A command and what it is for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NextAction {
+    pub command: String,
+    pub description: String,
 }
 
 /// What is wrong at one place of a text or a value.
@@ -47,7 +57,7 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 42] = [
+pub const CODES: [(&str, u16); 43] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
@@ -71,6 +81,7 @@ pub const CODES: [(&str, u16); 42] = [
     ("queues_taken", 409),
     ("still_telling", 409),
     ("version_taken", 409),
+    ("workflow_disabled", 409),
     ("workflows_taken", 409),
     ("run_ended", 409),
     ("run_not_ended", 409),
@@ -96,8 +107,9 @@ impl Problem {
     /// `code` is one of [`CODES`]; 429 and 503 may be tried again, the others may not.
     pub fn new(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Problem {
         let (message, fix) = (message.into(), fix.into());
+        let (problems, next_actions) = (Vec::new(), Vec::new());
         let mut problem =
-            Problem { code: code.into(), message, fix, retryable: false, retry_after_ms: None, problems: Vec::new() };
+            Problem { code: code.into(), message, fix, retryable: false, retry_after_ms: None, problems, next_actions };
         problem.retryable = matches!(problem.http_status(), 429 | 503);
         problem
     }
@@ -130,7 +142,9 @@ impl Problem {
 
 impl From<&Rejection> for Problem {
     fn from(rejection: &Rejection) -> Problem {
-        Problem::new(rejection.code(), rejection.to_string(), rejection.fix())
+        let next = |(command, what): (String, &str)| NextAction { command, description: what.to_owned() };
+        let next_actions = rejection.next_actions().into_iter().map(next).collect();
+        Problem { next_actions, ..Problem::new(rejection.code(), rejection.to_string(), rejection.fix()) }
     }
 }
 

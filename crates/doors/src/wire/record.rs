@@ -1,7 +1,7 @@
 //! Records as the outside sees them: in a task's history and in the stream. They mirror the kernel's, less what only the
 //! kernel needs (digests), with times as the rest of the API has them.
 
-use super::{BulkWorkView, NodeWork, ReleasedCause, RunSpecView, TaskSpecView};
+use super::{AnswerView, BulkWorkView, NodeWork, ReleasedCause, RunSpecView, TaskSpecView};
 use super::{CancelCause, Cursor, Instant, KeyPair, Priority, Problem, QueueConfig, TaskError, way};
 use kernel::ids::{BulkId, RunId, TaskId};
 use kernel::limits::IDS_MAX;
@@ -161,6 +161,8 @@ pub enum RecordBody {
     BulkCancelled { #[schema(value_type = String)] by: Actor },
 
     WorkflowPut { #[schema(value_type = String)] by: Actor },
+    WorkflowDisabled { reason: String, #[schema(value_type = String)] by: Actor },
+    WorkflowEnabled { #[schema(value_type = String)] by: Actor },
 
     RunStarted { spec: Box<RunSpecView>, #[schema(value_type = String)] by: Actor },
     /// `told`: all that it works on has heard of it; otherwise that goes on until `run_told`.
@@ -194,11 +196,15 @@ pub enum RecordBody {
     FrameReopened {},
 
     NodeStarted { #[serde(flatten)] work: NodeWork },
-    NodeDone { #[serde(default, skip_serializing_if = "Option::is_none")] way: Option<String> },
+    /// `answer`: of an approval, in a run's history.
+    NodeDone {
+        #[serde(default, skip_serializing_if = "Option::is_none")] way: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] answer: Option<AnswerView>,
+    },
     /// `then`: what that means, `fail`, `to` or `ignore`.
     NodeFailed { error: TaskError, then: String },
-    /// `cause`: `untaken` or `failed`.
-    NodeSkipped { cause: String },
+    /// `cause`: `untaken` or `failed`; `why`: what made it so, in a run's history.
+    NodeSkipped { cause: String, #[serde(default, skip_serializing_if = "Option::is_none")] why: Option<String> },
     NodeCancelled {},
     NodeReopened { #[schema(value_type = String)] by: Actor },
 
@@ -260,6 +266,8 @@ impl From<&Record> for RecordBody {
             Record::BulkFinished { items, skipped } => Wire::BulkFinished { items, skipped },
             Record::BulkCancelled { by } => Wire::BulkCancelled { by },
             Record::WorkflowPut { by } => Wire::WorkflowPut { by },
+            Record::WorkflowDisabled { reason, by } => Wire::WorkflowDisabled { reason, by },
+            Record::WorkflowEnabled { by } => Wire::WorkflowEnabled { by },
             Record::RunStarted { spec, by } => Wire::RunStarted { spec: Box::new(RunSpecView::from(&*spec)), by },
             Record::RunPaused { reason, by, told } => Wire::RunPaused { reason, by, told },
             Record::RunResumed { by, told } => Wire::RunResumed { by, told },
@@ -281,11 +289,11 @@ impl From<&Record> for RecordBody {
             Record::FrameDropped {} => Wire::FrameDropped {},
             Record::FrameReopened {} => Wire::FrameReopened {},
             Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
-            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went) },
+            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), answer: None },
             Record::NodeFailed { failure, then } => {
                 Wire::NodeFailed { error: TaskError::from(&failure), then: then.as_str().to_owned() }
             }
-            Record::NodeSkipped { cause } => Wire::NodeSkipped { cause: cause.as_str().to_owned() },
+            Record::NodeSkipped { cause } => Wire::NodeSkipped { cause: cause.as_str().to_owned(), why: None },
             Record::NodeCancelled {} => Wire::NodeCancelled {},
             Record::NodeReopened { by, .. } => Wire::NodeReopened { by },
         }

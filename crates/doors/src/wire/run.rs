@@ -31,7 +31,8 @@ pub struct RunStart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub input: Option<Box<RawValue>>,
-    /// Starting again with the same key answers the run it made the first time.
+    /// Starting again with the same key answers the run it made the first time. Keys are of one workflow: another may use the
+    /// same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub idempotency_key: Option<IdempotencyKey>,
@@ -94,6 +95,9 @@ pub struct RunStarted {
     pub run: RunId,
     /// The idempotency key was used before: this is the run it made then.
     pub duplicate: bool,
+    /// And that was for another input, which was used; nothing of this request was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub input_differs: bool,
 }
 
 /// Which runs to list: every given condition holds.
@@ -116,6 +120,9 @@ pub struct RunQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>)]
     pub parent: Option<RunId>,
+    /// Only those that a run has called, or only those that none has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>)]
     pub idempotency_key: Option<IdempotencyKey>,
@@ -191,6 +198,9 @@ pub struct RunView {
     pub failed_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<RunCancelledView>,
+    /// It has ended short, and what stopped can be tried again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retryable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub input: Option<Box<RawValue>>,
@@ -228,6 +238,7 @@ impl From<&Run> for RunView {
             error: run.failure().map(TaskError::from),
             failed_at: None,
             cancelled: None,
+            retryable: false,
             input: None,
             output: None,
             counts: None,
@@ -262,6 +273,7 @@ pub struct RunCancelledView {
 #[serde(default)]
 pub struct NodeCounts {
     pub waiting: u64,
+    pub queued: u64,
     pub running: u64,
     pub asking: u64,
     pub sleeping: u64,
@@ -272,6 +284,13 @@ pub struct NodeCounts {
     /// There are more than were counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
+}
+
+impl NodeCounts {
+    pub fn all(&self) -> u64 {
+        let ended = self.done + self.failed + self.skipped + self.cancelled;
+        ended + self.waiting + self.queued + self.running + self.asking + self.sleeping
+    }
 }
 
 /// Why it is cancelled or paused.
@@ -311,4 +330,7 @@ pub struct RunNow {
     #[schema(value_type = String)]
     pub run: RunId,
     pub status: RunStatus,
+    /// Of one that was cancelled: the node that called it, which fails by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
 }

@@ -21,6 +21,9 @@ pub struct WorkflowPutQuery {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WorkflowsPut {
     pub workflows: Vec<WorkflowPut>,
+    /// What was put and yet may not be what was meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<ProblemAt>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -36,6 +39,9 @@ pub struct WorkflowPut {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WorkflowsChecked {
     pub workflows: Vec<WorkflowChecked>,
+    /// What is right and yet may not be what was meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<ProblemAt>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -90,6 +96,9 @@ pub struct WorkflowView {
     pub put_at: Instant,
     #[schema(value_type = String)]
     pub put_by: Actor,
+    /// No new runs of it start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<WorkflowDisabled>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -106,11 +115,36 @@ impl From<&Workflow> for WorkflowView {
             version: workflow.version(),
             put_at: workflow.put_at().into(),
             put_by: workflow.put_by().clone(),
+            disabled: workflow.disabled().map(WorkflowDisabled::from),
             text: None,
             nodes: Vec::new(),
             versions: Vec::new(),
         }
     }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowDisabled {
+    pub since: Instant,
+    pub reason: String,
+    #[schema(value_type = String)]
+    pub by: Actor,
+}
+
+impl From<&kernel::workflow::Disabled> for WorkflowDisabled {
+    fn from(disabled: &kernel::workflow::Disabled) -> WorkflowDisabled {
+        WorkflowDisabled { since: disabled.since.into(), reason: disabled.reason.clone(), by: disabled.by.clone() }
+    }
+}
+
+/// Whether new runs of a workflow start.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowNow {
+    #[schema(value_type = String)]
+    pub workflow: WorkflowName,
+    pub disabled: bool,
+    /// It was so before.
+    pub unchanged: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -171,7 +205,7 @@ pub fn type_of(kind: &NodeKind) -> String {
         NodeKind::Approval { .. } => "approval",
         NodeKind::Sleep(_) => "sleep",
         NodeKind::Workflow { .. } => "workflow",
-        NodeKind::Transform { .. } => "transform",
+        NodeKind::Transform { called, .. } => called,
     }
     .to_owned()
 }

@@ -1,6 +1,6 @@
 //! The fields of one map, taken by name: those nobody asked for are refused, with the one that was probably meant.
 
-use crate::problem::{At, Problem, Problems, did_you_mean};
+use crate::problem::{At, Problem, Problems, did_you_mean, nearest};
 use crate::source::{Data, Entry, Value, short};
 
 pub struct Fields<'a> {
@@ -37,7 +37,14 @@ impl<'a> Fields<'a> {
     pub fn require(&mut self, key: &'static str, problems: &mut Problems) -> Option<&'a Entry> {
         let entry = self.take(key);
         if entry.is_none() {
-            problems.say(self.at, format!("{} needs `{key}`", self.what));
+            // One that is nearly it was probably meant.
+            let untaken = self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(entry, _)| entry);
+            let meant = untaken.into_iter().find(|entry| nearest(&entry.key, [key]).is_some());
+            let problem = Problem::new(self.at, format!("{} needs `{key}`", self.what));
+            problems.add(match meant {
+                Some(entry) => problem.suggest(format!("`{}` is probably meant as `{key}`", short(&entry.key))),
+                None => problem,
+            });
         }
         entry
     }

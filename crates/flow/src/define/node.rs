@@ -210,7 +210,10 @@ fn loop_(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Opti
 }
 
 fn each(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Kind> {
-    let items = fields.require("items", problems).and_then(|entry| written::either(&entry.value, problems));
+    let items = fields.require("items", problems).and_then(|entry| match &entry.value.data {
+        Data::List(_) => Some(written::template(&entry.value)),
+        _ => items(&entry.value, problems),
+    });
     let concurrency = match fields.take("concurrency") {
         Some(entry) => scalars::int(&entry.value, 1, EACH_CONCURRENCY_MAX, problems).map(|count| count as u32),
         None => Some(EACH_CONCURRENCY_DEFAULT),
@@ -218,6 +221,15 @@ fn each(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Optio
     let on_failure = fields.take("on_failure").map_or(Some(EachFailure::Fast), |entry| on_failure(&entry.value, problems));
     let body = body(fields, depth, problems);
     Some(Kind::Each { items: items?, concurrency: concurrency?, on_failure: on_failure?, body: body? })
+}
+
+/// An expression that gives a list.
+pub fn items(value: &Value, problems: &mut Problems) -> Option<Source> {
+    if matches!(value.data, Data::Text(_)) {
+        return written::cel(value, problems);
+    }
+    wrong(value, "a list, or an expression that gives one such as input.files,", problems);
+    None
 }
 
 fn on_failure(value: &Value, problems: &mut Problems) -> Option<EachFailure> {
@@ -327,14 +339,14 @@ fn workflow(fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -
 
 fn transform(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
     let value = fields.require("value", problems).and_then(|entry| written::either(&entry.value, problems));
-    Some(Kind::Transform { value: value? })
+    Some(Kind::Transform { value: value?, called: "transform" })
 }
 
 /// `where` sees each of the items as `item`.
 fn filter(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
-    let items = fields.require("items", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let items = fields.require("items", problems).and_then(|entry| items(&entry.value, problems));
     let keep = fields.require("where", problems).and_then(|entry| written::cel(&entry.value, problems));
-    Some(Kind::Transform { value: filtered(&items?, &keep?) })
+    Some(Kind::Transform { value: filtered(&items?, &keep?), called: "filter" })
 }
 
 pub fn filtered(items: &Source, keep: &Source) -> Source {
@@ -345,7 +357,7 @@ const AGGREGATES: [&str; 8] = ["count", "sum", "min", "max", "avg", "collect", "
 
 /// `of` sees each of the items as `item`; without it they are taken as they are.
 pub fn aggregate(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
-    let items = fields.require("items", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let items = fields.require("items", problems).and_then(|entry| items(&entry.value, problems));
     let op = fields.require("op", problems);
     let of = fields.take("of");
     let value = of.and_then(|entry| written::cel(&entry.value, problems));
@@ -360,7 +372,7 @@ pub fn aggregate(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kin
             Problem::new(&entry.key_at, "`count` counts the items; it has no `of`").suggest("leave out some with a `filter`"),
         );
     }
-    Some(Kind::Transform { value: aggregated(&items, &text, value.as_ref()) })
+    Some(Kind::Transform { value: aggregated(&items, &text, value.as_ref()), called: "aggregate" })
 }
 
 /// Where nothing is left of the items, `sum` is 0 and the rest is null. To name a list that is used twice, it is put into

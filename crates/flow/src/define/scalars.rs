@@ -131,6 +131,58 @@ pub fn parse_duration_ms(text: &str) -> Option<u64> {
     Some(total_ms)
 }
 
+/// The duration that somebody wrote in other words: `5 min`, `2 hours`, `1.5h`, `1w`.
+fn meant_duration(text: &str) -> Option<String> {
+    const WORDS: [(&str, u64); 24] = [
+        ("ms", 1),
+        ("msec", 1),
+        ("msecs", 1),
+        ("millis", 1),
+        ("s", 1_000),
+        ("sec", 1_000),
+        ("secs", 1_000),
+        ("second", 1_000),
+        ("seconds", 1_000),
+        ("m", 60_000),
+        ("min", 60_000),
+        ("mins", 60_000),
+        ("minute", 60_000),
+        ("minutes", 60_000),
+        ("h", 3_600_000),
+        ("hr", 3_600_000),
+        ("hrs", 3_600_000),
+        ("hour", 3_600_000),
+        ("hours", 3_600_000),
+        ("d", 86_400_000),
+        ("day", 86_400_000),
+        ("days", 86_400_000),
+        ("w", 604_800_000),
+        ("weeks", 604_800_000),
+    ];
+    let text: String = text.chars().take(64).filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
+    let (mut rest, mut total_ms) = (text.as_str(), 0.0);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').filter(|digits| *digits > 0)?;
+        let count: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let (_, unit_ms) = WORDS.into_iter().find(|(word, _)| *word == &rest[..letters])?;
+        rest = &rest[letters..];
+        total_ms += count * unit_ms as f64;
+    }
+    if !(1.0..=DURATION_MS_MAX as f64).contains(&total_ms) {
+        return None;
+    }
+    let (mut left_ms, mut shown) = (total_ms.round() as u64, String::new());
+    for (unit, unit_ms) in UNITS_MS.into_iter().rev() {
+        if left_ms >= unit_ms {
+            shown.push_str(&format!("{}{unit}", left_ms / unit_ms));
+            left_ms %= unit_ms;
+        }
+    }
+    Some(shown)
+}
+
 /// At least a millisecond, at most `DURATION_MS_MAX`.
 pub fn duration(value: &Value, problems: &mut Problems) -> Option<u64> {
     let ms = match &value.data {
@@ -145,7 +197,15 @@ pub fn duration(value: &Value, problems: &mut Problems) -> Option<u64> {
     match ms {
         Some(ms) => in_bounds(value, ms, problems),
         None => {
-            wrong(value, "a duration such as 500ms, 30s, 5m, 2h or 1d", problems);
+            let meant = if let Data::Text(text) = &value.data { meant_duration(&text.text) } else { None };
+            let mut told = Problems::default();
+            wrong(value, "a duration such as 500ms, 30s, 5m, 2h or 1d", &mut told);
+            for problem in told.into_sorted() {
+                problems.add(match &meant {
+                    Some(meant) => problem.suggest(format!("write `{meant}`")),
+                    None => problem,
+                });
+            }
             None
         }
     }
@@ -247,40 +307,30 @@ pub fn some_targets(value: &Value, problems: &mut Problems) -> Vec<Target> {
     targets(value, problems)
 }
 
-/// A JSON Schema that needs nothing from elsewhere.
-pub fn schema(value: &Value, problems: &mut Problems) -> Option<Arc<str>> {
-    if !matches!(value.data, Data::Map(_)) {
-        wrong(value, "a JSON Schema (a map)", problems);
-        return None;
-    }
-    let before = problems.count();
-    refuse_remote(value, problems);
-    (problems.count() == before).then(|| value.to_json_text().into())
-}
-
-/// A schema that points elsewhere would have to be fetched when a run starts.
-fn refuse_remote(value: &Value, problems: &mut Problems) {
-    match &value.data {
-        Data::List(values) => values.iter().for_each(|value| refuse_remote(value, problems)),
-        Data::Map(entries) => {
-            for entry in entries {
-                let reference = matches!(&*entry.key, "$ref" | "$dynamicRef");
-                if let (true, Data::Text(text)) = (reference, &entry.value.data)
-                    && !text.text.starts_with('#')
-                {
-                    let message = format!("`{}` lies outside this schema", short(&text.text));
-                    problems.add(Problem::new(&entry.value.at, message).suggest("put it under `$defs` and write `#/$defs/…`"));
-                }
-                refuse_remote(&entry.value, problems);
-            }
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_in_other_words_is_understood_and_told() {
+        for (text, meant) in [
+            ("5min", Some("5m")),
+            ("5 min", Some("5m")),
+            ("1.5h", Some("1h30m")),
+            ("2 Hours", Some("2h")),
+            ("1w", Some("7d")),
+            ("90 seconds", Some("1m30s")),
+            ("1h 30 min", Some("1h30m")),
+            ("5 apples", None),
+            ("5", None),
+            ("0 s", None),
+            ("", None),
+            ("99999999999999 weeks", None),
+            ("..h", None),
+        ] {
+            assert_eq!(meant_duration(text).as_deref(), meant, "{text}");
+        }
+    }
 
     #[test]
     fn durations_are_read_as_people_write_them() {

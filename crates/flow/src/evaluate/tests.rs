@@ -96,7 +96,7 @@ impl World {
     fn node(&mut self, name: &str) -> Evaluated {
         let node = self.programs.ir.find(&id(name)).expect("there is such a node");
         let expr = match self.programs.ir.node(node).kind {
-            NodeKind::Transform { value } => value,
+            NodeKind::Transform { value, .. } => value,
             NodeKind::Sleep(Sleep::UntilExpr(until)) => until,
             NodeKind::Each { items, .. } => items,
             NodeKind::Loop { until, .. } => until,

@@ -93,6 +93,17 @@ pub(crate) const FUNCTIONS: [Signature; 26] = [
     row("range",      Function::Range,      Style::Global, 1..=1, Some(Type::List)),
 ];
 
+#[cfg(test)]
+pub(crate) const NAMES: [&str; FUNCTIONS.len()] = {
+    let mut names = [""; FUNCTIONS.len()];
+    let mut at = 0;
+    while at < FUNCTIONS.len() {
+        names[at] = FUNCTIONS[at].name;
+        at += 1;
+    }
+    names
+};
+
 impl Function {
     pub fn signature(self) -> &'static Signature {
         &FUNCTIONS[self as usize]

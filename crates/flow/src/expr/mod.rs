@@ -27,6 +27,9 @@ mod template;
 mod tests;
 mod value;
 
+#[cfg(test)]
+pub(crate) const FUNCTION_NAMES: [&str; functions::FUNCTIONS.len()] = functions::NAMES;
+
 pub use budget::Budget;
 pub use error::{EvalError, Failure, Problem};
 pub use names::{Listed, Names, NodeField, Reads, Root};

@@ -122,7 +122,7 @@ no: x@x with -
         r#"
 w v1
 from f to b c
-f: transform ⟨input⟩(input) -> b -> c
+f: parallel ⟨input⟩(input) -> b -> c
 b: x@x with -
 c: x@x with -
 "#,
@@ -143,8 +143,8 @@ fn values_are_made_in_the_engine() {
 w v1
 from t to w
 t: transform ⟨input.rows⟩(input) -> f
-f: transform ⟨(output).filter(item, item.n > 1)⟩(output) -> g
-g: transform ⟨[(output).map(item, item.n)].map(xs, size(xs) == 0 ? null : max(xs))[0]⟩(output) -> w
+f: filter ⟨(output).filter(item, item.n > 1)⟩(output) -> g
+g: aggregate ⟨[(output).map(item, item.n)].map(xs, size(xs) == 0 ? null : max(xs))[0]⟩(output) -> w
 w: x@x with - retry 10x0..0ms
 "#,
     );

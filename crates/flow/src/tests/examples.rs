@@ -85,7 +85,7 @@ store: task@task with $⟨{"rows":"$nodes.enrich"}⟩(enrich)
 parallel v1
 from A to D
 A: function@function with - -> fan
-fan: transform ⟨output⟩(output) -> B -> C
+fan: parallel ⟨output⟩(output) -> B -> C
 B: search@search with $⟨{"query":"$nodes.A.query"}⟩(A) -> D
 C: classifier@classifier with $⟨{"text":"$nodes.A.text"}⟩(A) -> D
 D: function@function with $⟨{"found":"$nodes.B","label":"$nodes.C.label"}⟩(B C)

@@ -59,6 +59,63 @@ fn a_workflow_says_what_it_is() {
 }
 
 #[test]
+fn the_schema_of_an_input_is_looked_at_where_it_stands() {
+    let types = "array, boolean, integer, null, number, object, string";
+    let with = |input: &str| format!("workflow: w\nnodes: {{a: {{type: x}}}}\ninput: {input}");
+    for (input, expected) in [
+        ("{type: objekt}", format!("3:15: `objekt` is no type of JSON Schema; there are {types}\n  did you mean `object`?")),
+        (
+            "{properties: {a: {type: [int, string]}}}",
+            format!("3:33: `int` is no type of JSON Schema; there are {types}\n  did you mean `integer`?"),
+        ),
+        ("{items: {type: 5}}", format!("3:23: one of {types} is expected, not `5`")),
+        ("{properties: [a]}", "3:21: a map of schemas is expected, not a list".into()),
+    ] {
+        check(&[(&with(input), &expected)]);
+    }
+    // A property may be called anything, and data is not a schema.
+    let fine = with("{properties: {type: {type: string}, requierd: {}}, enum: [{type: x}], default: {type: y}, x-own: 1}");
+    assert_eq!(warned(&fine), "");
+    let warned = warned(&with("{type: object, requierd: [a], propertys: {a: {typ: string}}}"));
+    let lines: Vec<&str> = warned.lines().collect();
+    assert_eq!(lines.len(), 4, "{warned}");
+    assert_eq!(lines[0], "3:23: `requierd` means nothing to JSON Schema, and nothing is held against it");
+    assert_eq!((lines[1], lines[3]), ("  did you mean `required`?", "  did you mean `properties`?"));
+}
+
+/// What is right and yet warned of.
+fn warned(text: &str) -> String {
+    let compiled = crate::compile(text.as_bytes(), &super::fake::Fake).expect("it is right");
+    compiled.warnings.iter().map(|warning| format!("{warning}\n")).collect()
+}
+
+#[test]
+fn a_workers_type_that_looks_like_one_of_the_engines_is_warned_of() {
+    for (kind, meant) in [
+        ("apporval", Some("approval")),
+        ("Approval", Some("approval")),
+        ("lop", Some("loop")),
+        ("tranform", Some("transform")),
+        ("search", None),
+        ("greet", None),
+        ("task", None),
+        ("team/approval", None),
+    ] {
+        let told = warned(&flow(&format!("  a: {{type: {kind}}}")));
+        match meant {
+            None => assert_eq!(told, "", "{kind}"),
+            Some(meant) => {
+                let waits = "its work waits for a worker that asks for it";
+                let expected = format!("3:3: `{kind}` is no type of the engine's: {waits}\n  did you mean `{meant}`?\n");
+                assert_eq!(told, expected);
+            }
+        }
+    }
+    let listed = r#"{"metadata":{"name":"w"},"nodes":[{"id":"a","type":"hitll"}],"edges":[]}"#;
+    assert!(warned(listed).contains("did you mean `hitl`?"));
+}
+
+#[test]
 fn a_file_may_hold_several_definitions() {
     let text = |second: &str| format!("workflow: a\nnodes: {{n: {{type: x}}}}\n---\n{second}\nnodes: {{n: {{type: x}}}}\n");
     let all = |text: String| crate::compile_all(text.as_bytes(), &super::fake::Fake);
@@ -77,6 +134,7 @@ fn a_node_says_what_it_is() {
         ("  a b: {type: x}", "3:3: the id of a node has 1 to 64 letters, digits, _ and -, unlike `a b`\n  for example `a-b`"),
         ("  a: x", "3:6: node `a` is a map, not a text"),
         ("  a: {}", "3:6: node `a` needs `type`"),
+        ("  a: {typ: x}", "3:6: node `a` needs `type`\n  `typ` is probably meant as `type`"),
         ("  a: {type: x y}", "3:13: type `x y` may hold only letters, digits and _ - . / : @\n  for example `x-y`"),
         ("  a: {type: x, wiht: 1}", "3:16: a node of type `x` has no field `wiht`\n  did you mean `with`?"),
         ("  a: {type: wait, for: event}", "3:6: a node of type `wait` waits for an event; it comes with events"),
@@ -84,7 +142,10 @@ fn a_node_says_what_it_is() {
             "  a: {type: x, timeout: 30, retry: 3}",
             "3:25: `30` is a number without a unit\n  write `30s` or `30ms`\n3:36: `retry` is a map, not an integer",
         ),
-        ("  a: {type: x, timeout: 1.5h}", "3:25: a duration such as 500ms, 30s, 5m, 2h or 1d is expected, not `1.5h`"),
+        (
+            "  a: {type: x, timeout: 1.5h}",
+            "3:25: a duration such as 500ms, 30s, 5m, 2h or 1d is expected, not `1.5h`\n  write `1h30m`",
+        ),
         (
             "  a: {type: x, retry: {attempts: 0, backoff: 1h, backoff_max: 1s, jitter: 200}}",
             "3:34: an integer from 1 to 1000 is expected, not `0`\n3:63: `backoff_max` is shorter than `backoff`\n3:75: a percentage from 0 to 100 is expected, not `200`",
@@ -118,7 +179,15 @@ fn a_node_says_what_it_is() {
         ("  a: {type: sleep}", "3:6: a sleep needs either `for` (a duration) or `until` (an instant)"),
         (
             "  a: {type: sleep, for: 10 minutes}",
-            "3:25: a duration such as 500ms, 30s, 5m, 2h or 1d is expected, not `10 minutes`",
+            "3:25: a duration such as 500ms, 30s, 5m, 2h or 1d is expected, not `10 minutes`\n  write `10m`",
+        ),
+        (
+            "  a: {type: each, items: 3, do: {nodes: {b: {type: x}}}}",
+            "3:26: a list, or an expression that gives one such as input.files, is expected, not `3`",
+        ),
+        (
+            "  a: {type: filter, items: {a: 1}, where: 'true'}",
+            "3:28: a list, or an expression that gives one such as input.files, is expected, not a map",
         ),
         (
             "  a: {type: sleep, until: 2026-02-30}",
@@ -398,10 +467,10 @@ e: sleep 90000ms -> f
 f: sleep for ⟨input.ms⟩(input) -> g
 g: sleep until $⟨"2027-01-31T09:00:00Z"⟩() -> h
 h: sleep until ⟨output.at⟩(output) -> i
-i: transform ⟨(nodes.a.output).filter(item, item.n > 1)⟩(a) -> j
-j: transform ⟨sum((output).map(item, item.n))⟩(output) -> k
-k: transform ⟨size((output))⟩(output) -> l
-l: transform ⟨(output).map(item, item)⟩(output) -> m
+i: filter ⟨(nodes.a.output).filter(item, item.n > 1)⟩(a) -> j
+j: aggregate ⟨sum((output).map(item, item.n))⟩(output) -> k
+k: aggregate ⟨size((output))⟩(output) -> l
+l: aggregate ⟨(output).map(item, item)⟩(output) -> m
 m: transform $⟨{"got":"${output}","list":[1,2.5,null,true]}⟩(output) -> n
 n: each $⟨[1,2]⟩() by 8 Fast
   from o to o

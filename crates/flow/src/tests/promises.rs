@@ -124,7 +124,7 @@ fn check_node(ir: &Ir, ix: NodeIx, node: &Node) {
         NodeKind::Sleep(Sleep::For { ms }) => assert!(*ms > 0),
         NodeKind::Sleep(Sleep::ForExpr(expr) | Sleep::UntilExpr(expr)) => reads(*expr),
         NodeKind::Workflow { with, .. } => with.iter().copied().for_each(reads),
-        NodeKind::Transform { value } => reads(*value),
+        NodeKind::Transform { value, .. } => reads(*value),
     }
 }
 

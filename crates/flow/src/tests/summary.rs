@@ -82,6 +82,6 @@ fn kind(ir: &Ir, kind: &NodeKind) -> String {
         NodeKind::Sleep(Sleep::ForExpr(ix)) => format!("sleep for {}", expr(ir, *ix)),
         NodeKind::Sleep(Sleep::UntilExpr(ix)) => format!("sleep until {}", expr(ir, *ix)),
         NodeKind::Workflow { workflow, version, with } => format!("workflow {workflow} {version:?} with {}", or_none(with)),
-        NodeKind::Transform { value } => format!("transform {}", expr(ir, *value)),
+        NodeKind::Transform { value, called } => format!("{called} {}", expr(ir, *value)),
     }
 }

@@ -19,7 +19,7 @@ mod walk;
 mod workflow;
 
 pub use run::NewRun;
-pub use workflow::NewWorkflow;
+pub use workflow::{NewWorkflow, Put};
 
 use crate::command::{Command, Reply};
 use crate::ids::TaskId;
@@ -59,6 +59,9 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::ResumeRun { run, by } => run::pause::resume(step, *run, by),
         Command::Answer { at, approved, comment, by } => run::answer(step, at, *approved, comment, by),
         Command::PutWorkflow { new, by } => workflow::put(step, new, by),
+        Command::PutWorkflows { new, by } => workflow::put_all(step, new, by).map(Reply::Workflows),
+        Command::DisableWorkflow { workflow, reason, by } => workflow::disable(step, workflow, reason, by),
+        Command::EnableWorkflow { workflow, by } => workflow::enable(step, workflow, by),
         Command::RetryRun { run, node, by } => run::retry::decide(step, *run, node.as_deref(), by),
         Command::DeleteRun { run, by } => run::remove::delete(step, *run, by),
         Command::ExpireRuns { runs } => Ok(run::remove::expire(step, runs)),

@@ -36,6 +36,9 @@ pub(super) fn start(step: &mut Step<'_>, new: &NewRun, by: &Actor) -> Result<Rep
     {
         return Ok(Reply::Started { run, duplicate: true });
     }
+    if let Some(rejection) = super::workflow::refuses(step, &workflow) {
+        return Err(rejection);
+    }
     let (version, ir) = match step.ir(&workflow, version) {
         None => return Err(Rejection::WorkflowNotFound { workflow, version }),
         Some(Err(why)) => return Err(Rejection::Invalid { why }),

@@ -1,17 +1,25 @@
-//! What a run waits for: every node that was started and has not ended, each with its cause. The same state, facts and time
-//! give the same words.
+//! What a run waits for: every node that was started and has not ended, each with its cause; those that wait for the same are
+//! one, and counted. Runs that it called are followed. The same state, facts and time give the same words.
 
 use super::{Explanation, Facts, explain, span};
 use crate::ids::RunId;
+use crate::ir::{NodeIx, NodeKind};
+use crate::limits::SUB_RUNS_DEPTH_MAX;
 use crate::node::{NodeState, Started};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live};
 use crate::state::State;
 use crate::task::Task;
 use crate::time::Time;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// Waits that are told one by one; the rest is counted.
 const WAITS_TOLD_MAX: usize = 50;
+/// Runs that are looked into for one answer.
+const RUNS_TOLD_MAX: usize = 20;
+const ACTIONS_MAX: usize = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -25,6 +33,12 @@ pub struct Wait {
     pub task: Option<Box<Explanation>>,
     /// The run it called.
     pub run: Option<RunId>,
+    /// What that one waits for.
+    pub called: Option<Box<RunExplanation>>,
+    /// Who may answer; empty also where anyone may.
+    pub who: Vec<Arc<str>>,
+    /// Others of the same node, in other turns or items, that wait for the same.
+    pub alike: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,37 +54,163 @@ pub struct RunExplanation {
 
 /// `facts` are those of the workers that could take a task. `None`: it is not in memory, so it has ended or never was.
 pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, now: Time) -> Option<RunExplanation> {
-    let live = state.runs.get(run)?;
-    let status = live.run.status;
-    let (mut waits, mut more, mut actions) = (Vec::new(), 0, Vec::new());
-    if status == RunStatus::Running {
+    let mut teller = Teller { state, facts, now, runs_left: RUNS_TOLD_MAX };
+    teller.run(run, 0)
+}
+
+struct Teller<'a> {
+    state: &'a State,
+    facts: &'a dyn Fn(&Task) -> Facts,
+    now: Time,
+    runs_left: usize,
+}
+
+impl Teller<'_> {
+    fn run(&mut self, run: RunId, depth: u16) -> Option<RunExplanation> {
+        self.runs_left = self.runs_left.checked_sub(1)?;
+        let state = self.state;
+        let live = state.runs.get(run)?;
+        let status = live.run.status;
+        let (mut waits, mut more, mut actions) = (Vec::new(), 0, Vec::new());
+        if status == RunStatus::Running {
+            more = self.waits(live, depth, &mut waits, &mut actions) + held(state, live, &mut waits);
+        }
+        let sentence = match paused(state, run).filter(|_| status == RunStatus::Running) {
+            Some((how, resume)) => {
+                actions.insert(0, format!("signaller run resume {resume}"));
+                format!("{how}: nothing new begins in it.")
+            }
+            None => sentence(live, &waits, more),
+        };
+        let mut told = std::collections::BTreeSet::new();
+        actions.retain(|action| told.insert(action.clone()));
+        actions.truncate(ACTIONS_MAX);
+        Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions })
+    }
+
+    /// How many were not told, those that are alike not counted.
+    fn waits(&mut self, live: &Live, depth: u16, waits: &mut Vec<Wait>, actions: &mut Vec<String>) -> usize {
+        let mut more = 0;
+        let mut known: FxHashMap<(NodeIx, u64), usize> = FxHashMap::default();
         for (path, node, at) in live.started() {
             if matches!(at, Started::Turning { .. } | Started::Spreading { .. }) {
+                continue;
+            }
+            let likeness = (node, self.likeness(at));
+            if let Some(told) = known.get(&likeness) {
+                waits[*told].alike += 1;
                 continue;
             }
             if waits.len() == WAITS_TOLD_MAX {
                 more += 1;
                 continue;
             }
-            let spot = NodeAt { run, frame: path.clone(), node: live.ir.node(node).id.clone() };
+            known.insert(likeness, waits.len());
+            let spot = NodeAt { run: live.run.id, frame: path.clone(), node: live.ir.node(node).id.clone() };
             let since = match live.slot(path, node).map(|slot| &slot.state) {
                 Some(NodeState::Started { since, .. }) => Some(*since),
                 _ => None,
             };
-            waits.push(wait(state, spot, at, since, facts, now, &mut actions));
+            let who = match &live.ir.node(node).kind {
+                NodeKind::Approval { who, .. } => who.clone(),
+                _ => Vec::new(),
+            };
+            waits.push(self.wait(spot, at, since, who, depth, actions));
         }
-        more += held(state, live, &mut waits);
+        more
     }
-    if let Some((how, resume)) = paused(state, run) {
-        let sentence = format!("{how}: nothing new begins in it.");
-        let resume = format!("signaller run resume {resume}");
-        actions.retain(|action| *action != resume);
-        actions.insert(0, resume);
-        return Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions });
+
+    /// What is the same of two of one node that wait for the same: where its task stands, and in which lane. As a number: there
+    /// may be many, and the writer waits.
+    fn likeness(&self, at: &Started) -> u64 {
+        let mut hasher = FxHasher::default();
+        at.as_str().hash(&mut hasher);
+        match at {
+            Started::Working { task } => {
+                let task = self.state.task(*task);
+                task.map(|task| {
+                    let later = matches!(task, Task::Queued(queued) if queued.ready_at() > self.now);
+                    let stopping = matches!(task, Task::Running(running) if running.lease().ending().is_some());
+                    (task.status(), later, stopping, task.card().route())
+                })
+                .hash(&mut hasher);
+            }
+            Started::Calling { run, .. } => {
+                let called = self.state.runs.get(*run);
+                called.map(|called| (called.run.status, called.run.is_paused())).hash(&mut hasher);
+            }
+            _ => {}
+        }
+        hasher.finish()
     }
-    let sentence = match (status, waits.first(), waits.len() + more) {
+
+    fn wait(
+        &mut self,
+        at: NodeAt,
+        started: &Started,
+        since: Option<Time>,
+        who: Vec<Arc<str>>,
+        depth: u16,
+        actions: &mut Vec<String>,
+    ) -> Wait {
+        let (mut task, mut run, mut called, mut eta) = (None, None, None, None);
+        let (code, sentence) = match started {
+            Started::Working { task: id } => match self.state.task(*id) {
+                Some(found) => {
+                    let told = explain(self.state, found, &(self.facts)(found), self.now);
+                    eta = told.eta;
+                    actions.extend(told.next_actions.iter().cloned());
+                    let sentence = told.sentence.trim_end_matches('.').to_owned();
+                    task = Some(Box::new(told));
+                    ("task", sentence)
+                }
+                None => ("task", format!("{id} is on its way to its queue")),
+            },
+            Started::Calling { run: id, .. } => {
+                run = Some(*id);
+                let told = if depth < SUB_RUNS_DEPTH_MAX { self.run(*id, depth + 1) } else { None };
+                let sentence = match &told {
+                    Some(told) => {
+                        actions.extend(told.next_actions.iter().cloned());
+                        let rest = told.sentence.strip_prefix(&format!("{id} ")).unwrap_or(&told.sentence);
+                        format!("it called {id}, which {}", rest.trim_end_matches('.'))
+                    }
+                    None => format!("{id}, which it called, has not ended"),
+                };
+                actions.push(format!("signaller run explain {id}"));
+                called = told.map(Box::new);
+                ("run", sentence)
+            }
+            Started::Asking { until } => {
+                // Then it is over, one way or the other.
+                eta = *until;
+                let (node, by) = (at.show(), who.first().map_or("NAME", |name| name));
+                for answer in ["--yes", "--no"] {
+                    actions.push(format!("signaller approval answer {node} {answer} --by {by}"));
+                }
+                let limit = until.map_or(String::new(), |until| format!(", for another {}", span(until.ms_since(self.now))));
+                let asked = if who.is_empty() { "anyone".to_owned() } else { who.join(" or ") };
+                ("approval", format!("it waits for an answer of {asked}{limit}"))
+            }
+            Started::Sleeping { until } => {
+                eta = Some(*until);
+                ("sleep", format!("it sleeps for another {}", span(until.ms_since(self.now))))
+            }
+            Started::Turning { .. } | Started::Spreading { .. } => ("frames", "it waits for what goes on in it".into()),
+        };
+        Wait { at, code, sentence, since, eta, task, run, called, who, alike: 0 }
+    }
+}
+
+fn sentence(live: &Live, waits: &[Wait], more: usize) -> String {
+    let run = live.run.id;
+    let all = waits.iter().map(|wait| 1 + wait.alike).sum::<usize>() + more;
+    match (live.run.status, waits.first(), all) {
         (RunStatus::Running, None, _) => format!("{run} goes on in a moment."),
         (RunStatus::Running, Some(first), 1) => format!("{run} waits for {}: {}.", first.at.place(), first.sentence),
+        (RunStatus::Running, Some(first), many) if waits.len() == 1 => {
+            format!("{run} waits for {many} alike; {}: {}.", first.at.place(), first.sentence)
+        }
         (RunStatus::Running, Some(first), many) => {
             format!("{run} waits for {many} nodes; {}: {}.", first.at.place(), first.sentence)
         }
@@ -78,9 +218,7 @@ pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, no
             let stopping = if live.run.live { ", and what was under way in it is being stopped" } else { "" };
             format!("{run} is {}{stopping}.", ended.as_str())
         }
-    };
-    actions.dedup();
-    Some(RunExplanation { run, status, sentence, waits, more, next_actions: actions })
+    }
 }
 
 /// How a run is paused, and which run is to be resumed for it: it, or the nearest above it that is paused in its own right.
@@ -99,50 +237,6 @@ pub(super) fn paused(state: &State, run: RunId) -> Option<(String, RunId)> {
     Some((format!("{run} is paused with {caller}, which called it"), resume))
 }
 
-fn wait(
-    state: &State,
-    at: NodeAt,
-    started: &Started,
-    since: Option<Time>,
-    facts: &dyn Fn(&Task) -> Facts,
-    now: Time,
-    actions: &mut Vec<String>,
-) -> Wait {
-    let (mut task, mut run, mut eta) = (None, None, None);
-    let (code, sentence) = match started {
-        Started::Working { task: id } => match state.task(*id) {
-            Some(found) => {
-                let told = explain(state, found, &facts(found), now);
-                eta = told.eta;
-                actions.extend(told.next_actions.iter().cloned());
-                let sentence = told.sentence.trim_end_matches('.').to_owned();
-                task = Some(Box::new(told));
-                ("task", sentence)
-            }
-            None => ("task", format!("{id} is on its way to its queue")),
-        },
-        Started::Calling { run: called, .. } => {
-            run = Some(*called);
-            actions.push(format!("signaller run explain {called}"));
-            ("run", format!("{called}, which it called, has not ended"))
-        }
-        Started::Asking { until } => {
-            // Then it is over, one way or the other.
-            eta = *until;
-            let node = at.show();
-            actions.push(format!("signaller approval answer {node} --yes --by NAME"));
-            let limit = until.map_or(String::new(), |until| format!(", for another {}", span(until.ms_since(now))));
-            ("approval", format!("it waits for an answer{limit}"))
-        }
-        Started::Sleeping { until } => {
-            eta = Some(*until);
-            ("sleep", format!("it sleeps for another {}", span(until.ms_since(now))))
-        }
-        Started::Turning { .. } | Started::Spreading { .. } => ("frames", "it waits for what goes on in it".into()),
-    };
-    Wait { at, code, sentence, since, eta, task, run }
-}
-
 /// What is held until a value is fetched.
 fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
     let mut more = 0;
@@ -156,8 +250,9 @@ fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
             continue;
         }
         let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: live.ir.node(spot.node).id.clone() };
-        let sentence = "a value it needs is being fetched".to_owned();
-        waits.push(Wait { at, code: "loading", sentence, since: None, eta: None, task: None, run: None });
+        let sentence = "it goes on in a moment, when a value it needs is there or its turn has come".to_owned();
+        let (code, since, eta, task, run) = ("loading", None, None, None, None);
+        waits.push(Wait { at, code, sentence, since, eta, task, run, called: None, who: Vec::new(), alike: 0 });
     }
     more
 }

@@ -73,6 +73,10 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "a waits: no worker has asked for type `t` for 1 min. [no_worker] eta unknown",
         ),
         (
+            "add a; advance 1h; explain a left=30s",
+            "a waits: nobody is there for type `t`: its last worker left 30.0 s ago. [no_worker] eta unknown",
+        ),
+        (
             "add a; advance 1h; explain a asked=60s busy=1",
             "a waits: the worker for type `t` is busy; one asked last 1 min ago. [workers_busy] eta unknown",
         ),

@@ -56,6 +56,7 @@ pub static WORKFLOWS: Table = Table {
         ("put_at", Kind::Int),
         ("put_by", Kind::Text),
         ("text", Kind::Text),
+        ("disabled", Kind::Text),
     ],
 };
 
@@ -252,7 +253,15 @@ impl Run {
 impl Workflow {
     pub fn to_row(&self) -> Row {
         let (name, version) = (self.name.shared().into(), Value::Int(self.version.into()));
-        let values = vec![name, version, self.last.into(), self.put_at.into(), self.put_by.shared().into(), (&self.text).into()];
+        let values = vec![
+            name,
+            version,
+            self.last.into(),
+            self.put_at.into(),
+            self.put_by.shared().into(),
+            (&self.text).into(),
+            self.disabled.as_ref().map_or(Value::Null, json),
+        ];
         Row { table: &WORKFLOWS, values }
     }
 
@@ -264,7 +273,8 @@ impl Workflow {
         let put_at = c.time()?;
         let put_by = c.name(Actor::parse)?;
         let text = c.text()?.into();
-        Ok(Workflow { name, version, last, put_at, put_by, text })
+        let disabled = c.json_or_null()?.map(Box::new);
+        Ok(Workflow { name, version, last, put_at, put_by, text, disabled })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
 use crate::ids::RunId;
 use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
+use crate::node::Slot;
 use crate::record::{Entry, Owner};
 use crate::run::RunStatus;
 use crate::state::State;
@@ -77,6 +78,15 @@ impl Live {
 }
 
 impl Frame {
+    /// As its nodes are kept; those that nothing has happened to are left out.
+    pub fn of_nodes(ir: &Ir, body: BodyIx, nodes: impl IntoIterator<Item = (NodeIx, Slot)>) -> Frame {
+        let mut frame = Frame::new(ir, body);
+        for (node, slot) in nodes {
+            frame.nodes[ir.node(node).place as usize] = slot;
+        }
+        frame
+    }
+
     pub fn body(&self) -> BodyIx {
         self.body
     }

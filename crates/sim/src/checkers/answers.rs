@@ -3,7 +3,7 @@
 use super::{Check, Scene, ensure};
 use crate::ledger::same;
 use engine::{Answer, Held, Request, Ticket, Work, Worked};
-use kernel::command::{Added, Command, Reply};
+use kernel::command::{Added, Command, Put, Reply};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::record::{Entry, Owner, Record};
 use kernel::rejection::Rejection;
@@ -84,6 +84,10 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
             let fits = known.is_none_or(|known| known.workflow == new.workflow && known.key == new.spec.idempotency_key);
             ensure(fits, || format!("{run} is told to be what {new:?} started, but it is {known:?}"))
         }
+        (Reply::Workflows(put), _) => {
+            let there = |put: &Put| scene.model.runs.workflows.contains_key(&(put.workflow.clone(), put.version));
+            ensure(put.iter().all(there), || format!("{put:?} were told to be put"))
+        }
         (Reply::Bulk(bulk), _) => ensure(scene.model.bulks.contains_key(bulk), || format!("{bulk} was told to be started")),
         (
             Reply::Items { changed, skipped },
@@ -152,6 +156,10 @@ fn rejected(scene: &Scene<'_>, rejection: &Rejection) -> Check {
         Rejection::RunEnded { run, status, .. } | Rejection::NotToRetry { run, status } => run_was(scene, *run, Some(*status)),
         Rejection::RunNotEnded { run } => run_was(scene, *run, Some(RunStatus::Running)),
         Rejection::RunEnding { run } => run_was(scene, *run, None),
+        Rejection::WorkflowDisabled { workflow, .. } => {
+            let moved = |entry: &Entry| matches!(&entry.owner, Owner::Workflow(name, _) if name == workflow);
+            scene.model.runs.is_disabled(workflow) || scene.turn.entries.iter().any(moved)
+        }
         Rejection::BulkClosed { bulk } => scene.model.bulks.get(bulk).is_some_and(|bulk| !bulk.open),
         Rejection::BulkNotFound { bulk } => scene.model.bulks.get(bulk).is_none_or(|bulk| !bulk.open),
         Rejection::Blocked { task, .. } => was(scene, *task, Some(Status::Queued)) || was(scene, *task, Some(Status::Idle)),

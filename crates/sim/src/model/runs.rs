@@ -10,7 +10,7 @@ use kernel::node::{Started, Went};
 use kernel::record::{Entry, Record};
 use kernel::run::{NodeAt, RunStatus};
 use kernel::time::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -98,6 +98,7 @@ pub struct Runs {
     pub frames: BTreeMap<(RunId, FramePath), FrameModel>,
     pub nodes: BTreeMap<NodeAt, NodeModel>,
     pub workflows: BTreeMap<(WorkflowName, u32), (RecordSeq, Arc<Ir>)>,
+    pub disabled: BTreeSet<(WorkflowName, u32)>,
     /// Tasks of runs, by run.
     pub tasks: BTreeMap<RunId, Vec<TaskId>>,
 }
@@ -147,7 +148,30 @@ impl Runs {
         self.frames.get(&(run, path.clone())).map(|frame| frame.last)
     }
 
+    fn newest(&self, name: &WorkflowName) -> Option<u32> {
+        self.workflows.keys().filter(|(known, _)| known == name).map(|(_, version)| *version).max()
+    }
+
+    pub fn is_disabled(&self, name: &WorkflowName) -> bool {
+        self.newest(name).is_some_and(|version| self.disabled.contains(&(name.clone(), version)))
+    }
+
     pub fn fold_workflow(&mut self, name: &WorkflowName, version: u32, entry: &Entry) -> Result<(), String> {
+        let disables = match &entry.record {
+            Record::WorkflowDisabled { .. } => Some(true),
+            Record::WorkflowEnabled { .. } => Some(false),
+            _ => None,
+        };
+        if let Some(disables) = disables {
+            let newest = self.newest(name) == Some(version);
+            let Some((last, _)) = self.workflows.get_mut(&(name.clone(), version)).filter(|_| newest) else {
+                return Err(format!("{} of version {version} of {name}, which is not the newest", entry.record.kind()));
+            };
+            *last = entry.seq;
+            let key = (name.clone(), version);
+            let changed = if disables { self.disabled.insert(key) } else { self.disabled.remove(&key) };
+            return if changed { Ok(()) } else { Err(format!("{} of {name} changes nothing", entry.record.kind())) };
+        }
         let (Record::WorkflowPut { .. }, Some(payload)) = (&entry.record, &entry.payload) else {
             return Err(format!("{} is not a record of a workflow", entry.record.kind()));
         };
@@ -164,6 +188,9 @@ impl Runs {
         let misfit = |run: &RunModel| format!("{} of {id}, which is {}", entry.record.kind(), run.status.as_str());
         if let Record::RunStarted { spec, .. } = &entry.record {
             let (_, ir) = self.workflows.get(&(spec.workflow.clone(), spec.version)).ok_or("a run of no workflow")?;
+            if spec.parent.is_none() && self.is_disabled(&spec.workflow) {
+                return Err(format!("{id} was started although {} is disabled", spec.workflow));
+            }
             let run = RunModel {
                 last: entry.seq,
                 status: Running,

@@ -4,7 +4,7 @@ use super::queries::with_sample;
 use super::sample::tag;
 use super::scribe::{Scribe, flow, node, path, plain_run, run, task};
 use super::{Open, scanned};
-use crate::store::{NodeQuery, Reader, RunQuery};
+use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery};
 use kernel::ids::{RecordSeq, RunId};
 use kernel::names::{IdempotencyKey, NodeId};
 use kernel::node::Started;
@@ -86,6 +86,9 @@ pub(super) fn runs_are_listed_by_every_filter(open: &mut Open<'_>) {
         (called(1), &[4, 3]),
         (called(11), &[5]),
         (called(2), &[]),
+        (RunQuery { called: Some(true), ..all() }, &[5, 4, 3]),
+        (RunQuery { called: Some(false), ..all() }, &[7, 6, 2, 1]),
+        (RunQuery { called: Some(false), ..status(RunStatus::Running) }, &[6, 1]),
         (RunQuery { idempotency_key: keyed("k"), ..all() }, &[3, 2]),
         (RunQuery { idempotency_key: keyed("k"), workflow: Some(flow("refund")), ..all() }, &[2]),
         (RunQuery { idempotency_key: keyed("K"), ..all() }, &[]),
@@ -189,9 +192,21 @@ pub(super) fn approvals_are_listed_oldest_first(open: &mut Open<'_>) {
     scribe.record(Owner::Node(node(3, "", "nap")), Record::NodeStarted { at: Started::Sleeping { until } });
     store.commit(&scribe.batch()).unwrap();
     let mut reader = store.reader().unwrap();
+    let mut listed = |workflow: Option<&str>, after: Option<&NodeRow>, limit| -> Vec<NodeRow> {
+        let after = after.map(|row| (row.slot.work().unwrap().0, row.at.clone()));
+        let rows = reader.approvals(&ApprovalQuery { workflow: workflow.map(flow), after, limit }).unwrap();
+        rows.iter().map(|row| NodeRow::from_row(&row.values).unwrap()).collect()
+    };
+    // Page by page it is the same.
+    for workflow in [None, Some("refund")] {
+        let all = listed(workflow, None, 100);
+        for at in 0..all.len() {
+            assert_eq!(listed(workflow, Some(&all[at]), 100), all[at + 1..]);
+            assert_eq!(listed(workflow, Some(&all[at]), 1), all[at + 1..(at + 2).min(all.len())]);
+        }
+    }
     let mut shown = |workflow: Option<&str>, limit| -> Vec<String> {
-        let rows = reader.approvals(workflow.map(flow).as_ref(), limit).unwrap();
-        rows.iter().map(|row| NodeRow::from_row(&row.values).unwrap().at.show()).collect()
+        listed(workflow, None, limit).iter().map(|row| row.at.show()).collect()
     };
     assert_eq!(shown(None, 100), ["run-2/ask", "run-1/each[0]/ask", "run-3/ask", "run-1/first"]);
     assert_eq!(shown(None, 2), ["run-2/ask", "run-1/each[0]/ask"]);

@@ -19,6 +19,9 @@ pub(super) const WRITES: [fn(&mut Scribe); 5] =
 fn workflows(scribe: &mut Scribe) {
     scribe.put("refund", 1, "workflow: refund\nversion: 1\n");
     scribe.put("refund", 2, "workflow: refund\nversion: 2 # \"größer\" \\ 'besser'\n");
+    scribe.disable("refund", 1);
+    scribe.enable("refund", 1);
+    scribe.disable("refund", 2);
     scribe.put("lint", 1, "{\"workflow\":\"lint\"}");
 }
 

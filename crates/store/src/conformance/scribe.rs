@@ -111,6 +111,15 @@ impl Scribe {
         self.record_with(Owner::Workflow(flow(name), version), put, Some(Workflow::payload(text)))
     }
 
+    pub fn disable(&mut self, name: &str, version: u32) -> RecordSeq {
+        let record = Record::WorkflowDisabled { reason: "größer \"als\"".into(), by: actor("ada") };
+        self.record(Owner::Workflow(flow(name), version), record)
+    }
+
+    pub fn enable(&mut self, name: &str, version: u32) -> RecordSeq {
+        self.record(Owner::Workflow(flow(name), version), Record::WorkflowEnabled { by: actor("ada") })
+    }
+
     pub fn start(&mut self, id: RunId, spec: RunSpec) -> RecordSeq {
         let input = Payload(format!(r#"{{"of":"{id}"}}"#).into());
         self.record_with(Owner::Run(id), Record::RunStarted { spec: Box::new(spec), by: actor("ada") }, Some(input))

@@ -2,7 +2,7 @@
 
 use super::Durable;
 use crate::chain::{self, Begun, Moment, column};
-use crate::store::{NodeQuery, RunQuery, StoreError};
+use crate::store::{ApprovalQuery, NodeQuery, RunQuery, StoreError};
 use kernel::ids::{RecordSeq, RunId};
 use kernel::names::{IdempotencyKey, WorkflowName};
 use kernel::record::Entry;
@@ -108,6 +108,7 @@ impl Durable {
                 && query.paused.is_none_or(|paused| paused == run.is_paused())
                 && query.tag.as_ref().is_none_or(|tag| spec.tags.contains(tag))
                 && query.parent.is_none_or(|parent| spec.parent.as_ref().is_some_and(|at| at.run == parent))
+                && query.called.is_none_or(|called| spec.parent.is_some() == called)
                 && query.idempotency_key.as_ref().is_none_or(|key| spec.idempotency_key.as_ref() == Some(key));
             if fits {
                 found.push(Row { table: &RUNS, values: values.to_vec() });
@@ -129,8 +130,13 @@ impl Durable {
         self.below(&NODES, &Value::Int(query.run.number())).filter(fits).take(query.limit).collect()
     }
 
-    pub(super) fn approvals(&self, workflow: Option<&WorkflowName>, limit: usize) -> Vec<Row> {
-        let workflow = workflow.map(|workflow| Value::from(workflow.shared()));
+    pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Row> {
+        let workflow = query.workflow.as_ref().map(|workflow| Value::from(workflow.shared()));
+        let place = |values: &[Value]| (of(&NODES, values, "since").clone(), values[..3].to_vec());
+        let after = query.after.as_ref().map(|(since, at)| {
+            let key = vec![Value::Int(at.run.number()), at.frame.to_string().as_str().into(), at.node.shared().into()];
+            (Value::from(*since), key)
+        });
         let is_of = |run: &Value, workflow: &Value| {
             self.row(&RUNS, std::slice::from_ref(run)).is_some_and(|values| of(&RUNS, values, "workflow") == workflow)
         };
@@ -138,10 +144,11 @@ impl Durable {
             *of(&NODES, values, "status") == Value::from("started")
                 && *of(&NODES, values, "work") == Value::from("asking")
                 && workflow.as_ref().is_none_or(|workflow| is_of(&values[0], workflow))
+                && after.as_ref().is_none_or(|after| place(values) > *after)
         };
         let mut asking: Vec<&[Value]> = self.rows(&NODES).filter(asks).collect();
-        asking.sort_by_key(|values| (of(&NODES, values, "since").clone(), values[..3].to_vec()));
-        asking.into_iter().take(limit).map(|values| Row { table: &NODES, values: values.to_vec() }).collect()
+        asking.sort_by_key(|values| place(values));
+        asking.into_iter().take(query.limit).map(|values| Row { table: &NODES, values: values.to_vec() }).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 use super::cold::{Now, limited};
 use super::{bind, runs, statements};
 use crate::chain;
-use crate::store::{NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
+use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
@@ -199,9 +199,9 @@ impl Reader for SqliteReader {
         self.bounded(|db| Ok(select_rows(db, &NODES, "WHERE run = ? AND frame = ? AND node = ?", &parameters)?.pop()))
     }
 
-    fn approvals(&mut self, workflow: Option<&WorkflowName>, limit: usize) -> Result<Vec<Row>, StoreError> {
-        let (sql, parameters) = runs::approvals(workflow, limit);
-        self.bounded(|db| select_rows(db, &NODES, sql, &parameters))
+    fn approvals(&mut self, query: &ApprovalQuery) -> Result<Vec<Row>, StoreError> {
+        let (sql, parameters) = runs::approvals(query);
+        self.bounded(|db| select_rows(db, &NODES, &sql, &parameters))
     }
 
     fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError> {

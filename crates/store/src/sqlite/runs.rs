@@ -1,7 +1,7 @@
 //! Queries about workflows and their runs as SQL: what follows the `SELECT`, and the parameters in order.
 
 use super::cold::limited;
-use crate::store::{NodeQuery, RunQuery};
+use crate::store::{ApprovalQuery, NodeQuery, RunQuery};
 use kernel::names::WorkflowName;
 use kernel::row::Value;
 use kernel::run::RunStatus;
@@ -44,6 +44,11 @@ pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
         sql.push_str(" AND parent ->> 'run' = ?");
         parameters.push(parent.to_string().as_str().into());
     }
+    match query.called {
+        Some(true) => sql.push_str(" AND parent IS NOT NULL"),
+        Some(false) => sql.push_str(" AND parent IS NULL"),
+        None => {}
+    }
     if let Some(tag) = &query.tag {
         sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(tags) AS t WHERE t.value = ?)");
         parameters.push(tag.shared().into());
@@ -72,14 +77,19 @@ pub(super) fn nodes(query: &NodeQuery) -> (String, Vec<Value>) {
     (sql, parameters)
 }
 
-pub(super) fn approvals(workflow: Option<&WorkflowName>, limit: usize) -> (&'static str, Vec<Value>) {
-    match workflow {
-        None => ("WHERE status = 'started' AND work = 'asking' ORDER BY since, run, frame, node LIMIT ?", vec![limited(limit)]),
-        Some(workflow) => (
-            "WHERE status = 'started' AND work = 'asking'
-             AND EXISTS (SELECT 1 FROM runs WHERE runs.id = nodes.run AND runs.workflow = ?)
-             ORDER BY since, run, frame, node LIMIT ?",
-            vec![workflow.shared().into(), limited(limit)],
-        ),
+pub(super) fn approvals(query: &ApprovalQuery) -> (String, Vec<Value>) {
+    let (mut sql, mut parameters) = (String::from("WHERE status = 'started' AND work = 'asking'"), Vec::new());
+    if let Some((since, at)) = &query.after {
+        // The first condition alone says it to the index.
+        sql.push_str(" AND since >= ? AND (since, run, frame, node) > (?, ?, ?, ?)");
+        let (frame, node) = (at.frame.to_string().as_str().into(), at.node.shared().into());
+        parameters.extend([(*since).into(), (*since).into(), Value::Int(at.run.number()), frame, node]);
     }
+    if let Some(workflow) = &query.workflow {
+        sql.push_str(" AND EXISTS (SELECT 1 FROM runs WHERE runs.id = nodes.run AND runs.workflow = ?)");
+        parameters.push(workflow.shared().into());
+    }
+    sql.push_str(" ORDER BY since, run, frame, node LIMIT ?");
+    parameters.push(limited(query.limit));
+    (sql, parameters)
 }

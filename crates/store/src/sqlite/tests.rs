@@ -2,14 +2,14 @@ use super::*;
 use crate::conformance;
 use crate::conformance::sample::{sample, tag};
 use crate::conformance::scribe::{Scribe, flow, node, path, plain, plain_run, queue, run, task};
-use crate::store::{NodeQuery, RunQuery, TaskQuery};
+use crate::store::{ApprovalQuery, NodeQuery, RunQuery, TaskQuery};
 use crate::verify::verify;
 use checkpoint::Marks;
 use kernel::ids::RecordSeq;
 use kernel::names::{IdempotencyKey, NodeId};
 use kernel::record::{Owner, Record, TaskSpec};
 use kernel::row::Table;
-use kernel::run::RunStatus;
+use kernel::run::{NodeAt, RunStatus};
 use kernel::task::Status;
 use statements::{COLD, RUN_ENDED_AT_OFFSET};
 use tempfile::TempDir;
@@ -185,6 +185,8 @@ fn cold_rows_and_lists_are_found_by_index() {
     };
     let all = || NodeQuery::of(run(1), 10);
     let after = Some((path("a[0]"), NodeId::parse("b").unwrap()));
+    let asking = |workflow, after| runs::approvals(&ApprovalQuery { workflow, after, limit: 1 }).0;
+    let asked = Some((kernel::time::Time::ZERO, NodeAt { run: run(1), frame: path("a[0]"), node: NodeId::parse("b").unwrap() }));
     for (sql, index) in [
         (COLD.task.clone(), "PRIMARY KEY"),
         (COLD.by_idempotency_key.clone(), "tasks_idempotency"),
@@ -207,7 +209,8 @@ fn cold_rows_and_lists_are_found_by_index() {
         (nodes(all()), "PRIMARY KEY (run=?)"),
         (nodes(NodeQuery { frame: Some(path("a[0]")), ..all() }), "PRIMARY KEY (run=? AND frame=?)"),
         (nodes(NodeQuery { after, ..all() }), "PRIMARY KEY (run=? AND (frame,node)>(?,?))"),
-        (of(&NODES, runs::approvals(None, 1).0), "nodes_asking"),
+        (of(&NODES, &asking(None, None)), "nodes_asking"),
+        (of(&NODES, &asking(None, asked.clone())), "nodes_asking (since>?)"),
         (of(&WORKFLOWS, runs::workflow(&flow("lint"), None).0), "name=?"),
     ] {
         let plan = plan(&store, &sql);
@@ -215,7 +218,7 @@ fn cold_rows_and_lists_are_found_by_index() {
     }
     // With a second table to look into: still nothing is scanned, and nothing sorted.
     for (sql, index) in [
-        (of(&NODES, runs::approvals(Some(&flow("lint")), 1).0), "nodes_asking"),
+        (of(&NODES, &asking(Some(flow("lint")), None)), "nodes_asking"),
         (of(&FRAMES, &format!("{WHOLE} ORDER BY run, path")), "runs_live"),
         (of(&NODES, &format!("{WHOLE} ORDER BY run, frame, node")), "runs_live"),
     ] {

@@ -3,11 +3,13 @@
 
 use crate::client::with_query;
 use crate::commands::{Session, each, run_id};
-use crate::output::{Failure, Outcome};
+use crate::output::{Answer, Failure, Outcome};
 use crate::units::count_of;
 use clap::Args;
 use doors::wire::{RunChange, RunDelete, RunNow, RunRetry, RunStatus, RunView, Signed};
 use kernel::ids::RunId;
+use serde::Serialize;
+use serde_json::json;
 
 #[derive(Args, Debug)]
 pub struct Runs {
@@ -17,7 +19,11 @@ pub struct Runs {
 
 /// Cancel runs: what waits in them is dropped, what runs is asked to stop
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run cancel run-7 --reason 'wrong order'")]
+#[command(
+    after_help = "The runs that one has called are cancelled with it. One that was called may be cancelled alone: the node \
+                        that called it fails with `cancelled`, and goes on as its `on_error` says.\n\n\
+                        Examples:\n  signaller run cancel run-7 --reason 'wrong order'"
+)]
 pub struct CancelArgs {
     #[command(flatten)]
     runs: Runs,
@@ -73,7 +79,10 @@ pub struct DeleteArgs {
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let cancel = |run| session.client.post(&format!("/v1/runs/{run}/cancel"), &body);
-    each(session, &args.runs, cancel, |now| format!("{} is cancelled.", now.run))
+    each(session, &args.runs, cancel, |now| match &now.caller {
+        None => format!("{} is cancelled.", now.run),
+        Some(caller) => format!("{} is cancelled; {caller}, which called it, fails with `cancelled`.", now.run),
+    })
 }
 
 pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
@@ -99,14 +108,7 @@ pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
 
 pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
     if args.dry_run {
-        let look = |run: RunId| {
-            let view: RunView = session.client.get(&format!("/v1/runs/{run}?nodes=1"))?;
-            Ok(RunNow { run, status: view.status })
-        };
-        return each(session, &args.runs, look, |found| match found.status {
-            RunStatus::Running => format!("{} is running and would be refused.", found.run),
-            status => format!("{} is {status} and would be deleted.", found.run),
-        });
+        return would_delete(session, &args.runs.runs);
     }
     if !args.yes {
         let count = count_of(args.runs.runs.len() as u64, "run");
@@ -115,6 +117,45 @@ pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
     let query = RunDelete { by: Some(session.by.clone()) };
     let delete = |run: RunId| session.client.delete(&with_query(&format!("/v1/runs/{run}"), &query));
     each(session, &args.runs, delete, |deleted| format!("{} is deleted, with all that belongs to it.", deleted.run))
+}
+
+/// Whether a run would be deleted, and if not, why.
+#[derive(Serialize)]
+struct Deletion {
+    run: RunId,
+    status: RunStatus,
+    deletes: bool,
+    /// Nodes that would go with it, those of loops and eaches included.
+    nodes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+fn would_delete(session: &Session, runs: &[RunId]) -> Outcome {
+    let (mut found, mut lines) = (Vec::new(), Vec::new());
+    for run in runs {
+        let view: RunView = session.client.get(&format!("/v1/runs/{run}?nodes=1"))?;
+        let why = match (&view.parent, view.status) {
+            (_, RunStatus::Running) => Some("it is running: cancel it first, or wait until it ends".to_owned()),
+            (Some(parent), _) => Some(format!("it was called by {parent}, and is deleted with that run")),
+            _ if view.deleting => Some("it is being deleted already".to_owned()),
+            _ if view.stopping => Some("what was under way in it is still being stopped".to_owned()),
+            _ => None,
+        };
+        let nodes = view.counts.as_ref().map_or(0, |counts| counts.all());
+        lines.push(match &why {
+            Some(why) => format!("{run} would not be deleted: {why}."),
+            None => format!("{run} is {} and would be deleted, with {} and its history.", view.status, count_of(nodes, "node")),
+        });
+        found.push(Deletion { run: *run, status: view.status, deletes: why.is_none(), nodes, why });
+    }
+    let deletable: Vec<String> = found.iter().filter(|one| one.deletes).map(|one| one.run.to_string()).collect();
+    let answer = Answer::new(&json!({"dry_run": true, "runs": found}), lines.join("\n"));
+    Ok(if deletable.is_empty() {
+        answer
+    } else {
+        answer.next(format!("run delete {} --yes", deletable.join(" ")), "delete for good")
+    })
 }
 
 fn each(

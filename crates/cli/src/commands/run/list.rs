@@ -10,10 +10,11 @@ use doors::wire::{RunList, RunQuery, RunStatus, RunView};
 use kernel::ids::RunId;
 use kernel::names::{IdempotencyKey, Tag, WorkflowName};
 
-/// List runs, newest first
+/// List runs, newest first; those that other runs have called only with --all or --parent
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   signaller run list --status running
+  signaller run list --parent run-7
   signaller run list --workflow refund --status failed --limit 200")]
 pub struct ListArgs {
     #[arg(long, value_parser = WorkflowName::parse)]
@@ -29,9 +30,12 @@ pub struct ListArgs {
     /// Only those that a node of this run has called
     #[arg(long, value_name = "RUN", value_parser = run_id)]
     parent: Option<RunId>,
+    /// Also those that other runs have called
+    #[arg(long, conflicts_with = "parent")]
+    all: bool,
     /// Only those that were started with this key
-    #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
-    key: Option<IdempotencyKey>,
+    #[arg(long, alias = "key", value_name = "KEY", value_parser = IdempotencyKey::parse)]
+    idempotency_key: Option<IdempotencyKey>,
     /// How many [default: 50, at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
@@ -46,14 +50,21 @@ fn status(text: &str) -> Result<RunStatus, String> {
 }
 
 pub fn run(args: ListArgs, session: &Session) -> Outcome {
-    let ListArgs { workflow, status, paused, tag, parent, key, limit, cursor } = args;
+    let ListArgs { workflow, status, paused, tag, parent, all, idempotency_key, limit, cursor } = args;
     let paused = paused.then_some(true);
-    let query = RunQuery { workflow, status, paused, tag, parent, idempotency_key: key, limit, cursor };
+    let called = if all || parent.is_some() { None } else { Some(false) };
+    let query = RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, limit, cursor };
     let list: RunList = session.client.get(&with_query("/v1/runs", &query))?;
     let asked = typed(&query);
     if list.runs.is_empty() {
-        if asked != "run list" {
-            return Ok(Answer::new(&list, "No run fits."));
+        if !["run list", "run list --all"].contains(&asked.as_str()) {
+            let answer = Answer::new(&list, "No run fits.");
+            let hidden = query.called == Some(false);
+            return Ok(if hidden {
+                answer.next(format!("{asked} --all"), "also those that other runs have called")
+            } else {
+                answer
+            });
         }
         let text = "There is no run yet. Start one: signaller run start WORKFLOW";
         return Ok(Answer::new(&list, text).next("workflow list", "the workflows there are"));
@@ -88,7 +99,8 @@ fn typed(query: &RunQuery) -> String {
         query.paused.map(|_| "--paused".to_owned()),
         query.tag.as_ref().map(|tag| format!("--tag '{tag}'")),
         query.parent.map(|parent| format!("--parent {parent}")),
-        query.idempotency_key.as_ref().map(|key| format!("--key '{key}'")),
+        (query.called.is_none() && query.parent.is_none()).then(|| "--all".to_owned()),
+        query.idempotency_key.as_ref().map(|key| format!("--idempotency-key '{key}'")),
     ];
     std::iter::once("run list".to_owned()).chain(flags.into_iter().flatten()).collect::<Vec<_>>().join(" ")
 }

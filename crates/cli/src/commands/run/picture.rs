@@ -4,46 +4,70 @@
 use crate::output::{Paint, Screen};
 use crate::plain::plain;
 use crate::table::{node_paint, short};
-use crate::units::{show_about_ms, show_when};
+use crate::units::{grouped, show_about_ms, show_between, show_when};
 use doors::wire::{FrameCounts, Instant, NodeStatus, NodeView, RunView};
 
-/// Nodes inside one loop or each that are told one by one.
+/// Nodes inside one loop or each that are told one by one; of a wide each, only some of those that failed.
 const INSIDE_MAX: usize = 8;
+const INSIDE_WIDE_MAX: usize = 3;
+/// An each over more items than this is wide: a bar says how far it is.
+const WIDE_ITEMS: u32 = 20;
 const NOTE_CHARS_MAX: usize = 90;
+const BAR_CHARS: u64 = 20;
+/// Nodes that one waits for and that are named.
+const WAITS_FOR_MAX: usize = 3;
 
-pub fn lines(screen: &Screen, run: &RunView, now: Instant) -> Vec<String> {
-    let root: Vec<&NodeView> = run.nodes.iter().filter(|node| node.frame.is_empty()).collect();
-    let width = |of: &dyn Fn(&NodeView) -> usize| root.iter().map(|node| of(node)).max().unwrap_or(0);
-    let columns = (width(&|node| node.node.chars().count()), width(&|node| kind(node).chars().count()));
-    let mut lines = Vec::new();
-    for node in &root {
-        lines.push(line(screen, run, node, columns, now));
-        let open = format!("{}[", node.id);
-        let inside: Vec<&NodeView> = run.nodes.iter().filter(|other| other.frame.starts_with(&open)).collect();
-        // A loop that has ended well is told by its own line.
-        let telling: Vec<&&NodeView> = inside.iter().filter(|node| is_telling(node)).collect();
-        for node in telling.iter().take(INSIDE_MAX) {
-            lines.push(format!("    {}", line(screen, run, node, (0, 0), now)));
-        }
-        if telling.len() > INSIDE_MAX {
-            lines.push(screen.paint(Paint::Dim, &format!("      … and {} more", telling.len() - INSIDE_MAX)));
-        }
-    }
-    lines
+/// One line before it is aligned with the others.
+struct Line<'a> {
+    indent: usize,
+    node: &'a NodeView,
 }
 
-/// What goes on, or went wrong: the rest of a turn is in the counts.
-fn is_telling(node: &NodeView) -> bool {
-    node.status.is_under_way() || node.status == NodeStatus::Failed
+enum Drawn<'a> {
+    Node(Line<'a>),
+    Rest(usize, String),
+}
+
+pub fn lines(screen: &Screen, run: &RunView, now: Instant) -> Vec<String> {
+    let mut drawn = Vec::new();
+    for node in run.nodes.iter().filter(|node| node.frame.is_empty()) {
+        drawn.push(Drawn::Node(Line { indent: 0, node }));
+        inside(run, node, &mut drawn);
+    }
+    let nodes = || drawn.iter().filter_map(|line| if let Drawn::Node(line) = line { Some(line) } else { None });
+    let names = nodes().map(|line| line.indent + line.node.node.chars().count()).max().unwrap_or(0);
+    let kinds = nodes().map(|line| kind(line.node).chars().count()).max().unwrap_or(0);
+    let text = drawn.iter().map(|line| match line {
+        Drawn::Node(line) => shown(screen, run, line, (names, kinds), now),
+        Drawn::Rest(indent, text) => screen.paint(Paint::Dim, &format!("{}{text}", " ".repeat(*indent + 2))),
+    });
+    text.collect()
+}
+
+/// What goes on, or went wrong, in a loop or an each; one that has ended well is told by its own line.
+fn inside<'a>(run: &'a RunView, of: &NodeView, drawn: &mut Vec<Drawn<'a>>) {
+    let open = format!("{}[", of.id);
+    let wide = of.items.is_some_and(|items| items > WIDE_ITEMS);
+    let telling = |node: &&NodeView| node.status == NodeStatus::Failed || (node.status.is_under_way() && !wide);
+    let telling: Vec<&NodeView> = run.nodes.iter().filter(|node| node.frame.starts_with(&open)).filter(telling).collect();
+    let most = if wide { INSIDE_WIDE_MAX } else { INSIDE_MAX };
+    for node in telling.iter().take(most) {
+        drawn.push(Drawn::Node(Line { indent: 2, node }));
+    }
+    if telling.len() > most {
+        let what = if wide { " that failed" } else { "" };
+        drawn.push(Drawn::Rest(2, format!("… and {} more{what}", telling.len() - most)));
+    }
 }
 
 fn kind(node: &NodeView) -> &str {
     node.kind.as_deref().unwrap_or("")
 }
 
-fn line(screen: &Screen, run: &RunView, node: &NodeView, (names, kinds): (usize, usize), now: Instant) -> String {
+fn shown(screen: &Screen, run: &RunView, line: &Line<'_>, (names, kinds): (usize, usize), now: Instant) -> String {
+    let Line { indent, node } = line;
     let mark = match node.status {
-        NodeStatus::Waiting => "·",
+        NodeStatus::Waiting | NodeStatus::Queued => "·",
         NodeStatus::Running => "▸",
         NodeStatus::Asking => "?",
         NodeStatus::Sleeping => "z",
@@ -54,14 +78,15 @@ fn line(screen: &Screen, run: &RunView, node: &NodeView, (names, kinds): (usize,
     };
     let took = match (node.duration_ms, node.since) {
         (Some(ms), _) => show_about_ms(ms),
-        (None, Some(since)) => show_about_ms(since.ms_until(now).max(0).unsigned_abs()),
+        (None, Some(since)) => show_between(since, now),
         (None, None) => String::new(),
     };
     let paint = node_paint(node.status);
     let state = screen.paint(paint, &format!("{:<9}", node.status.as_str()));
-    let name = format!("{:<names$}", plain(&node.node));
+    let name = format!("{:<width$}", plain(&node.node), width = names - indent);
     let kind = screen.paint(Paint::Dim, &format!("{:<kinds$}", plain(kind(node))));
-    let text = format!("{} {name}  {kind}  {state}  {took:>8}  {}", screen.paint(paint, mark), note(run, node, now));
+    let mark = screen.paint(paint, mark);
+    let text = format!("{}{mark} {name}  {kind}  {state}  {took:>10}  {}", " ".repeat(*indent), note(run, node, now));
     text.trim_end().to_owned()
 }
 
@@ -81,10 +106,16 @@ fn note(run: &RunView, node: &NodeView, now: Instant) -> String {
         }
         (None, _) => {}
     }
-    parts.extend(node.cause.as_ref().map(|cause| match cause.as_str() {
-        "failed" => "what it needs has failed".to_owned(),
-        _ => "its way was not taken".to_owned(),
+    parts.extend(node.cause.as_ref().map(|cause| match (&node.why, cause.as_str()) {
+        (Some(why), _) => short(why, NOTE_CHARS_MAX),
+        (None, "failed") => "what it needs has failed".to_owned(),
+        (None, _) => "its way was not taken".to_owned(),
     }));
+    if !node.waits_for.is_empty() {
+        let names: Vec<String> = node.waits_for.iter().take(WAITS_FOR_MAX).map(ToString::to_string).collect();
+        let more = if node.waits_for.len() > names.len() { ", …" } else { "" };
+        parts.push(format!("for {}{more}", names.join(", ")));
+    }
     if let Some(error) = &node.error {
         parts.push(short(&format!("{}: {}", error.code, error.message), NOTE_CHARS_MAX));
         match node.then.as_deref() {
@@ -94,7 +125,8 @@ fn note(run: &RunView, node: &NodeView, now: Instant) -> String {
         }
     }
     if node.status.is_under_way() || node.status == NodeStatus::Failed {
-        parts.extend(node.task.map(|task| task.to_string()));
+        let worker = node.worker.as_ref().map_or_else(String::new, |worker| format!(" on {worker}"));
+        parts.extend(node.task.map(|task| format!("{task}{worker}")));
         parts.extend(node.sub_run.map(|run| run.to_string()));
     }
     if node.status == NodeStatus::Asking {
@@ -109,16 +141,21 @@ fn note(run: &RunView, node: &NodeView, now: Instant) -> String {
 /// `3 of 40 done, 1 failed, 4 under way`; of a loop `turn 3`.
 fn turns(node: &NodeView, frames: &FrameCounts) -> String {
     let mut text = match node.items {
+        Some(items) if items > WIDE_ITEMS => {
+            let full = frames.done * BAR_CHARS / u64::from(items).max(1);
+            let bar: String = (0..BAR_CHARS).map(|at| if at < full { '█' } else { '░' }).collect();
+            format!("{bar} {} of {} done", grouped(frames.done), grouped(items.into()))
+        }
         Some(items) => format!("{} of {items} done", frames.done),
         None => format!("turn {}", frames.open + frames.done + frames.failed + frames.dropped),
     };
     for (count, what) in [(frames.failed, "failed"), (frames.dropped, "dropped")] {
         if count > 0 {
-            text.push_str(&format!(", {count} {what}"));
+            text.push_str(&format!(", {} {what}", grouped(count)));
         }
     }
     if node.items.is_some() && frames.open > 0 {
-        text.push_str(&format!(", {} under way", frames.open));
+        text.push_str(&format!(", {} under way", grouped(frames.open)));
     }
     text
 }
@@ -132,21 +169,47 @@ mod tests {
         let run = r#"{"run":"run-7","workflow":"w","version":1,"status":"running","started_at":"2026-11-15T08:57:00Z","nodes":[
             {"node":"route","id":"route","type":"branch","status":"done","way":"rules[1]","to":["ask","rounds"]},
             {"node":"ask","id":"ask","type":"approval","status":"asking","since":"2026-11-15T08:57:00Z","until":"2026-11-15T08:59:00Z"},
-            {"node":"rounds","id":"rounds","type":"each","status":"running","since":"2026-11-15T08:57:00Z","items":40,
+            {"node":"rounds","id":"rounds","type":"each","status":"running","since":"2026-11-15T08:57:00Z","items":14,
              "frames":{"open":2,"done":12,"failed":1,"dropped":0}},
-            {"node":"end","id":"end","type":"http","status":"waiting"},
-            {"node":"rounds[12]/lint","id":"lint","frame":"rounds[12]","type":"t","status":"running","since":"2026-11-15T08:57:30Z","task":"task-9"},
+            {"node":"end","id":"end","type":"http","status":"waiting","waits_for":["rounds"]},
+            {"node":"no","id":"no","type":"http","status":"skipped","cause":"untaken","why":"`route` took its rules[1]"},
+            {"node":"rounds[12]/lint","id":"lint","frame":"rounds[12]","type":"t","status":"running","since":"2026-11-15T08:57:30Z","task":"task-9","worker":"w-1"},
             {"node":"rounds[11]/lint","id":"lint","frame":"rounds[11]","type":"t","status":"done","duration_ms":5}]}"#;
         let run: RunView = serde_json::from_str(run).unwrap();
-        let screen = Screen { people: true, colour: false };
+        let screen = Screen { people: true, colour: false, ascii: false };
         let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap());
         let expected = [
-            "✓ route   branch    done                 rules[1] → ask, rounds",
-            "? ask     approval  asking        1 min  answer: signaller approval answer run-7/ask --yes --by NAME, ends in 1m",
-            "▸ rounds  each      running       1 min  12 of 40 done, 1 failed, 2 under way",
-            "    ▸ rounds[12]/lint  t  running        30 s  task-9",
-            "· end     http      waiting",
+            "✓ route              branch    done                   rules[1] → ask, rounds",
+            "? ask                approval  asking          1 min  answer: signaller approval answer run-7/ask --yes --by NAME, ends in 1m",
+            "▸ rounds             each      running         1 min  12 of 14 done, 1 failed, 2 under way",
+            "  ▸ rounds[12]/lint  t         running          30 s  task-9 on w-1",
+            "· end                http      waiting                for rounds",
+            "- no                 http      skipped                `route` took its rules[1]",
         ];
         assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn a_wide_each_is_one_line_with_a_bar() {
+        let of = |at: u32, status: &str| {
+            format!(r#"{{"node":"all[{at}]/lint","id":"lint","frame":"all[{at}]","type":"t","status":"{status}"}}"#)
+        };
+        let inside: Vec<String> = (0..50).map(|at| of(at, if at < 5 { "failed" } else { "running" })).collect();
+        let run = format!(
+            r#"{{"run":"run-7","workflow":"w","version":1,"status":"running","started_at":"2026-11-15T08:57:00Z","nodes":[
+            {{"node":"all","id":"all","type":"each","status":"running","items":10000,
+             "frames":{{"open":45,"done":2500,"failed":5,"dropped":0}}}},{}]}}"#,
+            inside.join(",")
+        );
+        let run: RunView = serde_json::from_str(&run).unwrap();
+        let screen = Screen { people: true, colour: false, ascii: true };
+        let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap());
+        assert_eq!(drawn.len(), 5, "{drawn:?}");
+        assert!(
+            screen.known(&drawn[0]).ends_with("#####............... 2,500 of 10,000 done, 5 failed, 45 under way"),
+            "{}",
+            drawn[0]
+        );
+        assert_eq!(drawn[4].trim_start(), "… and 2 more that failed");
     }
 }

@@ -1,6 +1,6 @@
 //! `signaller run show`.
 
-use super::picture;
+use super::{node, picture};
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
 use crate::json_text::pretty;
@@ -11,21 +11,41 @@ use crate::units::{count_of, now, show_about_ms, show_age, show_when};
 use clap::Args;
 use doors::wire::{Instant, NodeCounts, RunShowQuery, RunStatus, RunView};
 use kernel::ids::RunId;
+use kernel::run::NodeAt;
 
-/// Show one run whole: its input, its nodes, its output
+/// Show one run whole, or one node of it: its input, its state, its output
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run show run-7\n  signaller run show run-7 --json | jq .result.output")]
+#[command(after_help = "Examples:\n  signaller run show run-7\n  signaller run show run-7/pay\n  \
+                        signaller run show run-7/rounds[1].check[4]/lint\n  signaller run show run-7 --json | jq .result.output")]
 pub struct ShowArgs {
-    #[arg(value_name = "RUN", value_parser = run_id)]
-    run: RunId,
+    #[arg(value_name = "RUN[/NODE]", value_parser = shown)]
+    what: Shown,
     /// How many of its nodes [default: 100, at most 1000]; what goes on or went wrong comes before the rest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     nodes: Option<u32>,
 }
 
+#[derive(Clone, Debug)]
+enum Shown {
+    Run(RunId),
+    Node(NodeAt),
+}
+
+fn shown(text: &str) -> Result<Shown, String> {
+    if !text.contains('/') {
+        return run_id(text).map(Shown::Run);
+    }
+    let wrong = || format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay");
+    NodeAt::parse(text).map(Shown::Node).ok_or_else(wrong)
+}
+
 pub fn run(args: ShowArgs, session: &Session) -> Outcome {
+    let run = match args.what {
+        Shown::Run(run) => run,
+        Shown::Node(at) => return node::run(&at, session),
+    };
     let query = RunShowQuery { nodes: args.nodes };
-    let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{}", args.run), &query))?;
+    let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{run}"), &query))?;
     let run = view.run;
     let answer = Answer::new(&view, page(&session.screen, &view));
     let answer = answer.next(format!("run trace {run}"), "everything that happened in it");
@@ -34,8 +54,10 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
         RunStatus::Running => {
             answer.next(format!("run explain {run}"), "what it waits for").next(format!("run watch {run}"), "see it go on")
         }
-        RunStatus::Failed | RunStatus::Cancelled => answer.next(format!("run retry {run}"), "go on from where it stopped"),
-        RunStatus::Done => answer,
+        RunStatus::Failed | RunStatus::Cancelled if view.retryable => {
+            answer.next(format!("run retry {run}"), "go on from where it stopped")
+        }
+        RunStatus::Failed | RunStatus::Cancelled | RunStatus::Done => answer,
     })
 }
 
@@ -92,7 +114,7 @@ pub fn page(screen: &Screen, run: &RunView) -> String {
 }
 
 /// A value of many lines would push all else off the screen.
-fn beginning(text: String) -> String {
+pub fn beginning(text: String) -> String {
     let count = text.lines().count();
     if count <= VALUE_LINES_MAX {
         return text;
@@ -117,10 +139,11 @@ pub fn state(screen: &Screen, run: &RunView) -> String {
     format!("{status}{}", screen.paint(Paint::Yellow, &more))
 }
 
-fn counts_text(counts: &NodeCounts) -> String {
+pub fn counts_text(counts: &NodeCounts) -> String {
     let parts = [
         (counts.done, "done"),
         (counts.running, "running"),
+        (counts.queued, "queued"),
         (counts.asking, "asking"),
         (counts.sleeping, "sleeping"),
         (counts.failed, "failed"),

@@ -13,7 +13,8 @@ use kernel::names::{IdempotencyKey, Tag, WorkflowName};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   signaller run start refund --input '{\"order\":\"o-1\",\"amount\":250}'
-  signaller run start refund --input @order.json --key order-17 --deadline 2h --wait")]
+  signaller run start refund --input @order.json --idempotency-key order-17 --deadline 2h --wait --timeout 5m\n
+With --wait the exit code is 0 when it is done, 1 when it failed or was cancelled, and 6 when it had not ended after --timeout.")]
 pub struct StartArgs {
     #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
     workflow: WorkflowName,
@@ -23,9 +24,9 @@ pub struct StartArgs {
     /// This version instead of the newest
     #[arg(long, value_name = "N")]
     version: Option<u32>,
-    /// Starting again with the same key answers the first run
-    #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
-    key: Option<IdempotencyKey>,
+    /// Starting again with the same key answers the first run, whatever the input; keys are of one workflow
+    #[arg(long, alias = "key", value_name = "KEY", value_parser = IdempotencyKey::parse)]
+    idempotency_key: Option<IdempotencyKey>,
     /// Of its tasks: critical, high, normal, background, or a head start in seconds
     #[arg(long, value_parser = priority, allow_hyphen_values = true)]
     priority: Option<Priority>,
@@ -38,13 +39,16 @@ pub struct StartArgs {
     /// Watch it until it has ended; the answer then is the run, with its output
     #[arg(long)]
     wait: bool,
+    /// With --wait: give up after so long, and exit with 6; the run goes on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "wait")]
+    timeout: Option<u64>,
 }
 
 pub fn run(args: StartArgs, session: &Session) -> Outcome {
     let body = RunStart {
         version: args.version,
         input: args.input.as_deref().map(read_input).transpose()?,
-        idempotency_key: args.key,
+        idempotency_key: args.idempotency_key,
         priority: args.priority,
         tags: args.tags,
         deadline_ms: args.deadline,
@@ -53,20 +57,22 @@ pub fn run(args: StartArgs, session: &Session) -> Outcome {
     };
     let started: RunStarted = session.client.post("/v1/runs", &body).map_err(|failure: Failure| match &*failure.code {
         "workflow_not_found" => failure.next("workflow list", "those there are").next("workflow put FILE", "put this one"),
-        "invalid_input" => failure.next(format!("workflow show {} --text", args.workflow), "see what it takes"),
         _ => failure,
     })?;
     let run = started.run;
     if args.wait {
-        session.screen.note(&format!("started {run}"));
-        return watch::until_ended(session, run, None);
+        session.screen.note(&if started.duplicate { again(&started) } else { format!("started {run}") });
+        return watch::until_ended(session, run, args.timeout);
     }
-    let text = if started.duplicate {
-        format!("{run} was made by this key before; nothing of this request was used.")
-    } else {
-        format!("Started {run} of {}.", args.workflow)
-    };
-    Ok(Answer::new(&started, text)
-        .next(format!("run watch {run}"), "see it go on")
-        .next(format!("run explain {run}"), "see what it waits for"))
+    let text = if started.duplicate { again(&started) } else { format!("Started {run} of {}.", args.workflow) };
+    let answer = Answer::new(&started, text);
+    let answer =
+        if started.duplicate { answer.next(format!("run show {run}"), "the run as it stands, with its input") } else { answer };
+    Ok(answer.next(format!("run watch {run}"), "see it go on").next(format!("run explain {run}"), "see what it waits for"))
+}
+
+/// What became of a start with a key that was used before.
+fn again(started: &RunStarted) -> String {
+    let with = if started.input_differs { ", with another input" } else { "" };
+    format!("{} was started with this key before{with}; nothing of this request was used.", started.run)
 }

@@ -2,24 +2,30 @@
 
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
-use crate::output::{Answer, Outcome};
+use crate::output::{Answer, Failure, Outcome};
 use crate::progress::bar;
 use crate::table::{cell, table};
 use crate::telling::{kind, sentence};
-use crate::units::show_about_ms;
+use crate::units::{show_between, show_offset};
 use clap::Args;
 use comfy_table::CellAlignment;
-use doors::wire::{Instant, RecordView, RunHistory, RunHistoryQuery};
+use doors::wire::{Instant, NodeWork, RecordBody, RecordView, RunHistory, RunHistoryQuery, RunView};
+use indicatif::ProgressBar;
 use kernel::ids::RunId;
 use std::collections::HashMap;
 
 /// Tell everything that happened in a run, to its nodes and their tasks, oldest first
 #[derive(Args, Debug)]
-#[command(after_help = "AFTER is the time since the run began, TOOK since the record before of the same task, node or run.\n\n\
-                        Examples:\n  signaller run trace run-7\n  signaller run trace run-7 --limit 100")]
+#[command(
+    after_help = "AFTER is the time since the run began, in seconds; TOOK since the record before of the same task, node or run.\n\n\
+                        Examples:\n  signaller run trace run-7\n  signaller run trace run-7 --called\n  signaller run trace run-7 --limit 100"
+)]
 pub struct TraceArgs {
     #[arg(value_name = "RUN", value_parser = run_id)]
     run: RunId,
+    /// Also what happened in the runs that it called, and in those that these called
+    #[arg(long, conflicts_with = "cursor")]
+    called: bool,
     /// How many records at most
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -31,41 +37,81 @@ pub struct TraceArgs {
 const PAGE_MAX: u32 = 1_000;
 
 pub fn run(args: TraceArgs, session: &Session) -> Outcome {
-    let (path, mut cursor) = (format!("/v1/runs/{}/history", args.run), args.cursor);
-    let mut trace = RunHistory { records: Vec::new(), next: None };
     let show = bar(&session.screen, None, "records read");
-    loop {
-        let limit = PAGE_MAX.min(args.limit - trace.records.len() as u32);
-        let page: RunHistory = session.client.get(&with_query(&path, &RunHistoryQuery { limit: Some(limit), cursor }))?;
-        trace.records.extend(page.records);
-        trace.next = page.next;
-        show.set_position(trace.records.len() as u64);
-        match page.next {
-            Some(next) if (trace.records.len() as u32) < args.limit => cursor = Some(next.to_string()),
-            _ => break,
+    let begun: RunView = session.client.get(&format!("/v1/runs/{}?nodes=1", args.run))?;
+    let mut trace = read(session, args.run, args.cursor, args.limit, &show)?;
+    if args.called {
+        let mut calls = called_by(&trace.records);
+        while let Some(run) = calls.pop() {
+            let left = args.limit.saturating_sub(trace.records.len() as u32);
+            if left == 0 {
+                trace.next = trace.records.last().map(|record| record.seq);
+                break;
+            }
+            let called = read(session, run, None, left, &show)?;
+            calls.extend(called_by(&called.records));
+            trace.records.extend(called.records);
+            trace.next = trace.next.or(called.next);
         }
+        trace.records.sort_by_key(|record| record.seq);
     }
     show.finish_and_clear();
-    let Some(first) = trace.records.first().map(|record| record.at) else {
+    if trace.records.is_empty() {
         return Ok(Answer::new(&trace, format!("Nothing more is recorded of {}.", args.run)));
-    };
+    }
     let mut before: HashMap<&str, Instant> = HashMap::new();
     let rows = trace.records.iter().map(|record| {
-        let after = span(first, record.at);
-        let took = before.insert(&record.owner, record.at).map_or_else(String::new, |at| span(at, record.at));
+        let after = show_offset(begun.started_at, record.at);
+        let took = before.insert(&record.owner, record.at).map_or_else(String::new, |at| show_between(at, record.at));
         let right = |text: String| cell(text).set_alignment(CellAlignment::Right);
-        vec![right(after), right(took), cell(whose(args.run, record)), cell(kind(&record.record)), cell(sentence(&record.record))]
+        let told = sentence(&record.record, record.at);
+        vec![right(after), right(took), cell(whose(args.run, record)), cell(kind(&record.record)), cell(told)]
     });
     let rows: Vec<_> = rows.collect();
     let mut text = table(&session.screen, &["AFTER", "TOOK", "WHOSE", "RECORD", "WHAT HAPPENED"], rows);
-    let answer = |text: String| Answer::new(&trace, text).next(format!("run show {}", args.run), "how it stands now");
+    let answer = |text: String| {
+        let answer = Answer::new(&trace, text).next(format!("run show {}", args.run), "how it stands now");
+        let calls = !args.called && !called_by(&trace.records).is_empty();
+        if calls { answer.next(format!("run trace {} --called", args.run), "with the runs that it called") } else { answer }
+    };
     let Some(next) = trace.next else { return Ok(answer(text)) };
+    if args.called {
+        text.push_str("\n\nThere is more: add --limit");
+        return Ok(answer(text));
+    }
     text.push_str(&format!("\n\nThere is more: add --cursor {next}"));
     Ok(answer(text).next(format!("run trace {} --cursor {next}", args.run), "what comes after"))
 }
 
-fn span(from: Instant, to: Instant) -> String {
-    show_about_ms(from.ms_until(to).max(0).unsigned_abs())
+/// Page by page, up to a limit.
+fn read(
+    session: &Session,
+    run: RunId,
+    mut cursor: Option<String>,
+    limit: u32,
+    show: &ProgressBar,
+) -> Result<RunHistory, Failure> {
+    let path = format!("/v1/runs/{run}/history");
+    let mut trace = RunHistory { records: Vec::new(), next: None };
+    loop {
+        let page = PAGE_MAX.min(limit - trace.records.len() as u32);
+        let page: RunHistory = session.client.get(&with_query(&path, &RunHistoryQuery { limit: Some(page), cursor }))?;
+        show.inc(page.records.len() as u64);
+        trace.records.extend(page.records);
+        trace.next = page.next;
+        match page.next {
+            Some(next) if (trace.records.len() as u32) < limit => cursor = Some(next.to_string()),
+            _ => return Ok(trace),
+        }
+    }
+}
+
+fn called_by(records: &[RecordView]) -> Vec<RunId> {
+    let called = records.iter().filter_map(|record| match &record.record {
+        RecordBody::NodeStarted { work: NodeWork::Calling { run } } => Some(*run),
+        _ => None,
+    });
+    called.collect()
 }
 
 /// Nodes as they are called within the run.

@@ -2,7 +2,7 @@
 //! the run, its turns, items and nodes is a line. It ends with the run, and with how that ended.
 
 use super::picture;
-use super::show::{page, state};
+use super::show::{counts_text, page, state};
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
 use crate::json_text::pretty;
@@ -37,6 +37,8 @@ const NODES_DRAWN: u32 = 200;
 const LINES_DRAWN_MAX: usize = 40;
 const DRAWN_EVERY: Duration = Duration::from_millis(150);
 const ASKED_EVERY: Duration = Duration::from_secs(1);
+/// Between two looks lies at least so many times what the last one took.
+const LOOKS_APART: u32 = 5;
 /// How long a server may be away.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -73,10 +75,12 @@ impl Watch<'_> {
         let query = StreamQuery { run: Some(self.run.to_string()), ..StreamQuery::default() };
         follow(self.session.client.clone(), query, self.last.clone(), move |news| sender.send(news).is_ok());
         let (mut asked, mut answered, mut changed) = (Instant::now(), Instant::now(), false);
+        // A wide run is much to look at: it is not asked for all the time.
+        let mut every = DRAWN_EVERY;
         // One whose parts are still being stopped has ended; nothing that could still come changes how.
         while view.status == RunStatus::Running {
             self.draw(&view);
-            let wait = if changed { DRAWN_EVERY.saturating_sub(asked.elapsed()) } else { ASKED_EVERY };
+            let wait = if changed { every.saturating_sub(asked.elapsed()) } else { ASKED_EVERY };
             let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
             match news.recv_timeout(wait.min(left)) {
                 Ok(News::Event(event)) => {
@@ -91,10 +95,13 @@ impl Watch<'_> {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(self.timed_out(timeout_ms.unwrap_or(0), &view));
             }
-            if asked.elapsed() >= if changed { DRAWN_EVERY } else { ASKED_EVERY } {
+            if asked.elapsed() >= if changed { every } else { ASKED_EVERY.max(every) } {
                 asked = Instant::now();
                 match self.look() {
-                    Ok(found) => (view, answered, changed) = (found, Instant::now(), false),
+                    Ok(found) => {
+                        (view, answered, changed) = (found, Instant::now(), false);
+                        every = DRAWN_EVERY.max(asked.elapsed() * LOOKS_APART);
+                    }
                     // The server may be on its way back; the run goes on where it was.
                     Err(failure) if failure.retryable && answered.elapsed() < PATIENCE => {}
                     Err(failure) => return Err(failure),
@@ -120,9 +127,10 @@ impl Watch<'_> {
             lines.truncate(LINES_DRAWN_MAX);
             lines.push(format!("  … and {more} more"));
         }
+        let counts = view.counts.as_ref().map_or_else(String::new, |counts| format!(", {}", counts_text(counts)));
         let for_so_long = show_about_ms(view.started_at.ms_until(now).max(0).unsigned_abs());
-        lines.insert(0, format!("{} of {}, {} for {for_so_long}", view.run, view.workflow, state(screen, view)));
-        drawing.set_message(lines.join("\n"));
+        lines.insert(0, format!("{} of {}, {} for {for_so_long}{counts}", view.run, view.workflow, state(screen, view)));
+        drawing.set_message(screen.known(&lines.join("\n")).into_owned());
     }
 
     /// What has been recorded since the last that was told.
@@ -155,7 +163,7 @@ impl Watch<'_> {
         }
         let screen = &self.session.screen;
         _ = match screen.people {
-            true => screen.line(&telling::line(view, &telling::kind(&view.record))),
+            true => screen.line(&telling::line_of_run(view, self.run)),
             false => screen.line(&plain_json(raw(view).get())),
         };
     }
@@ -185,21 +193,23 @@ fn outcome(session: &Session, view: RunView, live: bool) -> Outcome {
         RunStatus::Failed => {
             let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
             let why = view.error.as_ref().map_or_else(String::new, |error| format!(" with {}: {}", error.code, error.message));
-            Err(Failure::new(Exit::WorkFailed, "run_failed", format!("{run} failed{at}{took}{why}"))
-                .fix(format!("see what happened with `signaller run trace {run}`, mend it, and try again"))
+            let again = if view.retryable { "try again" } else { "start a new run" };
+            let failure = Failure::new(Exit::WorkFailed, "run_failed", format!("{run} failed{at}{took}{why}"))
+                .fix(format!("see what happened with `signaller run trace {run}`, mend it, and {again}"))
                 .result(&view)
-                .next(format!("run trace {run}"), "everything that happened in it")
-                .next(format!("run retry {run}"), "go on from where it failed"))
+                .next(format!("run trace {run}"), "everything that happened in it");
+            Err(if view.retryable { failure.next(format!("run retry {run}"), "go on from where it failed") } else { failure })
         }
         RunStatus::Cancelled => {
             let who = view.cancelled.as_ref().map_or_else(String::new, |why| {
                 let colon = if why.reason.is_empty() { "" } else { ": " };
                 format!(" by {}{colon}{}", why.by, why.reason)
             });
-            Err(Failure::new(Exit::WorkFailed, "run_cancelled", format!("{run} was cancelled{took}{who}"))
-                .fix("start it again, or go on from where it was")
+            let failure = Failure::new(Exit::WorkFailed, "run_cancelled", format!("{run} was cancelled{took}{who}"))
+                .fix(if view.retryable { "start it again, or go on from where it was" } else { "start a new run" })
                 .result(&view)
-                .next(format!("run retry {run}"), "go on from where it was"))
+                .next(format!("run show {run}"), "how far it came");
+            Err(if view.retryable { failure.next(format!("run retry {run}"), "go on from where it was") } else { failure })
         }
     }
 }

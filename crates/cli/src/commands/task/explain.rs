@@ -41,7 +41,8 @@ pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     for action in &explanation.next_actions {
         text.push_str(&format!("\n{} {action}", screen.paint(Paint::Dim, "try:")));
     }
-    Ok(Answer::new(&explanation, text).next(format!("task show {}", args.task), "see it whole"))
+    let answer = Answer::new(&explanation, text).advised(&explanation.next_actions);
+    Ok(answer.next(format!("task show {}", args.task), "see it whole"))
 }
 
 /// The reason less the sentence of a cause, which stands above already.

@@ -24,7 +24,12 @@ pub fn run(args: HistoryArgs, session: &Session) -> Outcome {
     }
     let now = now();
     let rows = history.records.iter().map(|record| {
-        vec![cell(record.at), cell(show_age(record.at, now)), cell(kind(&record.record)), cell(sentence(&record.record))]
+        vec![
+            cell(record.at),
+            cell(show_age(record.at, now)),
+            cell(kind(&record.record)),
+            cell(sentence(&record.record, record.at)),
+        ]
     });
     let text = table(&session.screen, &["AT", "AGE", "RECORD", "WHAT HAPPENED"], rows);
     Ok(Answer::new(&history, text).next(format!("task show {}", args.task), "how it stands now"))

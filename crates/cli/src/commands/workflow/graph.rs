@@ -50,7 +50,7 @@ fn of_file(args: &GraphArgs, screen: Screen, width: usize) -> Result<String, Fai
         if screen.people {
             problems.iter().for_each(|problem| _ = screen.line(&told(&args.what, problem)));
         }
-        not_valid(problems.iter().map(ProblemAt::from).collect())
+        not_valid(problems.iter().map(ProblemAt::from).collect(), screen.people)
     })?;
     let drawn = found.iter().map(|one| match args.mermaid {
         true => flow::graph::mermaid(&one.compiled.ir),

@@ -1,6 +1,7 @@
 //! `signaller workflow`: definitions, from the file to what runs go through. Files are read here, so that what is wrong
 //! with one is said without a server, and in the same words.
 
+mod change;
 mod graph;
 mod put;
 mod show;
@@ -14,7 +15,7 @@ use clap::{Args, Subcommand};
 use kernel::names::WorkflowName;
 use std::io::Read;
 
-/// Workflows: check, put, list, show and draw them
+/// Workflows: check, put, list, show, draw, disable and enable them
 #[derive(Args, Debug)]
 pub struct WorkflowArgs {
     #[command(subcommand)]
@@ -28,6 +29,8 @@ enum WorkflowCommand {
     List(show::ListArgs),
     Show(show::ShowArgs),
     Graph(graph::GraphArgs),
+    Disable(change::DisableArgs),
+    Enable(change::EnableArgs),
     /// Print the JSON Schema of definitions, for editors
     #[command(after_help = "Examples:\n  signaller workflow schema > workflow.schema.json")]
     Schema,
@@ -40,6 +43,8 @@ pub fn run(args: WorkflowArgs, globals: &Globals, screen: Screen) -> Outcome {
         WorkflowCommand::Put(args) => put::run(args, &session()?),
         WorkflowCommand::List(args) => show::list(args, &session()?),
         WorkflowCommand::Show(args) => show::show(args, globals.json, &session()?),
+        WorkflowCommand::Disable(args) => change::disable(args, &session()?),
+        WorkflowCommand::Enable(args) => change::enable(args, &session()?),
         WorkflowCommand::Graph(args) => graph::run(args, globals.json, screen, session),
         WorkflowCommand::Schema => {
             let schema = flow::schema::schema();

@@ -29,6 +29,7 @@ struct Validity {
     ok: bool,
     workflows: Vec<WorkflowChecked>,
     problems: Vec<ProblemAt>,
+    warnings: Vec<ProblemAt>,
 }
 
 pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
@@ -46,13 +47,16 @@ pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
                     let version = one.version.map_or_else(String::new, |version| format!(" version {version}"));
                     format!("{file}: {}{version} is right, {}.", one.workflow, count_of(one.nodes as u64, "node"))
                 }));
-                validated.files.push(Validity { file, ok: true, workflows, problems: Vec::new() });
+                let warnings = found.iter().flat_map(|one| &one.compiled.warnings).map(ProblemAt::from);
+                let warnings: Vec<ProblemAt> = warnings.collect();
+                lines.extend(warnings.iter().map(|warning| warned(&file, warning)));
+                validated.files.push(Validity { file, ok: true, workflows, problems: Vec::new(), warnings });
             }
             Err(problems) => {
                 lines.extend(problems.iter().map(|problem| told(&file, problem)));
                 let problems: Vec<ProblemAt> = problems.iter().map(ProblemAt::from).collect();
                 wrong.extend(problems.iter().cloned());
-                validated.files.push(Validity { file, ok: false, workflows: Vec::new(), problems });
+                validated.files.push(Validity { file, ok: false, workflows: Vec::new(), problems, warnings: Vec::new() });
             }
         }
     }
@@ -63,16 +67,25 @@ pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
     if screen.people {
         screen.line(&text);
     }
-    Err(not_valid(wrong).result(&validated))
+    Err(not_valid(wrong, screen.people).result(&validated))
 }
 
-/// The failure of files with these problems.
-pub fn not_valid(problems: Vec<ProblemAt>) -> Failure {
-    let first = problems.first().map_or_else(String::new, |first| format!("; the first: {}", first.message));
+/// The failure of files with these problems. `listed`: each has been told already.
+pub fn not_valid(problems: Vec<ProblemAt>, listed: bool) -> Failure {
+    let first = problems.first().filter(|_| !listed);
+    let first = first.map_or_else(String::new, |first| format!("; the first: {}", first.message));
     let message = format!("{} found{first}", count_of(problems.len() as u64, "problem"));
     let failure = Failure::new(Exit::Usage, "invalid_workflow", message);
     let fix = "correct what is named; `signaller workflow schema` says what a definition may hold";
-    Failure { problems, ..failure.fix(fix) }
+    Failure { problems, ..failure.fix(fix).next("workflow schema", "what a definition may hold") }
+}
+
+/// As [`told`], of what is right and yet may not be what was meant.
+pub fn warned(file: &str, warning: &ProblemAt) -> String {
+    let ProblemAt { path, line, column, message, suggestion } = warning;
+    let (line, column) = (line.unwrap_or(1), column.unwrap_or(1));
+    let suggestion = suggestion.as_ref().map_or_else(String::new, |suggestion| format!("\n  {suggestion}"));
+    format!("{file}:{line}:{column}: warning: {path}: {message}{suggestion}")
 }
 
 /// `file:line:column: path: message`, and the suggestion on a line of its own.

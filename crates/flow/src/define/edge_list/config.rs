@@ -69,15 +69,15 @@ pub fn kind(kind: &str, fields: &mut Fields<'_>, wished: &mut Wished, problems: 
             let value = fields.take("value").or_else(|| fields.take("expression"));
             let value = found(value, &fields, "value", problems).and_then(|value| written::either(value, problems));
             fields.finish(problems);
-            Some(ListedKind::Plain(Kind::Transform { value: value? }))
+            Some(ListedKind::Plain(Kind::Transform { value: value?, called: "transform" }))
         }
         "filter" => {
             let mut fields = needed(config.map(|entry| &entry.value), at, "a `filter`", problems)?;
-            let items = fields.require("items", problems).and_then(|entry| written::cel(&entry.value, problems));
+            let items = fields.require("items", problems).and_then(|entry| node::items(&entry.value, problems));
             let keep = fields.take("where").or_else(|| fields.take("condition"));
             let keep = found(keep, &fields, "where", problems).and_then(|value| written::cel(value, problems));
             fields.finish(problems);
-            Some(ListedKind::Plain(Kind::Transform { value: node::filtered(&items?, &keep?) }))
+            Some(ListedKind::Plain(Kind::Transform { value: node::filtered(&items?, &keep?), called: "filter" }))
         }
         "aggregate" => {
             let mut fields = needed(config.map(|entry| &entry.value), at, "an `aggregate`", problems)?;

@@ -32,7 +32,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
         NodeKind::Branch { rules } => branch(step, spot, rules, &output),
         NodeKind::Route { by } => route(step, spot, *by, output),
         NodeKind::Join => done(step, spot, Told::Passed, Went::Done, None),
-        NodeKind::Transform { value } => {
+        NodeKind::Transform { value, .. } => {
             if let Some(json) = value_of(step, spot, *value, output) {
                 done(step, spot, Told::Own, Went::Done, Some(json.payload));
             }
@@ -70,6 +70,9 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 None => gathered(step, spot, &output),
             };
             let Some(input) = input else { return };
+            if let Some(disabled) = crate::decide::workflow::refuses(step, workflow) {
+                return fail(step, spot, Failure { code: disabled.code().into(), message: disabled.to_string() });
+            }
             let found = match step.ir(workflow, *version) {
                 Some(Ok(found)) => found,
                 Some(Err(message)) => return fail(step, spot, Failure { code: "bad_workflow".into(), message }),

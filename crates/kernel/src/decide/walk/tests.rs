@@ -229,7 +229,7 @@ impl Maker {
             "join" => NodeKind::Join,
             "approval" => NodeKind::Approval { who: Vec::new(), message: None },
             "sleep" => NodeKind::Sleep(Sleep::For { ms: word("ms").unwrap().parse().unwrap() }),
-            "transform" => NodeKind::Transform { value: self.expr(word("value").unwrap()) },
+            "transform" => NodeKind::Transform { value: self.expr(word("value").unwrap()), called: "transform" },
             "call" => {
                 NodeKind::Workflow { workflow: WorkflowName::parse(word("run").unwrap()).unwrap(), version: None, with: None }
             }

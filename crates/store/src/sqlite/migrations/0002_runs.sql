@@ -8,6 +8,7 @@ CREATE TABLE workflows (
     put_at  INTEGER NOT NULL,
     put_by  TEXT    NOT NULL,
     text    TEXT    NOT NULL,
+    disabled TEXT,                     -- JSON while no new runs start; that of the newest version counts
     PRIMARY KEY (name, version)
 ) STRICT;
 

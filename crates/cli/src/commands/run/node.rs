@@ -1,0 +1,90 @@
+//! `signaller run show RUN/NODE`: one node of a run.
+
+use super::show::beginning;
+use crate::client::with_query;
+use crate::commands::Session;
+use crate::json_text::pretty;
+use crate::output::{Answer, Outcome, Screen};
+use crate::plain::plain_text;
+use crate::table::{facts, node_paint};
+use crate::telling_runs::answered;
+use crate::units::{count_of, now, show_about_ms, show_age, show_when};
+use doors::wire::{Instant, NodeShowQuery, NodeStatus, NodeView, place};
+use kernel::run::NodeAt;
+
+pub fn run(at: &NodeAt, session: &Session) -> Outcome {
+    let run = at.run;
+    let query = NodeShowQuery { node: place(&at.frame, &at.node) };
+    let view: NodeView = session.client.get(&with_query(&format!("/v1/runs/{run}/node"), &query))?;
+    let mut answer = Answer::new(&view, page(&session.screen, at, &view));
+    if view.status == NodeStatus::Asking {
+        for (word, what) in [("--yes", "answer with yes"), ("--no", "answer with no")] {
+            answer = answer.next(format!("approval answer {} {word} --by NAME", at.show()), what);
+        }
+    }
+    if let Some(task) = view.task {
+        answer = answer.next(format!("task show {task}"), "its task");
+    }
+    if let Some(called) = view.sub_run {
+        answer = answer.next(format!("run show {called}"), "the run it called");
+    }
+    Ok(answer.next(format!("run show {run}"), "the whole run").next(format!("run trace {run}"), "everything that happened in it"))
+}
+
+fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
+    let now = now();
+    let when = |at: Instant| format!("{} ({at})", show_age(at, now));
+    let mut lines = vec![("node", at.show())];
+    if let Some(kind) = &node.kind {
+        lines.push(("type", kind.clone()));
+    }
+    lines.push(("status", screen.paint(node_paint(node.status), node.status.as_str())));
+    if !node.waits_for.is_empty() {
+        lines.push(("waits for", node.waits_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(why) = &node.why {
+        lines.push(("because", plain_text(why).into_owned()));
+    }
+    if let Some(since) = node.since {
+        lines.push(("started", when(since)));
+    }
+    if let Some(ended) = node.ended_at {
+        let took = node.duration_ms.map_or_else(String::new, |ms| format!(", after {}", show_about_ms(ms)));
+        lines.push(("ended", format!("{}{took}", when(ended))));
+    }
+    if let Some(until) = node.until.filter(|_| node.status.is_under_way()) {
+        lines.push(("until", format!("{} ({until})", show_when(until, now))));
+    }
+    if let Some(task) = node.task {
+        let worker = node.worker.as_ref().map_or_else(String::new, |worker| format!(" on worker {worker}"));
+        let attempts = node.attempts.map_or_else(String::new, |attempts| format!(", {}", count_of(attempts.into(), "attempt")));
+        lines.push(("task", format!("{task}{worker}{attempts}")));
+    }
+    if let Some(called) = node.sub_run {
+        lines.push(("called", called.to_string()));
+    }
+    if let Some(items) = node.items {
+        lines.push(("items", items.to_string()));
+    }
+    if let Some(way) = &node.way {
+        let to = node.to.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        lines.push(("way", if to.is_empty() { way.clone() } else { format!("{way} → {to}") }));
+    }
+    if let Some(answer) = &node.answer {
+        lines.push(("answer", plain_text(&answered(answer)).into_owned()));
+    }
+    if let Some(error) = &node.error {
+        let then = match node.then.as_deref() {
+            Some("to") => ", and another way is taken",
+            Some("ignore") => ", which is ignored",
+            _ => "",
+        };
+        lines.push(("error", plain_text(&format!("{}: {}{then}", error.code, error.message)).into_owned()));
+    }
+    for (name, payload) in [("input", &node.input), ("output", &node.output)] {
+        if let Some(payload) = payload {
+            lines.push((name, beginning(pretty(payload.get()))));
+        }
+    }
+    facts(screen, &lines)
+}

@@ -1,0 +1,112 @@
+//! `/v1/runs/{run}/explain`: what a run waits for, or how it ended and what can be done.
+
+use super::Door;
+use super::answer::{Json, No, unexpected};
+use super::body::Named;
+use super::run::with_ending;
+use super::values::shown;
+use crate::wire::{self, *};
+use axum::extract::State;
+use engine::{Answer, Engine, Request};
+use kernel::ids::RunId;
+use kernel::rejection::Rejection;
+use kernel::row::NodeRow;
+use store::{Reader, StoreError};
+
+/// What a run waits for, or how it ended and what can be done.
+#[utoipa::path(get, path = "/v1/runs/{run}/explain", tag = "runs", params(("run" = String, Path)),
+    responses((status = 200, body = RunExplanation)))]
+pub async fn explain(State(door): State<Door>, Named(run): Named<RunId>) -> Result<Json<RunExplanation>, No> {
+    match door.ask(Request::ExplainRun { run }).await? {
+        Answer::RunExplained(Ok(explained)) => {
+            let told = RunExplanation::from(&*explained);
+            return Ok(Json(door.blocking(move |engine| engine.read(|reader| with_questions(reader, engine, told))).await?));
+        }
+        // One that has ended has left the writer's memory.
+        Answer::RunExplained(Err(Rejection::RunNotFound { .. })) => {}
+        Answer::RunExplained(Err(rejection)) => return Err(rejection.into()),
+        other => return Err(unexpected(&other)),
+    }
+    let found = door.read(move |reader| with_ending(reader, run)).await?;
+    let (_, view) = found.ok_or(Rejection::RunNotFound { run })?;
+    Ok(Json(ended(&view)))
+}
+
+/// What those that wait for an answer ask, which only the store has.
+fn with_questions(reader: &mut dyn Reader, engine: &Engine, mut told: RunExplanation) -> Result<RunExplanation, StoreError> {
+    for wait in &mut told.waits {
+        if let (true, Some(at)) = (wait.code == "approval", placed(told.run, &wait.node))
+            && let Some(row) = reader.node(&at)?
+        {
+            // The question rides with the record that says it was asked: a node that asks has none after it.
+            let last = NodeRow::from_row(&row.values)?.slot.last();
+            let message = reader.payloads(&[last])?.pop().flatten();
+            wait.message = message.map_or(Ok(None), |message| shown(engine.blobs(), message))?;
+        }
+        if let Some(called) = wait.called.take() {
+            wait.called = Some(Box::new(with_questions(reader, engine, *called)?));
+        }
+    }
+    Ok(told)
+}
+
+fn ended(view: &RunView) -> RunExplanation {
+    let run = view.run;
+    let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", span(ms)));
+    let mut next_actions = vec![format!("signaller run show {run}")];
+    let again = match &view.parent {
+        // The one at the top is tried again, and starts it anew.
+        Some(parent) => {
+            let caller = parent.split('/').next().unwrap_or(parent);
+            next_actions.push(format!("signaller run explain {caller}"));
+            format!(" It was called by {parent}: what becomes of it is the affair of {caller}.")
+        }
+        None if view.retryable => {
+            next_actions.push(format!("signaller run retry {run}"));
+            match view.status {
+                wire::RunStatus::Cancelled => " It can be tried again, from where it was.".to_owned(),
+                _ => " What failed it can be tried again; what is done stays done.".to_owned(),
+            }
+        }
+        None if view.stopping => " What was under way in it is still being stopped.".to_owned(),
+        None => {
+            next_actions.push(format!("signaller run start {} --version {} --input JSON", view.workflow, view.version));
+            " There is nothing in it to try again: start a new run.".to_owned()
+        }
+    };
+    let sentence = match view.status {
+        _ if view.deleting => format!("{run} is being deleted."),
+        wire::RunStatus::Running => format!("{run} goes on in a moment."),
+        wire::RunStatus::Done => {
+            next_actions.truncate(1);
+            format!("{run} is done{took}: nothing is left to do in it.")
+        }
+        wire::RunStatus::Failed => {
+            next_actions.push(format!("signaller run trace {run}"));
+            let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
+            let why = view.error.as_ref().map_or_else(String::new, |error| {
+                let colon = if error.message.is_empty() { "" } else { ": " };
+                format!(" with {}{colon}{}", error.code, error.message)
+            });
+            format!("{run} failed{at}{took}{why}.{again}")
+        }
+        wire::RunStatus::Cancelled => {
+            let who = view.cancelled.as_ref().map_or_else(String::new, |why| {
+                let colon = if why.reason.is_empty() { "" } else { ": " };
+                format!(" by {}{colon}{}", why.by, why.reason)
+            });
+            format!("{run} was cancelled{took}{who}.{again}")
+        }
+    };
+    RunExplanation { run, status: view.status, sentence, waits: Vec::new(), more: 0, next_actions }
+}
+
+fn span(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        3_600_000..172_800_000 => format!("{} h", ms / 3_600_000),
+        _ => format!("{} d", ms / 86_400_000),
+    }
+}

@@ -1,0 +1,193 @@
+//! `/v1/runs/{run}/node`: one node looked into; and what is said of nodes beyond their own rows.
+
+use super::Door;
+use super::answer::{Json, No};
+use super::approvals::answer_of;
+use super::body::{Named, Params};
+use super::tasks::with_payloads;
+use super::values::value;
+use crate::wire::*;
+use axum::extract::State;
+use engine::Engine;
+use kernel::explain::why_skipped;
+use kernel::frame::{Frame, FramePath};
+use kernel::ids::RunId;
+use kernel::ir::{Ir, ROOT};
+use kernel::names::NodeId;
+use kernel::node::{NodeState, Output, Slot, Started};
+use kernel::rejection::Rejection;
+use kernel::row::NodeRow;
+use kernel::run::{NodeAt, Run, ValueAt};
+use kernel::task::Task;
+use std::collections::HashMap;
+use store::{Reader, StoreError};
+
+/// Nodes of one frame that are looked at.
+const LOOKED_AT_MAX: usize = 10_000;
+
+/// Show one node of a run: how it stands, what it was given, what it gave.
+#[utoipa::path(get, path = "/v1/runs/{run}/node", tag = "runs", operation_id = "node", params(("run" = String, Path), NodeShowQuery),
+    responses((status = 200, body = NodeView)))]
+pub async fn show(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Params(query): Params<NodeShowQuery>,
+) -> Result<Json<NodeView>, No> {
+    let text = query.node;
+    let unknown = move |text: &str| {
+        let shown: String = text.chars().take(80).collect();
+        let fix = "a node is named as pay or rounds[1]/pay; show the run to see its nodes";
+        let next = NextAction { command: format!("signaller run show {run}"), description: "the nodes there are".to_owned() };
+        let problem = Problem::new("node_not_found", format!("`{shown}` is not a node of {run}"), fix);
+        Problem { next_actions: vec![next], ..problem }
+    };
+    let at = placed(run, &text).ok_or_else(|| unknown(&text))?;
+    let found = door.blocking(move |engine| {
+        let Some(row) = engine.read(|reader| reader.run(run))? else {
+            return Ok(Err(Problem::from(&Rejection::RunNotFound { run })));
+        };
+        let spec = Run::from_row(&row.values)?.spec().clone();
+        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
+        Ok(whole(engine, ir.as_deref(), &at)?.ok_or_else(|| unknown(&text)))
+    });
+    Ok(Json(found.await??))
+}
+
+fn whole(engine: &Engine, ir: Option<&Ir>, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
+    let Some(row) = engine.read(|reader| reader.node(at))? else {
+        // One of the run's own frame that nothing has happened to yet.
+        let Some((ir, node)) = ir.and_then(|ir| Some((ir, ir.find(&at.node)?))) else { return Ok(None) };
+        if !at.frame.is_root() || ir.node(node).body != ROOT {
+            return Ok(None);
+        }
+        let mut view = NodeView::waiting(&at.frame, &at.node, type_of(&ir.node(node).kind));
+        let mut frames = Frames::default();
+        engine.read(|reader| frames.look(reader, ir, at.run, &at.frame))?;
+        frames.wait(&at.frame, &mut view);
+        return Ok(Some(view));
+    };
+    let row = NodeRow::from_row(&row.values)?;
+    let mut view = NodeView::new(&row, ir);
+    let task = view.task.map(|task| with_payloads(engine, task)).transpose()?.flatten();
+    engine.read(|reader| {
+        at_work(reader, [&mut view])?;
+        if let Some(ir) = ir {
+            let mut frames = Frames::default();
+            frames.look(reader, ir, at.run, &at.frame)?;
+            frames.explain(&at.frame, &mut view);
+            frames.wait(&at.frame, &mut view);
+        }
+        if let NodeState::Done { output: Output::At(at), .. } = row.slot.state() {
+            view.output = value(reader, engine.blobs(), *at)?;
+        }
+        view.answer = answer_of(reader, engine, &row.slot)?;
+        view.input = input(reader, engine, &row.slot)?;
+        Ok(())
+    })?;
+    if let Some(task) = task {
+        view.attempts = Some(task.attempt);
+        view.input = task.input;
+    }
+    Ok(Some(view))
+}
+
+/// What a node that was started is at; of a task it is worked out elsewhere.
+fn input(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option<Box<serde_json::value::RawValue>>, StoreError> {
+    match slot.work() {
+        Some((_, Started::Turning { init } | Started::Spreading { items: init, .. })) => value(reader, engine.blobs(), *init),
+        Some((_, Started::Calling { run, .. })) => match reader.run(*run)? {
+            Some(row) => value(reader, engine.blobs(), ValueAt::Record(Run::from_row(&row.values)?.input())),
+            None => Ok(None),
+        },
+        // Its question rides with the record that began it.
+        Some((since, Started::Asking { .. })) => {
+            let asked = reader.history(slot.last(), HISTORY_MAX)?.into_iter().find(|entry| entry.at == since);
+            Ok(match asked.and_then(|entry| entry.payload) {
+                Some(payload) => super::values::shown(engine.blobs(), payload)?,
+                None => None,
+            })
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Records of one node that are looked through for what it asked.
+const HISTORY_MAX: usize = 16;
+
+/// Whether a worker is at the tasks of those that were started, and which.
+pub fn at_work<'a>(reader: &mut dyn Reader, nodes: impl IntoIterator<Item = &'a mut NodeView>) -> Result<(), StoreError> {
+    for node in nodes {
+        let Some(task) = node.task.filter(|_| node.status == NodeStatus::Running) else { continue };
+        match reader.task(task)?.map(|row| Task::from_row(&row.values)).transpose()? {
+            Some(Task::Running(running)) => node.worker = Some(running.lease().worker().clone()),
+            Some(Task::Queued(_) | Task::Idle(_)) | None => node.status = NodeStatus::Queued,
+            // It has ended, and the node is about to hear of it.
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Frames of one run put together of their nodes, for what only all of these can say.
+#[derive(Default)]
+pub struct Frames<'a> {
+    ir: Option<&'a Ir>,
+    known: HashMap<FramePath, Frame>,
+}
+
+impl<'a> Frames<'a> {
+    pub fn of(ir: &'a Ir, rows: &[NodeRow]) -> Frames<'a> {
+        let mut by_frame: HashMap<FramePath, Vec<&NodeRow>> = HashMap::new();
+        rows.iter().for_each(|row| by_frame.entry(row.at.frame.clone()).or_default().push(row));
+        by_frame.entry(FramePath::root()).or_default();
+        let known = by_frame.into_iter().filter_map(|(path, rows)| Some((path.clone(), frame(ir, &path, &rows)?)));
+        Frames { ir: Some(ir), known: known.collect() }
+    }
+
+    /// Reads a frame, unless it is known.
+    pub fn look(&mut self, reader: &mut dyn Reader, ir: &'a Ir, run: RunId, path: &FramePath) -> Result<(), StoreError> {
+        self.ir = Some(ir);
+        if self.known.contains_key(path) {
+            return Ok(());
+        }
+        let asked = store::NodeQuery { frame: Some(path.clone()), ..store::NodeQuery::of(run, LOOKED_AT_MAX) };
+        let rows = reader.nodes(&asked)?;
+        let rows = rows.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(frame) = frame(ir, path, &rows.iter().collect::<Vec<_>>()) {
+            self.known.insert(path.clone(), frame);
+        }
+        Ok(())
+    }
+
+    /// Why a node was skipped.
+    pub fn why(&self, path: &FramePath, node: &NodeId) -> Option<String> {
+        let (ir, frame) = (self.ir?, self.known.get(path)?);
+        why_skipped(ir, frame, ir.find(node)?)
+    }
+
+    pub fn explain(&self, path: &FramePath, node: &mut NodeView) {
+        if node.status == NodeStatus::Skipped {
+            node.why = self.why(path, &node.id);
+        }
+    }
+
+    /// Which nodes before one that waits have not ended.
+    pub fn wait(&self, path: &FramePath, node: &mut NodeView) {
+        let (Some(ir), Some(frame)) = (self.ir, self.known.get(path)) else { return };
+        let Some(ix) = ir.find(&node.id).filter(|_| node.status == NodeStatus::Waiting) else { return };
+        let open = ir.node(ix).ins.iter().filter(|edge| frame.carried(ir, **edge).is_none());
+        let mut from: Vec<NodeId> = open.map(|edge| ir.node(ir.edge(*edge).from).id.clone()).collect();
+        from.dedup();
+        node.waits_for = from;
+    }
+}
+
+/// `None`: it has no body in this workflow.
+fn frame(ir: &Ir, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
+    let body = match path.up() {
+        None => ROOT,
+        Some((_, node, _)) => ir.body_of(ir.find(node)?)?,
+    };
+    let nodes = rows.iter().filter_map(|row| Some((ir.find(&row.at.node)?, row.slot.clone())));
+    Some(Frame::of_nodes(ir, body, nodes))
+}
