@@ -28,3 +28,4 @@ mod world;
 pub use coverage::{Coverage, FAULTS};
 pub use failure::Failure;
 pub use run::{Options, run};
+pub use world::has_runs;

@@ -208,22 +208,24 @@ impl Client<'_> {
         let called = runs.running().filter(|(_, run)| run.parent.is_some() && (run.again > 0 || run.caller_pause > 0));
         let (tasks, called): (Vec<TaskId>, Vec<RunId>) = (tasks.copied().collect(), called.map(|(id, _)| id).collect());
         let hold = self.chance.permille(500);
-        if called.is_empty() || (!tasks.is_empty() && self.chance.permille(500)) {
+        if called.is_empty() || (!tasks.is_empty() && self.chance.permille(300)) {
             let task = if tasks.is_empty() { return None } else { *self.chance.pick(&tasks) };
             // It has heard of this pause, and of the end of the one before.
             let pause = model.tasks[&task].pause;
             return Some(if hold { Message::Hold { task, pause } } else { Message::LetGo { task, pause: pause - 1 } });
         }
-        let run = *self.chance.pick(&called);
+        // Few are ever tried again.
+        let again: Vec<RunId> = called.iter().copied().filter(|run| runs.runs[run].again > 0).collect();
+        let run = *self.chance.pick(if again.is_empty() { &called } else { &again });
         let known = &runs.runs[&run];
-        if known.again == 0 || self.chance.permille(500) {
+        if known.again == 0 || self.chance.permille(200) {
             let pause = known.caller_pause;
             let word = if hold { Message::HoldRun { run, pause } } else { Message::LetRunGo { run, pause: pause.max(1) - 1 } };
             return (pause > 0).then_some(word);
         }
         let (at, again) = (known.parent.clone()?, known.again - 1);
         let failure = Failure { code: "echo".into(), message: "heard again".into() };
-        Some(match self.chance.below(3) {
+        Some(match self.chance.below(4) {
             0 => Message::CancelRun { run, again, by: actor(), reason: "heard again".into() },
             1 => Message::RetryRun { at, run, again: again + 1, held: None },
             _ => Message::RunEnded { at, run, again, result: Ending::Failed(failure) },

@@ -73,7 +73,7 @@ impl World {
     pub fn new(seed: u64, events_max: usize) -> World {
         let mut chance = Chance::new(seed);
         let temper = Temper::draw(&mut chance, seed % 16 == 5, has_runs(seed));
-        let temper = if has_runs(seed) && seed % 8 == 7 { temper.with_echoes() } else { temper };
+        let temper = if has_runs(seed) && seed % 4 == 3 { temper.with_echoes() } else { temper };
         let temper = if seed % 3 == 1 { temper.with_overlap() } else { temper };
         let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
         World {
