@@ -1,6 +1,6 @@
 //! What one batch makes of commands that touch the same things.
 
-use engine::{Answer, Core, Holding, Report, Request, Ticked, Ticket, Work};
+use engine::{Answer, Core, Holding, Parcel, Report, Request, Ticked, Ticket, Work};
 use kernel::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName, WorkerName};
@@ -8,7 +8,7 @@ use kernel::queue::QueueConfig;
 use kernel::record::{Owner, Payload, TaskSpec};
 use kernel::time::Time;
 use std::sync::Arc;
-use store::memory::MemoryDisk;
+use store::memory::{Fault, MemoryDisk};
 
 struct Bench {
     core: Core,
@@ -183,4 +183,52 @@ fn a_task_that_is_deleted_leaves_only_that_it_was() {
         left.iter().filter(|entry| entry.owner == Owner::Task(id)).map(|entry| entry.record.kind()).collect::<Vec<_>>()
     };
     assert_eq!((of(task), of(kept)), (vec!["task_deleted"], vec!["task_added"]));
+}
+
+fn ticketed(ticket: u64, command: Command) -> Vec<(Ticket, Request)> {
+    vec![(Ticket(ticket), Request::Command(command))]
+}
+
+#[test]
+fn what_piles_up_while_a_parcel_is_away_is_the_next_one() {
+    let disk = MemoryDisk::default();
+    let Bench { mut core, now, .. } = Bench::over(&disk);
+    let plain = || Command::Add { tasks: vec![new(None)] };
+    core.decide(now, 0, ticketed(1, plain()), true).unwrap_or_else(|_| panic!("nothing is read"));
+    let mut first = core.seal(now);
+    assert!(core.is_away() && !core.is_open());
+    for ticket in [2, 3] {
+        core.decide(now, 0, ticketed(ticket, plain()), true).unwrap_or_else(|_| panic!("nothing is read"));
+    }
+    // Whoever has to look something up waits.
+    assert!(core.wants_store(now, &ticketed(4, add())) && core.wants_store(now, &[(Ticket(5), Request::Status)]));
+    assert!(!core.wants_store(now, &ticketed(6, plain())));
+    let tickets_of = |parcel: &mut Parcel| {
+        parcel.commit();
+        let answers = parcel.unpack().expect("it was committed").answers;
+        answers.iter().map(|(ticket, _)| ticket.0).collect::<Vec<_>>()
+    };
+    assert_eq!(tickets_of(&mut first), [1]);
+    core.settle(now, &mut first).unwrap_or_else(|_| panic!("it was committed"));
+    assert_eq!(tickets_of(&mut core.seal(now)), [2, 3]);
+}
+
+#[test]
+fn what_was_decided_meanwhile_fails_with_the_parcel_that_is_away() {
+    let disk = MemoryDisk::default();
+    let mut bench = Bench::over(&disk);
+    let plain = || Command::Add { tasks: vec![new(None)] };
+    let core = &mut bench.core;
+    core.decide(bench.now, 0, ticketed(1, plain()), true).unwrap_or_else(|_| panic!("nothing is read"));
+    let mut parcel = core.seal(bench.now);
+    core.decide(bench.now, 0, ticketed(2, plain()), true).unwrap_or_else(|_| panic!("nothing is read"));
+    disk.inject(Fault::CommitLost);
+    parcel.commit();
+    assert!(parcel.unpack().is_none(), "nothing leaves");
+    let failed = core.settle(bench.now, &mut parcel).expect_err("it failed");
+    assert!(failed.answers.iter().all(|(_, answer)| matches!(answer, Answer::UnknownOutcome)));
+    assert_eq!(failed.answers.iter().map(|(ticket, _)| ticket.0).collect::<Vec<_>>(), [1, 2]);
+    assert!(!core.is_open() && !core.is_away() && core.state().counts().queued == 0);
+    bench.tickets = 2;
+    assert!(!added(&bench.tick(vec![plain()])).1, "it goes on");
 }

@@ -323,6 +323,72 @@ fn a_stop_waits_for_running_work_up_to_its_limit() {
     assert_eq!(told(wait(engine.work(Work { results: vec![done], ..poll("w", 0, 0) }))), "worked 0 [true]");
 }
 
+/// So many records that they are carried by a thread of their own.
+fn add_many() -> Request {
+    let Request::Command(Command::Add { tasks }) = add(None) else { unreachable!() };
+    Request::Command(Command::Add { tasks: vec![tasks[0].clone(); 100] })
+}
+
+/// While the disk is busy the engine goes on deciding, and what it decided becomes durable together.
+#[test]
+fn what_comes_in_during_a_commit_shares_the_next() {
+    let gate = Arc::new(Gate::default());
+    let store = Gated { inner: MemoryDisk::new().open(), gate: gate.clone() };
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
+    gate.set(true);
+    let mut first = pin!(engine.ask(add_many()));
+    assert!(begin(&mut first).is_pending());
+    gate.wait_for_one();
+    let mut later: Vec<_> = (0..50).map(|_| Box::pin(engine.ask(add(None)))).collect();
+    assert!(later.iter_mut().all(|add| begin(&mut add.as_mut()).is_pending()));
+    gate.set(false);
+    assert!(told(wait(first)).starts_with("added task-1"));
+    assert!(later.into_iter().all(|add| told(wait(add)).starts_with("added")));
+    match engine.ask_blocking(Request::Status) {
+        Ok(Answer::Status(status)) => assert_eq!((status.counts.queued, status.commits), (150, 2)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A store that breaks the thread it is used by.
+struct Breaking(Memory);
+
+impl Store for Breaking {
+    fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        self.0.load(each)
+    }
+
+    fn last_at_us(&mut self) -> Result<i64, StoreError> {
+        self.0.last_at_us()
+    }
+
+    fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
+        self.0.rows(needs)
+    }
+
+    fn commit(&mut self, _: &Batch) -> Result<(), StoreError> {
+        panic!("on purpose, in a test")
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        self.0.reader()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+#[test]
+fn a_thread_that_dies_ends_the_engine() {
+    for (request, thread) in [(add(None), "writer"), (add_many(), "carrier")] {
+        let store = Breaking(MemoryDisk::new().open());
+        let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
+        assert_eq!(ask(&engine, request), "Down");
+        assert!(matches!(wait(engine.stopped()), Stopped::Failed(why) if why.contains(thread)), "{thread}");
+    }
+}
+
 fn blobs() -> Arc<store::blobs::MemoryBlobs> {
     Arc::default()
 }
