@@ -10,7 +10,7 @@ use crate::request::*;
 use crate::values::Values;
 use kernel::command::{Command, Grant, Reply};
 use kernel::eval::Flow;
-use kernel::explain::{Facts, explain, explain_run};
+use kernel::explain::{Explanation, Facts, explain, explain_run};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
@@ -230,7 +230,9 @@ impl Core {
         let names_others = |request: &Request| {
             matches!(request, Request::Command(Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. }))
         };
-        if requests.iter().any(|(_, request)| names_others(request)) && !defect("blockers_unread") {
+        // And what a run that is being deleted began has to go with it.
+        let parts = wanted.iter().any(|need| matches!(need, Need::RunParts { .. }));
+        if parts || (requests.iter().any(|(_, request)| names_others(request)) && !defect("blockers_unread")) {
             let known: FxHashSet<Need> = wanted.drain(..).collect();
             let mut others = self.wanted(now, requests);
             others.retain(|need| !known.contains(need));
@@ -265,8 +267,13 @@ impl Core {
                 take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
             for need in wanted {
-                if let Need::RunParts { run, .. } = need {
-                    self.state.looked_for_parts(*run);
+                if let Need::RunParts { runs, limit } = need {
+                    self.state.looked_for_parts(runs, *limit);
+                    let nodes = self.state.nodes_leaving();
+                    let lasts: Vec<RecordSeq> = nodes.iter().map(|(_, last)| *last).collect();
+                    for ((at, _), begun) in nodes.iter().zip(self.store.begun(&lasts)?) {
+                        begun.into_iter().for_each(|begun| self.state.take_begun(at, begun));
+                    }
                 }
             }
         }
@@ -408,13 +415,11 @@ impl Turn<'_> {
                 Answer::Noted
             }
             Request::Explain { task } => {
-                let now = self.step.now();
-                let found = self.step.state().task(task).ok_or(Rejection::TaskNotFound { task });
-                Answer::Explained(found.map(|task| Box::new(explain(self.step.state(), task, &self.facts(task), now))))
+                let told = self.told_of(task).ok_or(Rejection::TaskNotFound { task });
+                Answer::Explained(told.map(Box::new))
             }
             Request::ExplainRun { run } => {
-                let facts = |task: &Task| self.facts(task);
-                let told = explain_run(self.step.state(), run, &facts, self.step.now());
+                let told = explain_run(self.step.state(), run, &|task| self.told_of(task), self.step.now());
                 Answer::RunExplained(told.map(Box::new).ok_or(Rejection::RunNotFound { run }))
             }
             Request::Values(values) => {
@@ -438,6 +443,12 @@ impl Turn<'_> {
             }
         };
         self.answers.push((ticket, answer));
+    }
+
+    /// What its queue says of a task: the one place where a run's explanation looks at a queue. It is a look, no decision.
+    fn told_of(&self, task: TaskId) -> Option<Explanation> {
+        let task = self.step.state().task(task)?;
+        Some(explain(self.step.state(), task, &self.facts(task), self.step.now()))
     }
 
     fn facts(&self, task: &Task) -> Facts {

@@ -3,10 +3,10 @@
 
 use engine::{Answer, Engine, EngineOptions, Heard, Holding, Refused, Report, Request, Stopped, Work, Worked};
 use kernel::command::{Command, NewTask, Outcome, Reply};
-use kernel::ids::{Fence, TaskId};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::INBOX_ADDS_MAX;
 use kernel::names::{IdempotencyKey, QueueName, TypeName, WorkerName};
-use kernel::needs::Need;
+use kernel::needs::{Begun, Need};
 use kernel::record::{Payload, Record, TaskSpec};
 use kernel::row::Row;
 use std::pin::{Pin, pin};
@@ -117,6 +117,10 @@ impl Store for Gated {
 
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
         self.inner.rows(needs)
+    }
+
+    fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
+        self.inner.begun(nodes)
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {

@@ -46,8 +46,9 @@ pub const QUEUE_BOOSTS_MAX: usize = 256;
 pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
 /// Runs that call one another.
 pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
-/// Runs that one look for old ones takes.
-pub const EXPIRED_RUNS_MAX: usize = 100;
+/// Runs that one look for old ones takes, and runs that may be on their way out before it takes no more.
+pub const EXPIRED_RUNS_MAX: usize = 1_000;
+pub const LEAVING_RUNS_MAX: usize = 4 * EXPIRED_RUNS_MAX;
 /// Bulks that may be under way at once.
 pub const BULKS_OPEN_MAX: usize = 64;
 
@@ -96,6 +97,7 @@ pub const RECORD_BLOCK: u64 = 65_536;
 const _: () = assert!(BATCH_REQUESTS_MAX <= INBOX_ADDS_MAX);
 const _: () = assert!(ADD_TASKS_MAX <= BATCH_ITEMS_MAX && POLL_TASKS_MAX <= BATCH_ITEMS_MAX);
 const _: () = assert!(CHUNK_ITEMS_MAX <= BATCH_ITEMS_MAX && IDS_MAX <= CHUNK_ITEMS_MAX);
+const _: () = assert!(EXPIRED_RUNS_MAX <= CHUNK_ITEMS_MAX && EXPIRED_RUNS_MAX <= LEAVING_RUNS_MAX);
 const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DEFAULT < HEARTBEAT_MS_MAX);
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);
 // The sum of every offset a score can carry stays far inside an i64 of microseconds.

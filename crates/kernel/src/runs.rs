@@ -2,12 +2,14 @@
 //! in here, by a record.
 
 mod inspect;
+mod leaving;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState, Verdict};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
 use crate::limits::CHUNK_ITEMS_MAX;
+pub(crate) use leaving::Leaving;
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
 use crate::record::{Entry, Owner};
@@ -66,15 +68,12 @@ impl Spread {
     }
 }
 
-/// What is left of a run that is being deleted, as far as it was loaded.
+/// What a run was told of the tasks it waits for, when the supervisor asked.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
-    pub owners: Vec<(Owner, RecordSeq)>,
-    pub tasks: Vec<(TaskId, NodeAt)>,
-    /// Runs that it called.
-    pub calls: Vec<(RunId, NodeAt)>,
-    /// Not only a task that some command needed.
-    pub looked_for: bool,
+pub(crate) struct Inquiry {
+    pub unanswered: BTreeSet<TaskId>,
+    /// The one that has been free to be taken for the shortest time.
+    pub youngest: Option<(Time, NodeAt, TaskId)>,
 }
 
 #[derive(Debug)]
@@ -114,12 +113,10 @@ pub(crate) struct Runs {
     /// Runs that have a deadline.
     pub(crate) deadlines: BTreeSet<(Time, RunId)>,
     /// Runs whose parts are being deleted.
-    pub(crate) deleting: BTreeSet<RunId>,
+    pub(crate) leaving: Leaving,
+    /// Runs that may have stalled.
+    pub(crate) inquiries: BTreeMap<RunId, Inquiry>,
     by_key: BTreeMap<(WorkflowName, IdempotencyKey), RunId>,
-    /// Parts of runs that are being deleted, loaded for the batch.
-    parts: BTreeMap<RunId, Parts>,
-    /// Not before then does the deleting of these go on.
-    rests: BTreeMap<RunId, Time>,
     /// Runs the supervisor has yet to look at in this round, and when the next begins.
     unswept: Vec<RunId>,
     sweep_at: Time,
@@ -220,7 +217,7 @@ impl Runs {
             self.deadlines.insert((deadline, run.id));
         }
         if run.deleting.is_some() {
-            self.deleting.insert(run.id);
+            self.leaving.insert(run.id);
         } else if let Some(key) = &run.spec.idempotency_key {
             self.by_key.insert((run.spec.workflow.clone(), key.clone()), run.id);
         }
@@ -233,7 +230,10 @@ impl Runs {
         if let Some(deadline) = run.spec.deadline {
             self.deadlines.remove(&(deadline, run.id));
         }
-        self.deleting.remove(&run.id);
+        if run.deleting.is_some() {
+            self.leaving.remove(run.id);
+        }
+        self.inquiries.remove(&run.id);
         // A younger run may have the key by now.
         if let Some(key) = &run.spec.idempotency_key
             && self.by_key(&run.spec.workflow, key) == Some(run.id)
@@ -273,33 +273,6 @@ impl Runs {
         self.deadlines.iter().take_while(|(at, _)| *at <= now).take(CHUNK_ITEMS_MAX).map(|(_, run)| *run).collect()
     }
 
-    /// The run whose parts go next.
-    pub(crate) fn deleting_due(&self, now: Time) -> Option<RunId> {
-        self.deleting.iter().find(|run| self.rests.get(run).is_none_or(|until| *until <= now)).copied()
-    }
-
-    /// `None`: nobody has looked for them in this batch, so that none is here does not mean that none is left.
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
-        self.parts.get(&run).filter(|parts| parts.looked_for)?;
-        self.rests.remove(&run);
-        self.parts.remove(&run)
-    }
-
-    pub(crate) fn looked_for_parts(&mut self, run: RunId) {
-        self.parts.entry(run).or_default().looked_for = true;
-    }
-
-    /// A task of a run that is being deleted.
-    pub(crate) fn take_task_part(&mut self, task: TaskId, at: &NodeAt) {
-        if self.deleting.contains(&at.run) {
-            self.parts.entry(at.run).or_default().tasks.push((task, at.clone()));
-        }
-    }
-
-    pub(crate) fn rest(&mut self, run: RunId, until: Time) {
-        self.rests.insert(run, until);
-    }
-
     /// It leaves no record.
     pub(crate) fn forget(&mut self, run: RunId) {
         if let Some(live) = self.live.remove(&run) {
@@ -328,8 +301,7 @@ impl Runs {
         let wake = self.wakes.first().map(|(at, _)| *at);
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let sweep = (!self.live.is_empty()).then_some(self.sweep_at);
-        let deleting = self.deleting.iter().map(|run| self.rests.get(run).copied().unwrap_or(now)).min();
-        [wake, deadline, sweep, deleting].into_iter().flatten().min()
+        [wake, deadline, sweep, self.leaving.next()].into_iter().flatten().min()
     }
 
     pub(crate) fn has_orphans(&self, run: RunId) -> bool {
@@ -397,9 +369,6 @@ impl Runs {
             self.know(Workflow::from_row(&row.values)?);
         } else if row.table == &RUNS {
             let run = Run::from_row(&row.values)?;
-            if let Some(parent) = run.spec.parent.as_ref().filter(|parent| self.deleting.contains(&parent.run)) {
-                self.parts.entry(parent.run).or_default().calls.push((run.id, parent.clone()));
-            }
             if self.live.contains_key(&run.id) {
                 return Ok(());
             }
@@ -413,8 +382,8 @@ impl Runs {
             self.live.insert(live.run.id, Box::new(live));
         } else if row.table == &FRAMES {
             let FrameRow { run, path, last, state } = FrameRow::from_row(&row.values)?;
-            if self.deleting.contains(&run) {
-                self.parts.entry(run).or_default().owners.push((Owner::Frame(run, path), last));
+            if self.leaving.contains(run) {
+                self.leaving.take(run, Owner::Frame(run, path), last);
                 return Ok(());
             }
             if self.is_whole(run, &path, None) {
@@ -428,14 +397,8 @@ impl Runs {
             live.spreads.entry((above, node)).or_default().count(state);
         } else {
             let NodeRow { at, slot } = NodeRow::from_row(&row.values)?;
-            if self.deleting.contains(&at.run) {
-                let parts = self.parts.entry(at.run).or_default();
-                match slot.work() {
-                    Some((_, Started::Working { task })) => parts.tasks.push((*task, at.clone())),
-                    Some((_, Started::Calling { run })) => parts.calls.push((*run, at.clone())),
-                    _ => {}
-                }
-                parts.owners.push((Owner::Node(at), slot.last));
+            if self.leaving.contains(at.run) {
+                self.leaving.take(at.run, Owner::Node(at), slot.last);
                 return Ok(());
             }
             if self.is_whole(at.run, &at.frame, Some(&at.node)) {
@@ -496,7 +459,7 @@ impl Runs {
 
     /// After a commit: runs that have ended live in the store alone.
     pub(crate) fn cool(&mut self) {
-        self.parts.clear();
+        self.leaving.cool();
         for run in std::mem::take(&mut self.cooling) {
             if self.live.get(&run).is_some_and(|live| !live.run.live) && !crate::defect("run_kept") {
                 let live = self.live.remove(&run).expect("it was there");

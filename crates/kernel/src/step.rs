@@ -10,10 +10,10 @@ use crate::message::{Ending, Message};
 use crate::names::WorkflowName;
 use crate::record::{CancelCause, Entry, KeyRef, Owner, Payload, Record};
 use crate::run::{NodeAt, ValueAt};
-use crate::runs::{Held, Parts, Spot};
+use crate::runs::{Held, Inquiry, Leaving, Spot};
 use crate::state::State;
 use crate::time::Time;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A consequence on the same shard.
@@ -277,12 +277,13 @@ impl<'a> Step<'a> {
         self.state.runs.swept(self.now)
     }
 
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
-        self.state.runs.take_parts(run)
+    /// What is known of the runs that are being deleted, and of what the queues said of tasks: no facts, only what is under way.
+    pub(crate) fn leaving(&mut self) -> &mut Leaving {
+        &mut self.state.runs.leaving
     }
 
-    pub(crate) fn rest(&mut self, run: RunId, until: Time) {
-        self.state.runs.rest(run, until);
+    pub(crate) fn inquiries(&mut self) -> &mut BTreeMap<RunId, Inquiry> {
+        &mut self.state.runs.inquiries
     }
 
     /// It goes, with its history.

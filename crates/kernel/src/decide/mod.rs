@@ -91,6 +91,10 @@ fn hear(step: &mut Step<'_>, message: Message) {
         // It may have ended meanwhile; then there is nothing to take back.
         Message::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
         Message::Withhold { task } => cancel::withhold(step, task),
+        Message::ForgetTask { task, run } => delete::forget(step, task, run),
+        Message::AskTask { task, at } => lease::waits(step, task, at),
+        Message::TaskForgotten { run, task } => run::remove::forgotten(step, run, task),
+        Message::TaskWaits { at, task, since } => run::supervise::waits(step, at, task, since),
         Message::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
         Message::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
         Message::CancelRun { run, by, reason } => _ = run::cancel(step, run, &by, &reason),
