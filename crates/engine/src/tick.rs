@@ -12,7 +12,7 @@ use kernel::command::{Command, Grant, Reply};
 use kernel::eval::Flow;
 use kernel::explain::{Explanation, Facts, explain, explain_run};
 use kernel::ids::{Fence, RecordSeq, TaskId};
-use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN};
+use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
@@ -120,12 +120,11 @@ impl Core {
             return Ticked { untold, ..self.recover(now, error, tickets) };
         }
         let values = self.flows.values.clone();
-        let fetched = requests.iter().any(|(_, request)| matches!(request, Request::Values(_)));
         let tickets: Vec<Ticket> = requests.iter().map(|(ticket, _)| *ticket).collect();
 
         let mut turn = Turn {
             step: Step::with_flow(&mut self.state, now, &mut self.flows),
-            values: values.clone(),
+            values,
             fetched: Vec::new(),
             presence: &mut self.presence,
             inputs: &mut self.inputs,
@@ -159,9 +158,6 @@ impl Core {
         let Turn { step, answers, fetched: here, .. } = turn;
         let stepped = step.finish();
         here.iter().for_each(|seq| _ = self.fetching.remove(seq));
-        if fetched && self.fetching.is_empty() && self.flows.missing.is_empty() {
-            values.forget_fetched();
-        }
 
         if !stepped.entries.is_empty() || !stepped.forgotten.is_empty() {
             let batch = self.batch(stepped);
@@ -191,9 +187,29 @@ impl Core {
         let next = if more { Some(now) } else { due };
         self.planned = next;
         let drained = self.stopping && self.presence.leases() == 0;
-        let mut missing = std::mem::take(&mut self.flows.missing);
-        missing.retain(|seq| self.fetching.insert(*seq));
+        let missing = self.missing();
         Ticked { answers, entries, next, drained, missing, ..Ticked::default() }
+    }
+
+    /// The values to be read next. No more than may be in memory; but one at least, for who has waited longest, or all would
+    /// wait for one another.
+    fn missing(&mut self) -> Vec<RecordSeq> {
+        let values = &self.flows.values;
+        values.keep_fetched(|seq| self.state.is_waited_for(seq));
+        let room = match values.fetched_bytes() < FETCHED_BYTES_MAX {
+            true => FETCHING_VALUES_MAX.saturating_sub(self.fetching.len()),
+            false => usize::from(self.fetching.is_empty()),
+        };
+        let mut missing: Vec<RecordSeq> = Vec::new();
+        for seq in self.state.values_missing() {
+            if missing.len() == room {
+                break;
+            }
+            if self.fetching.insert(seq) {
+                missing.push(seq);
+            }
+        }
+        missing
     }
 
     fn batch(&self, stepped: Stepped) -> Result<Batch, StoreError> {
@@ -305,7 +321,6 @@ impl Core {
                 if !defect("value_not_asked_again") {
                     self.fetching.clear();
                 }
-                self.flows.missing.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }
@@ -423,11 +438,13 @@ impl Turn<'_> {
                 Answer::RunExplained(told.map(Box::new).ok_or(Rejection::RunNotFound { run }))
             }
             Request::Values(values) => {
+                let mut came = Vec::with_capacity(values.len());
                 for (seq, text) in values {
-                    self.values.provide(seq, text);
+                    let before = self.step.state().bytes_before(seq);
+                    came.push((seq, self.values.provide(seq, text, before)));
                     self.fetched.push(seq);
                 }
-                _ = self.run(&Command::ProceedRuns);
+                _ = self.run(&Command::TakeValues { values: came });
                 Answer::Noted
             }
             Request::Queue { queue } => {

@@ -54,8 +54,8 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluated {
     Value(Json),
-    /// Some value it reads is not at hand: it is being fetched, and the question comes again.
-    Missing,
+    /// These values that it reads are not at hand: they are fetched, and the question comes again.
+    Missing(Vec<RecordSeq>),
     Failed(Failure),
 }
 

@@ -125,7 +125,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             }
             into.extend(leaving.calls().filter(|run| state.runs.get(*run).is_none()).map(Need::Run));
         }
-        Command::PutWorkflow { .. } => {}
+        Command::PutWorkflow { .. } | Command::TakeValues { .. } => {}
         // One that has ended is not added anew.
         Command::Hear(message) => match &**message {
             Message::Enqueue { task: id, .. }

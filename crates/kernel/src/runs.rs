@@ -1,22 +1,26 @@
 //! Live runs: each with its workflow and its frames, and what is derived from them. Only `State::apply` changes the facts
 //! in here, by a record.
 
+mod holds;
 mod inspect;
 mod leaving;
+mod past;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState, Verdict};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
 use crate::limits::CHUNK_ITEMS_MAX;
-pub(crate) use leaving::Leaving;
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
-use crate::record::{Entry, Owner};
+use crate::record::{Entry, Owner, Record};
 use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus, ValueAt};
 use crate::time::Time;
 use crate::workflow::Workflow;
+pub(crate) use holds::Holds;
+pub(crate) use leaving::Leaving;
+use past::Past;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,6 +43,20 @@ pub enum Held {
     Node(Spot),
     /// To be closed.
     Frame(RunId, FramePath),
+}
+
+impl Held {
+    fn run(&self) -> RunId {
+        match self {
+            Held::Node(spot) => spot.run,
+            Held::Frame(run, _) => *run,
+        }
+    }
+
+    /// Before every node of the run, in their order.
+    fn first_of(run: RunId) -> Held {
+        Held::Node(Spot { run, frame: FramePath::root(), node: NodeIx(0) })
+    }
 }
 
 /// How far an each has come.
@@ -82,7 +100,7 @@ pub struct Live {
     pub(crate) ir: Arc<Ir>,
     /// The run's own frame.
     pub(crate) root: Frame,
-    /// Those below it. Closed ones stay while the loop or each they belong to goes on.
+    /// Those below it that are not past, see [`past`].
     pub(crate) frames: BTreeMap<FramePath, Frame>,
     /// By the frame and node of each loop and each that has opened some.
     spreads: BTreeMap<(FramePath, NodeIx), Spread>,
@@ -99,13 +117,12 @@ pub(crate) struct Known {
 pub(crate) struct Runs {
     live: FxHashMap<RunId, Box<Live>>,
     workflows: BTreeMap<WorkflowName, BTreeMap<u32, Known>>,
-    /// Versions in all.
+    /// Versions in all, and bytes of their texts.
     versions: usize,
+    texts_bytes: usize,
 
     // Derived from here on.
-    pub(crate) held: BTreeSet<Held>,
-    /// Some of `held` waits for nothing but the next batch.
-    pub(crate) held_ready: bool,
+    pub(crate) held: Holds,
     /// Open frames whose loop, each or run has ended without them: to be dropped, chunk by chunk.
     pub(crate) orphans: BTreeSet<(RunId, FramePath)>,
     /// What ends by itself: sleeps, and approvals nobody answers.
@@ -122,6 +139,8 @@ pub(crate) struct Runs {
     sweep_at: Time,
     /// Ended in this batch, or loaded for it: they leave memory after the commit.
     cooling: Vec<RunId>,
+    /// What may have become past in this batch.
+    past: Vec<Past>,
 }
 
 impl Runs {
@@ -162,6 +181,10 @@ impl Runs {
         self.versions
     }
 
+    pub(crate) fn texts_bytes(&self) -> usize {
+        self.texts_bytes
+    }
+
     fn ir_of(&self, run: &Run) -> Option<Arc<Ir>> {
         self.workflow(&run.spec.workflow, Some(run.spec.version))?.ir.clone()
     }
@@ -185,8 +208,11 @@ impl Runs {
 
     fn know(&mut self, workflow: Workflow) {
         let versions = self.workflows.entry(workflow.name.clone()).or_default();
-        let before = versions.insert(workflow.version, Known { workflow, ir: None });
-        self.versions += usize::from(before.is_none());
+        self.texts_bytes += workflow.text.len();
+        match versions.insert(workflow.version, Known { workflow, ir: None }) {
+            None => self.versions += 1,
+            Some(before) => self.texts_bytes -= before.workflow.text.len(),
+        }
     }
 
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
@@ -204,6 +230,9 @@ impl Runs {
             (ir, root, BTreeMap::new(), BTreeMap::new())
         });
         self.link(&run);
+        if matches!(entry.record, Record::RunReopened { .. }) {
+            self.past.push(Past::Run(id));
+        }
         if run.status == RunStatus::Running {
             self.sweep_at = self.sweep_at.min(entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
         }
@@ -244,20 +273,31 @@ impl Runs {
 
     fn apply_frame(&mut self, run: RunId, path: &FramePath, entry: &Entry) {
         let live = self.live.get_mut(&run).expect("a frame's run is live");
-        let (above, node, _) = path.up().expect("only the root has nothing above it");
-        let node = live.ir.find(node).expect("a frame belongs to a node");
+        let (above, id, index) = path.up().expect("only the root has nothing above it");
+        let node = live.ir.find(id).expect("a frame belongs to a node");
         let before = live.frames.remove(path);
         let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
-        let spread = live.spreads.entry((above, node)).or_default();
         if let Some(before) = &before {
-            spread.uncount(before.state);
+            // Of what is past nothing is counted.
+            if let Some(spread) = live.spreads.get_mut(&(above.clone(), node)) {
+                spread.uncount(before.state);
+                spread.count(state);
+            }
+        } else {
+            live.spreads.entry((above.clone(), node)).or_default().count(state);
+            // The turn before it.
+            if index > 0 {
+                self.past.push(Past::Frame(run, above.below(id.clone(), index - 1)));
+            }
         }
-        spread.count(state);
+        if state != FrameState::Open {
+            self.past.push(Past::Frame(run, path.clone()));
+        }
         let mut frame =
             before.unwrap_or_else(|| Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames")));
         frame.state = state;
         frame.last = entry.seq;
-        self.held.remove(&Held::Frame(run, path.clone()));
+        self.held.settled(&Held::Frame(run, path.clone()));
         live.frames.insert(path.clone(), frame);
     }
 
@@ -295,7 +335,7 @@ impl Runs {
 
     /// When runs go on by themselves.
     pub(crate) fn next_due(&self, now: Time) -> Option<Time> {
-        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held_ready {
+        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held.is_ready() {
             return Some(now);
         }
         let wake = self.wakes.first().map(|(at, _)| *at);
@@ -322,12 +362,19 @@ impl Runs {
         let wake_after = wake_at(&after.state);
         frame.open = frame.open + u32::from(open_after) - u32::from(open_before);
         frame.nodes[place] = after;
+        let frame_open = frame.is_open();
         if wake_before != wake_after {
             wake_before.map(|wake| self.wakes.remove(&(wake, spot.clone())));
             wake_after.map(|wake| self.wakes.insert((wake, spot.clone())));
         }
-        self.held.remove(&Held::Node(spot));
+        self.held.settled(&Held::Node(spot));
+        if !frame_open {
+            self.past.push(Past::Frame(at.run, at.frame.clone()));
+        }
         if !open_after {
+            if matches!(live.ir.node(node).kind, NodeKind::Loop { .. } | NodeKind::Each { .. }) {
+                self.past.push(Past::Node(at.run, at.frame.clone(), node));
+            }
             // Whatever is still open below it is nobody's any more.
             let live = &self.live[&at.run];
             for (path, _) in live.below(&at.frame, &at.node).filter(|(_, frame)| frame.is_open()) {
@@ -411,6 +458,10 @@ impl Runs {
             let body = live.ir.node(node).body;
             let frame = live.frame_mut(&at.frame).filter(|frame| frame.body == body);
             let frame = frame.ok_or_else(|| misfit("frame", format!("`{}` has no node `{}`", at.frame, at.node)))?;
+            // Past, and taken before.
+            if frame.nodes.is_empty() {
+                return Ok(());
+            }
             frame.open -= u32::from(slot.state.ended().is_some());
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
             frame.nodes[place] = slot;
@@ -429,6 +480,7 @@ impl Runs {
 
     /// Everything is there: whatever could go on is looked at again, and what nobody waits for is to be dropped.
     pub(crate) fn loaded(&mut self) {
+        self.live.values_mut().for_each(|live| live.settle());
         let root = FramePath::root();
         for (id, live) in self.live.iter().filter(|(_, live)| live.run.deleting.is_none()) {
             let running = live.run.status == RunStatus::Running;
@@ -443,7 +495,7 @@ impl Runs {
                     continue;
                 }
                 if frame.open == 0 {
-                    self.held.insert(Held::Frame(*id, path.clone()));
+                    self.held.over(Held::Frame(*id, path.clone()));
                 }
                 let goes_on = |node: NodeIx, slot: &Slot| match &slot.state {
                     NodeState::Waiting => frame.verdict(&live.ir, node) != Verdict::Wait,
@@ -451,15 +503,18 @@ impl Runs {
                     _ => false,
                 };
                 let spots = nodes().filter(|(node, slot)| goes_on(**node, slot));
-                self.held.extend(spots.map(|(node, _)| Held::Node(Spot { run: *id, frame: path.clone(), node: *node })));
+                for (node, _) in spots {
+                    self.held.over(Held::Node(Spot { run: *id, frame: path.clone(), node: *node }));
+                }
             }
         }
-        self.held_ready = !self.held.is_empty();
     }
 
     /// After a commit: runs that have ended live in the store alone.
     pub(crate) fn cool(&mut self) {
         self.leaving.cool();
+        self.held.cool();
+        self.let_go();
         for run in std::mem::take(&mut self.cooling) {
             if self.live.get(&run).is_some_and(|live| !live.run.live) && !crate::defect("run_kept") {
                 let live = self.live.remove(&run).expect("it was there");
@@ -552,6 +607,13 @@ impl Live {
 
     pub(crate) fn last_of(&self, path: &FramePath, node: NodeIx) -> RecordSeq {
         self.slot(path, node).map_or(RecordSeq::NONE, |slot| slot.last)
+    }
+
+    /// Whether a node stands in frames of this path that are past, so that it is not known any more how it ended.
+    pub(crate) fn is_over(&self, path: &FramePath, node: NodeIx) -> bool {
+        let body = path.up().and_then(|(_, of, _)| self.ir.body_of(self.ir.find(of)?));
+        let done = self.frame(path).is_some_and(|frame| matches!(frame.state, FrameState::Done(_)));
+        body == Some(self.ir.node(node).body) && (done || self.is_past(path))
     }
 
     /// What a frame was entered with.

@@ -229,19 +229,21 @@ impl<'a> Step<'a> {
     }
 
     /// It cannot go on before a value is fetched.
-    pub(crate) fn hold(&mut self, held: Held) {
-        self.state.runs.held.insert(held);
+    pub(crate) fn hold(&mut self, held: Held, missing: Vec<RecordSeq>) {
+        self.state.runs.held.until(held, missing, self.now);
     }
 
     /// It goes on in the next batch.
     pub(crate) fn hold_over(&mut self, held: Held) {
-        self.state.runs.held_ready = true;
-        self.hold(held);
+        self.state.runs.held.over(held);
     }
 
     pub(crate) fn take_held(&mut self) -> BTreeSet<Held> {
-        self.state.runs.held_ready = false;
-        std::mem::take(&mut self.state.runs.held)
+        self.state.runs.held.take_ready()
+    }
+
+    pub(crate) fn came(&mut self, values: &[(RecordSeq, usize)]) {
+        self.state.runs.held.came(values);
     }
 
     /// What a version of a workflow, or its newest, compiles to; `None`: there is none.

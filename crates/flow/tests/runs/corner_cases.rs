@@ -2,6 +2,7 @@
 //! out by hand. Each is run in many orders, with and without restarts, in one kernel and in two, and asked of the reference.
 
 mod failures;
+mod removal;
 
 use crate::house::{House, Ways};
 use crate::outcomes::{Answer, Fixed, Outcomes};
@@ -52,6 +53,7 @@ fn check(case: &Case<'_>) -> BTreeSet<String> {
             restart_percent: [0, 20][order as usize / 4 % 2],
             pause_percent: 0,
             cancel_after: case.cancel_after,
+            deadline_ms: None,
         };
         let mut house = House::new(&irs, &outcomes, Some(&expected), ways, order);
         house.start(&first, &input);

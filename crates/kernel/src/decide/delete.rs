@@ -5,7 +5,7 @@ use crate::ids::{RunId, TaskId};
 use crate::limits::{CHUNK_ITEMS_MAX, TASK_BLOCKERS_MAX};
 use crate::message::Message;
 use crate::names::Actor;
-use crate::record::Record;
+use crate::record::{CancelCause, Record};
 use crate::rejection::Rejection;
 use crate::step::{FollowUp, Step};
 use crate::task::{Status, Task};
@@ -49,8 +49,14 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
 
 /// The run whose work it was is being deleted: it goes with it, and leaves nothing.
 pub(super) fn forget(step: &mut Step<'_>, task: TaskId, run: RunId) {
-    if step.state().task(task).is_some_and(|task| !task.status().is_finished()) {
-        return;
+    match step.state().task(task) {
+        Some(Task::Running(_)) => return,
+        // An old message brought it back.
+        Some(Task::Queued(_)) => {
+            let (by, reason) = (super::itself(), "its run is deleted".to_owned());
+            step.record_task(task, Record::TaskCancelled { cause: CancelCause::Asked, by, reason, digest: None });
+        }
+        _ => {}
     }
     // Whoever waits for it would wait for ever.
     step.follow(FollowUp::Unblock { blocker: task });

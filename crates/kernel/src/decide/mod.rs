@@ -65,6 +65,10 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
             hear(step, (**message).clone());
             Ok(Reply::Done)
         }
+        Command::TakeValues { values } => {
+            run::take_values(step, values);
+            Ok(Reply::Done)
+        }
         Command::ProceedRuns => {
             run::proceed(step);
             Ok(Reply::Done)

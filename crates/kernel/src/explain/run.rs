@@ -39,12 +39,7 @@ pub struct RunExplanation {
 
 /// `told` is what its queue says of a task: runs know no more of tasks than that. `None`: the run is not in memory, so it has
 /// ended or never was.
-pub fn explain_run(
-    state: &State,
-    run: RunId,
-    told: &dyn Fn(TaskId) -> Option<Explanation>,
-    now: Time,
-) -> Option<RunExplanation> {
+pub fn explain_run(state: &State, run: RunId, told: &dyn Fn(TaskId) -> Option<Explanation>, now: Time) -> Option<RunExplanation> {
     let live = state.runs.get(run)?;
     let status = live.run.status;
     let (mut waits, mut more, mut actions) = (Vec::new(), 0, Vec::new());
@@ -132,11 +127,8 @@ fn wait(
 /// What is held until a value is fetched.
 fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
     let mut more = 0;
-    for held in state.runs.held.iter() {
+    for held in state.runs.held.nodes_of(live.run.id) {
         let Held::Node(spot) = held else { continue };
-        if spot.run != live.run.id {
-            continue;
-        }
         if waits.len() >= WAITS_TOLD_MAX {
             more += 1;
             continue;

@@ -4,11 +4,11 @@
 use super::found;
 use crate::command::Reply;
 use crate::ids::{RunId, TaskId};
+use crate::limits::LEAVING_RUNS_MAX;
+use crate::message::Message;
 use crate::names::Actor;
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
-use crate::limits::LEAVING_RUNS_MAX;
-use crate::message::Message;
 use crate::run::{Deleting, RunStatus};
 use crate::step::Step;
 use std::collections::BTreeSet;

@@ -1,17 +1,18 @@
 //! The supervisor: a look at every running run from time to time. What should have gone on is looked at again, and a run
 //! whose work could move and has not for longer than its limit fails. One that waits for a person, a sleep, another run, a
-//! worker that is at it, or a limit of its queue is left alone.
+//! worker that is at it, or a limit of its queue is left alone. What waits for a value that does not come fails.
 
 use crate::decide::walk;
 use crate::explain::span;
 use crate::frame::{FramePath, Verdict};
 use crate::ids::{RunId, TaskId};
 use crate::ir::NodeKind;
+use crate::limits::VALUE_WAIT_MS_MAX;
 use crate::message::Message;
 use crate::node::{NodeState, Started};
 use crate::record::Failure;
 use crate::run::{NodeAt, RunStatus};
-use crate::runs::{Inquiry, Live, Spot};
+use crate::runs::{Held, Inquiry, Live, Spot};
 use crate::step::{FollowUp, Step};
 use crate::time::Time;
 
@@ -23,11 +24,25 @@ pub(in crate::decide) fn sweep(step: &mut Step<'_>) {
 
 fn look(step: &mut Step<'_>, run: RunId) {
     step.inquiries().remove(&run);
+    if looked_at(step, run).is_none() {
+        return;
+    }
+    let before = step.now().plus_us(-(VALUE_WAIT_MS_MAX as i64) * 1_000);
+    for (held, value) in step.state().runs.held.late(run, before) {
+        let message = format!("the value of record {} could not be read for {}", value.0, span(VALUE_WAIT_MS_MAX));
+        walk::give_up(step, &held, Failure { code: "value_unread".into(), message });
+    }
     let Some(live) = looked_at(step, run) else { return };
-    let spots: Vec<Spot> = live.waiting().into_iter().filter(|spot| may_move(live, spot)).collect();
+    let is_held = |spot: &Spot| step.state().runs.held.contains(&Held::Node(spot.clone()));
+    let movable = live.waiting().into_iter().filter(|spot| may_move(live, spot));
+    let (held, spots): (Vec<Spot>, Vec<Spot>) = movable.partition(is_held);
     if live.root.open == 0 || !spots.is_empty() {
         spots.into_iter().for_each(|spot| step.follow(FollowUp::Arrive(spot)));
         step.follow(FollowUp::Close(run, FramePath::root()));
+        return;
+    }
+    // What waits for a value is on its way.
+    if !held.is_empty() {
         return;
     }
     // Only their queues know whether somebody could have taken them.
