@@ -438,13 +438,12 @@ impl Turn<'_> {
                 Answer::RunExplained(told.map(Box::new).ok_or(Rejection::RunNotFound { run }))
             }
             Request::Values(values) => {
-                let mut came = Vec::with_capacity(values.len());
+                // One by one, so that each is weighed with those before it.
                 for (seq, text) in values {
-                    let before = self.step.state().bytes_before(seq);
-                    came.push((seq, self.values.provide(seq, text, before)));
+                    let bytes = self.values.provide(seq, text, self.step.state().bytes_before(seq));
                     self.fetched.push(seq);
+                    _ = self.run(&Command::TakeValues { values: vec![(seq, bytes)] });
                 }
-                _ = self.run(&Command::TakeValues { values: came });
                 Answer::Noted
             }
             Request::Queue { queue } => {

@@ -5,6 +5,8 @@ mod holds;
 mod inspect;
 mod leaving;
 mod past;
+#[cfg(test)]
+mod tests;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState, Verdict};

@@ -242,6 +242,10 @@ impl<'a> Step<'a> {
         self.state.runs.held.take_ready()
     }
 
+    pub(crate) fn late(&mut self, run: RunId, before: Time) -> Vec<(Held, RecordSeq)> {
+        self.state.runs.held.late(run, before)
+    }
+
     pub(crate) fn came(&mut self, values: &[(RecordSeq, usize)]) {
         self.state.runs.held.came(values);
     }

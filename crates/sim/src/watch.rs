@@ -54,10 +54,10 @@ impl World {
     }
 
     fn scene<'a>(&'a self, turn: &'a Turn, core: Option<&'a Core>, thorough: bool, historic: bool) -> Scene<'a> {
-        let World { model, presence, ledger, disk, .. } = self;
+        let World { model, presence, ledger, disk, blobs, .. } = self;
         let fetching =
             !self.fetches.is_empty() || self.mail.inbox.iter().any(|(_, request)| matches!(request, Request::Values(_)));
-        Scene { model, turn, presence, ledger, core, disk, thorough, historic, fetching }
+        Scene { model, turn, presence, ledger, core, disk, blobs, thorough, historic, fetching }
     }
 
     /// Parts of a run that is being deleted go without a record, and so does one that grew old: their rows tell. Whether

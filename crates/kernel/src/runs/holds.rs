@@ -26,6 +26,8 @@ struct Load {
     here: BTreeSet<RecordSeq>,
     /// Of those that are here.
     bytes: usize,
+    /// The supervisor has found it late before.
+    warned: bool,
 }
 
 impl Holds {
@@ -41,7 +43,8 @@ impl Holds {
     pub fn until(&mut self, held: Held, missing: Vec<RecordSeq>, now: Time) {
         self.ready.remove(&held);
         let before = self.unlink(&held).or_else(|| self.resumed.remove(&held));
-        let mut load = before.unwrap_or(Load { since: now, missing: BTreeSet::new(), here: BTreeSet::new(), bytes: 0 });
+        let mut load =
+            before.unwrap_or(Load { since: now, missing: BTreeSet::new(), here: BTreeSet::new(), bytes: 0, warned: false });
         load.here.retain(|seq| !missing.contains(seq));
         load.missing.extend(missing);
         self.link(held, load);
@@ -142,10 +145,17 @@ impl Holds {
         self.by_value.get(&seq).into_iter().flatten().map(|held| self.loads[held].bytes).min().unwrap_or(0)
     }
 
-    /// What of a run has waited since before then for a value that does not come, and which.
-    pub fn late(&self, run: RunId, before: Time) -> Vec<(Held, RecordSeq)> {
+    /// What of a run has waited since before then for a value that does not come, and which. Only what was found so before: the
+    /// first time it may be us who slept.
+    pub fn late(&mut self, run: RunId, before: Time) -> Vec<(Held, RecordSeq)> {
         let late = self.by_age.iter().take_while(|(since, _)| *since <= before).map(|(_, held)| held);
-        let late = late.filter(|held| held.run() == run);
-        late.filter_map(|held| Some((held.clone(), *self.loads[held].missing.first()?))).collect()
+        let mut found = Vec::new();
+        for held in late.filter(|held| held.run() == run) {
+            let load = self.loads.get_mut(held).expect("what is held by age is held");
+            if let Some(missing) = load.missing.first().filter(|_| std::mem::replace(&mut load.warned, true)) {
+                found.push((held.clone(), *missing));
+            }
+        }
+        found
     }
 }

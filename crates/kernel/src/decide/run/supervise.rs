@@ -28,7 +28,7 @@ fn look(step: &mut Step<'_>, run: RunId) {
         return;
     }
     let before = step.now().plus_us(-(VALUE_WAIT_MS_MAX as i64) * 1_000);
-    for (held, value) in step.state().runs.held.late(run, before) {
+    for (held, value) in step.late(run, before) {
         let message = format!("the value of record {} could not be read for {}", value.0, span(VALUE_WAIT_MS_MAX));
         walk::give_up(step, &held, Failure { code: "value_unread".into(), message });
     }
