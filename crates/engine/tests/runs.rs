@@ -644,3 +644,32 @@ fn many_runs_are_deleted_in_one_batch() {
     assert_eq!(house.core.state().runs_live(), 0);
     house.verify();
 }
+
+#[test]
+fn a_node_whose_value_does_not_come_fails_in_the_end() {
+    let mut house = House::new(&["t"]);
+    house.put(
+        "workflow: w\nlimits: {stall: 1m}\nnodes:\n  a: {type: approval}\n  b: {type: transform, after: a, value: size(input)}\n",
+    );
+    let run = house.start("w", json!("text"));
+    house.restart();
+    let answer = Command::Answer { at: at(&format!("{run}/a")), approved: true, comment: String::new(), by: actor() };
+    let ticked = house.core.tick(house.now, 1, vec![(Ticket(1_000), Request::Command(answer))], true);
+    assert_eq!(ticked.missing.len(), 1, "nobody reads it");
+    let Ticked { answers, .. } = house.core.tick(house.now, 1, vec![(Ticket(1_001), Request::ExplainRun { run })], true);
+    let [(_, Answer::RunExplained(Ok(told)))] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(told.waits.iter().map(|wait| (wait.at.node.as_str(), wait.code)).collect::<Vec<_>>(), [("b", "loading")]);
+    let mut failed = None;
+    for minute in 1..30 {
+        house.now = house.now.plus_ms(60_000);
+        let ticked = house.core.tick(house.now, 1, Vec::new(), true);
+        house.entries.extend(ticked.entries);
+        let fails = |entry: &Entry| matches!(&entry.record, Record::NodeFailed { failure, .. } if failure.code == "value_unread");
+        if failed.is_none() && house.entries.iter().any(fails) {
+            failed = Some(minute);
+        }
+    }
+    assert!(failed.is_some_and(|minute| (10..=13).contains(&minute)), "{failed:?}");
+    assert_eq!(house.status(run), RunStatus::Failed);
+    house.verify();
+}

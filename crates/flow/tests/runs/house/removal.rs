@@ -2,6 +2,7 @@
 
 use super::{House, actor};
 use kernel::command::Command;
+use kernel::message::Message;
 use kernel::row::{FRAMES, NODES, RUNS, TASKS, Table};
 
 /// Rounds within which it has gone: a wide run goes in chunks.
@@ -47,9 +48,8 @@ impl House<'_> {
             // Again from some message on, as a mailbox does that is not sure how far it has come.
             if self.shards.len() > 1 && self.chance.percent(20) && !self.heard[side].is_empty() {
                 let from = self.chance.below(self.heard[side].len());
-                for message in self.heard[side][from..].to_vec() {
-                    self.remove_by(side, &Command::Hear(Box::new(message)));
-                }
+                let again: Vec<Message> = self.heard[side][from..].to_vec();
+                again.into_iter().for_each(|message| self.remove_by(side, &Command::Hear(Box::new(message))));
             }
         }
     }
@@ -75,8 +75,7 @@ impl House<'_> {
 
     /// What was taken is given back as done.
     pub fn finish_all(&mut self) {
-        while !self.leases.is_empty() {
-            let held = self.leases.pop().expect("there is one");
+        while let Some(held) = self.leases.pop() {
             let outcome = held.outcome.expect("no worker falls silent here");
             let finish = Command::Finish { task: held.task, fence: held.fence, outcome, jitter: 0 };
             let shard = self.queues();

@@ -143,7 +143,7 @@ impl Shard {
     /// Of one that is being deleted the parts are in the store alone.
     fn is_live(&self, run: i64, part: bool) -> bool {
         let run = RunId::from_number(run).expect("the number of a run");
-        self.state.live_run(run).is_some_and(|live| !live.is_closed() && !(part && live.run().is_deleting()))
+        self.state.live_run(run).is_some_and(|live| !(live.is_closed() || (part && live.run().is_deleting())))
     }
 }
 
