@@ -212,10 +212,14 @@ fn carry(house: &House, parcels: &Receiver<Sent>) {
     while let Ok(mut sent) = parcels.recv() {
         sent.parcel.commit();
         let leaving = sent.parcel.unpack();
-        let mut senders = leaving.is_some().then(|| std::mem::take(&mut sent.senders)).unwrap_or_default();
-        // First of all, so that the next parcel is made while this one is handed out.
+        let Some(leaving) = leaving else {
+            house.shared.inbox.bring_back(sent);
+            continue;
+        };
+        // The next parcel is made while this one is handed out.
+        let mut senders = std::mem::take(&mut sent.senders);
         house.shared.inbox.bring_back(sent);
-        leaving.map(|leaving| house.hand_out(leaving, &mut senders));
+        house.hand_out(leaving, &mut senders);
     }
 }
 

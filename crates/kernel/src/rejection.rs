@@ -60,6 +60,8 @@ pub enum Rejection {
     VersionTaken { workflow: WorkflowName, version: u32, next: u32 },
     #[error("there are {max} versions of workflows already")]
     WorkflowsTaken { max: usize },
+    #[error("all workflows together would have more than {max_bytes} bytes of text")]
+    WorkflowTextsFull { max_bytes: usize },
     #[error("{task} is of {}: {verb} it through the run", .at.show())]
     OfRun { task: TaskId, at: NodeAt, verb: &'static str },
     #[error("{why}")]
@@ -125,7 +127,7 @@ impl Rejection {
             Rejection::NodeSettled { .. } => 22,
             Rejection::NothingToRetry { .. } => 23,
             Rejection::VersionTaken { .. } => 24,
-            Rejection::WorkflowsTaken { .. } => 25,
+            Rejection::WorkflowsTaken { .. } | Rejection::WorkflowTextsFull { .. } => 25,
             Rejection::OfRun { .. } => 26,
             Rejection::Invalid { .. } => 27,
         };
@@ -168,7 +170,7 @@ impl Rejection {
             Rejection::NodeSettled { .. } => "retry a node that failed its run, or start a new run".into(),
             Rejection::NothingToRetry { .. } => "start a new run".into(),
             Rejection::VersionTaken { next, .. } => format!("put it as version {next}, or leave the version out"),
-            Rejection::WorkflowsTaken { .. } => "use one that is there".into(),
+            Rejection::WorkflowsTaken { .. } | Rejection::WorkflowTextsFull { .. } => "use one that is there".into(),
             Rejection::OfRun { at, .. } => format!("show {} to see its nodes; the task itself can only be cancelled", at.run),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }

@@ -63,7 +63,7 @@ const DEFECTS_OF_RUNS: [&str; 21] = [
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=64;
 /// Those of worlds with workflows.
-const SEEDS_OF_RUNS: std::ops::RangeInclusive<u64> = 65..=128;
+const SEEDS_OF_RUNS: std::ops::RangeInclusive<u64> = 65..=256;
 const STEPS: usize = 400;
 const THREADS: usize = 4;
 

@@ -2,7 +2,7 @@
 
 use crate::command::Reply;
 use crate::ir::Ir;
-use crate::limits::WORKFLOW_VERSIONS_MAX;
+use crate::limits::{WORKFLOW_TEXTS_BYTES_MAX, WORKFLOW_VERSIONS_MAX};
 use crate::names::{Actor, WorkflowName};
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
@@ -40,6 +40,9 @@ pub(super) fn put(step: &mut Step<'_>, new: &NewWorkflow, by: &Actor) -> Result<
     };
     if runs.versions() >= WORKFLOW_VERSIONS_MAX {
         return Err(Rejection::WorkflowsTaken { max: WORKFLOW_VERSIONS_MAX });
+    }
+    if runs.texts_bytes() + new.text.len() > WORKFLOW_TEXTS_BYTES_MAX {
+        return Err(Rejection::WorkflowTextsFull { max_bytes: WORKFLOW_TEXTS_BYTES_MAX });
     }
     let owner = Owner::Workflow(workflow.clone(), version);
     step.record_fresh(owner, Record::WorkflowPut { by: by.clone() }, Workflow::payload(&new.text));

@@ -1,13 +1,12 @@
 //! What a run waits for: every node that was started and has not ended, each with its cause. The same state, facts and time
 //! give the same words.
 
-use super::{Explanation, Facts, explain, span};
-use crate::ids::RunId;
+use super::{Explanation, span};
+use crate::ids::{RunId, TaskId};
 use crate::node::{NodeState, Started};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live};
 use crate::state::State;
-use crate::task::Task;
 use crate::time::Time;
 
 /// Waits that are told one by one; the rest is counted.
@@ -38,8 +37,9 @@ pub struct RunExplanation {
     pub next_actions: Vec<String>,
 }
 
-/// `facts` are those of the workers that could take a task. `None`: it is not in memory, so it has ended or never was.
-pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, now: Time) -> Option<RunExplanation> {
+/// `told` is what its queue says of a task: runs know no more of tasks than that. `None`: the run is not in memory, so it has
+/// ended or never was.
+pub fn explain_run(state: &State, run: RunId, told: &dyn Fn(TaskId) -> Option<Explanation>, now: Time) -> Option<RunExplanation> {
     let live = state.runs.get(run)?;
     let status = live.run.status;
     let (mut waits, mut more, mut actions) = (Vec::new(), 0, Vec::new());
@@ -57,7 +57,7 @@ pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, no
                 Some(NodeState::Started { since, .. }) => Some(*since),
                 _ => None,
             };
-            waits.push(wait(state, spot, at, since, facts, now, &mut actions));
+            waits.push(wait(spot, at, since, told, now, &mut actions));
         }
         more += held(state, live, &mut waits);
     }
@@ -100,19 +100,17 @@ pub(super) fn paused(state: &State, run: RunId) -> Option<(String, RunId)> {
 }
 
 fn wait(
-    state: &State,
     at: NodeAt,
     started: &Started,
     since: Option<Time>,
-    facts: &dyn Fn(&Task) -> Facts,
+    told: &dyn Fn(TaskId) -> Option<Explanation>,
     now: Time,
     actions: &mut Vec<String>,
 ) -> Wait {
     let (mut task, mut run, mut eta) = (None, None, None);
     let (code, sentence) = match started {
-        Started::Working { task: id } => match state.task(*id) {
-            Some(found) => {
-                let told = explain(state, found, &facts(found), now);
+        Started::Working { task: id } => match told(*id) {
+            Some(told) => {
                 eta = told.eta;
                 actions.extend(told.next_actions.iter().cloned());
                 let sentence = told.sentence.trim_end_matches('.').to_owned();
@@ -146,11 +144,8 @@ fn wait(
 /// What is held until a value is fetched.
 fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
     let mut more = 0;
-    for held in state.runs.held.iter() {
+    for held in state.runs.held.nodes_of(live.run.id) {
         let Held::Node(spot) = held else { continue };
-        if spot.run != live.run.id {
-            continue;
-        }
         if waits.len() >= WAITS_TOLD_MAX {
             more += 1;
             continue;
