@@ -1,12 +1,13 @@
 //! Inputs for the worker. A task's own input lies in its record; that of a run's task is worked out here, off the writer,
 //! from values that never change.
 
-use crate::flows::{Library, lost};
+use crate::flows::{Library, lost, too_much};
 use crate::request::Delivery;
-use crate::values::{Found, Values};
+use crate::values::{Found, Values, weight};
 use flow::evaluate::{self, Programs};
-use kernel::eval::{Evaluated, Recipe};
+use kernel::eval::{Evaluated, Json, Recipe, View};
 use kernel::ids::RecordSeq;
+use kernel::limits::{DELIVERY_BYTES_MAX, FETCHED_BYTES_MAX};
 use kernel::record::{Failure, Payload};
 use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
@@ -21,6 +22,8 @@ pub struct Filled {
     pub deliveries: Vec<Delivery>,
     /// Those whose input cannot be made: the task fails, and no worker sees it.
     pub failed: Vec<(Delivery, Failure)>,
+    /// Those for which there was no room, or whose input cannot be read now: they go back, unburnt.
+    pub left: Vec<Delivery>,
 }
 
 pub(crate) struct Filler<'a> {
@@ -41,61 +44,90 @@ impl Filler<'_> {
 
     fn fill(&self, deliveries: &[Delivery], mut reader: Option<&mut (dyn Reader + '_)>) -> Result<Option<Filled>, StoreError> {
         let mut filled = Filled::default();
-        let mut fetched = FxHashMap::default();
+        let mut fetched = Fetched::default();
+        let (mut bytes, mut trouble) = (0, None);
         for delivery in deliveries {
-            let input = match &delivery.input {
-                Some(input) => input.clone(),
-                None => match &mut reader {
-                    None => return Ok(None),
-                    Some(reader) => match payload(&mut **reader, self.blobs, delivery.grant.input)? {
-                        Some(input) => input,
-                        None => {
-                            let failure =
-                                Failure { code: "input_lost".into(), message: "its input cannot be read any more".into() };
-                            filled.failed.push((delivery.clone(), failure));
-                            continue;
-                        }
-                    },
-                },
-            };
-            if delivery.grant.node.is_none() {
-                filled.deliveries.push(Delivery { input: Some(input), grant: delivery.grant.clone() });
+            if bytes >= DELIVERY_BYTES_MAX {
+                filled.left.push(delivery.clone());
                 continue;
             }
             let reader = reader.as_mut().map(|reader| &mut **reader as &mut dyn Reader);
-            match self.resolve(&input, reader, &mut fetched)? {
-                Evaluated::Value(json) => {
+            match self.input(delivery, reader, &mut fetched) {
+                Ok(Evaluated::Value(json)) => {
+                    bytes += json.payload.text().len();
                     filled.deliveries.push(Delivery { input: Some(json.payload), grant: delivery.grant.clone() });
                 }
-                Evaluated::Failed(failure) => filled.failed.push((delivery.clone(), failure)),
-                Evaluated::Missing => return Ok(None),
+                Ok(Evaluated::Failed(failure)) => filled.failed.push((delivery.clone(), failure)),
+                Ok(Evaluated::Missing(_)) => return Ok(None),
+                // The others need not wait until it can be read again.
+                Err(error) => {
+                    filled.left.push(delivery.clone());
+                    trouble.get_or_insert(error);
+                }
             }
         }
-        Ok(Some(filled))
+        match trouble {
+            Some(error) if filled.deliveries.is_empty() && filled.failed.is_empty() => Err(error),
+            _ => Ok(Some(filled)),
+        }
+    }
+
+    /// `Missing`: something has to be read, and there is nobody to read it.
+    fn input(
+        &self,
+        delivery: &Delivery,
+        mut reader: Option<&mut (dyn Reader + '_)>,
+        fetched: &mut Fetched,
+    ) -> Result<Evaluated, StoreError> {
+        let input = match (&delivery.input, &mut reader) {
+            (Some(input), _) => input.clone(),
+            (None, None) => return Ok(Evaluated::Missing(Vec::new())),
+            (None, Some(reader)) => match readable(payload(&mut **reader, self.blobs, delivery.grant.input))? {
+                Some(input) => input,
+                None => {
+                    let message = "its input cannot be read any more: it is gone or damaged".into();
+                    return Ok(Evaluated::Failed(Failure { code: "input_lost".into(), message }));
+                }
+            },
+        };
+        if delivery.grant.node.is_none() {
+            return Ok(Evaluated::Value(Json { payload: input, view: View::Other }));
+        }
+        self.resolve(&input, reader, fetched)
     }
 
     fn resolve(
         &self,
         recipe: &Payload,
         mut reader: Option<&mut (dyn Reader + '_)>,
-        fetched: &mut FxHashMap<RecordSeq, Found>,
+        fetched: &mut Fetched,
     ) -> Result<Evaluated, StoreError> {
         let Ok(recipe) = serde_json::from_str::<Recipe>(recipe.text()) else {
             let message = "what its input is made of cannot be read".into();
             return Ok(Evaluated::Failed(Failure { code: "input_lost".into(), message }));
         };
-        let Some(programs) = self.programs(&recipe, &mut reader)? else { return Ok(Evaluated::Missing) };
+        let Some(programs) = self.programs(&recipe, &mut reader)? else { return Ok(Evaluated::Missing(Vec::new())) };
+        // What was read for others may be of use, but not without end.
+        if fetched.bytes > FETCHED_BYTES_MAX / 2 {
+            *fetched = Fetched::default();
+        }
+        let bytes_before = fetched.bytes;
         loop {
-            let mut asking = Asking { values: self.values, fetched, missing: Vec::new(), lost: None };
+            let mut asking = Asking { values: self.values, fetched: &fetched.values, unfit: None };
             let evaluated = evaluate::resolve(&programs, &recipe, &mut asking);
-            let Asking { missing, lost: gone, .. } = asking;
-            match (evaluated, gone, &mut reader) {
-                (Evaluated::Missing, Some(seq), _) => return Ok(lost(seq)),
-                (Evaluated::Missing, None, Some(reader)) => {
+            let unfit = asking.unfit;
+            match (evaluated, unfit, &mut reader) {
+                (Evaluated::Missing(_), Some(failure), _) => return Ok(Evaluated::Failed(failure)),
+                (Evaluated::Missing(missing), None, Some(reader)) => {
                     for seq in missing {
-                        let value = payload(&mut **reader, self.blobs, seq)?;
-                        let value = value.and_then(|text| serde_json::from_str::<Value>(text.text()).ok());
-                        fetched.insert(seq, value.map_or(Found::Lost, |value| Found::Value(Arc::new(value))));
+                        let text = readable(payload(&mut **reader, self.blobs, seq))?;
+                        fetched.bytes += text.as_ref().map_or(0, |text| weight(text, true));
+                        if fetched.bytes - bytes_before > FETCHED_BYTES_MAX {
+                            *fetched = Fetched::default();
+                            return Ok(Evaluated::Failed(too_much()));
+                        }
+                        let value = text.and_then(|text| serde_json::from_str::<Value>(text.text()).ok());
+                        fetched.values.insert(seq, value.map_or(Found::Lost, |value| Found::Value(Arc::new(value))));
                     }
                 }
                 (evaluated, ..) => return Ok(evaluated),
@@ -120,6 +152,24 @@ impl Filler<'_> {
     }
 }
 
+/// What is damaged is as good as gone: whoever needs it is told, and the others go on.
+fn readable(read: Result<Option<Payload>, StoreError>) -> Result<Option<Payload>, StoreError> {
+    match read {
+        Err(StoreError::Corrupt(bad)) => {
+            tracing::error!(%bad, "a value cannot be read");
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
+/// Values that were read for the inputs of one answer, and what they weigh.
+#[derive(Default)]
+struct Fetched {
+    values: FxHashMap<RecordSeq, Found>,
+    bytes: usize,
+}
+
 /// The payload of a record, out of the blob store if it lies there.
 pub fn payload(reader: &mut dyn Reader, blobs: &dyn BlobStore, seq: RecordSeq) -> Result<Option<Payload>, StoreError> {
     let found = reader.payloads(&[seq])?.pop().flatten();
@@ -129,8 +179,7 @@ pub fn payload(reader: &mut dyn Reader, blobs: &dyn BlobStore, seq: RecordSeq) -
 struct Asking<'a> {
     values: &'a Values,
     fetched: &'a FxHashMap<RecordSeq, Found>,
-    missing: Vec<RecordSeq>,
-    lost: Option<RecordSeq>,
+    unfit: Option<Failure>,
 }
 
 impl evaluate::Values for Asking<'_> {
@@ -138,8 +187,9 @@ impl evaluate::Values for Asking<'_> {
         let found = self.fetched.get(&seq).cloned().unwrap_or_else(|| self.values.value(seq));
         match found {
             Found::Value(value) => return Some(value),
-            Found::Lost => self.lost = Some(seq),
-            Found::Missing => self.missing.push(seq),
+            Found::Lost => self.unfit = Some(lost(seq)),
+            // For the writer's question it was; this one is asked on its own.
+            Found::TooMuch | Found::Missing => {}
         }
         None
     }

@@ -169,8 +169,11 @@ impl Engine {
         Filler { library: &self.shared.library, values: &self.shared.values, blobs: &*self.shared.blobs }
     }
 
-    /// A task whose input cannot be made fails, whoever it was granted to.
+    /// A task whose input cannot be made fails, whoever it was granted to; what was left goes back.
     fn told(&self, filled: Filled) -> Filled {
+        if !filled.left.is_empty() {
+            self.undelivered(&filled.left);
+        }
         for (delivery, failure) in &filled.failed {
             let outcome = Outcome::Failed { failure: failure.clone(), retryable: false, retry_after_ms: None };
             let (task, fence) = (delivery.grant.task, delivery.grant.fence);

@@ -1,20 +1,30 @@
-//! Values that runs wait for are read here, off the writer, and handed back to it.
+//! Values that runs wait for are read here, off the writer, and handed back to it, no more at once than it may hold. One that
+//! cannot be read holds up nobody else: it is tried again, and given up in the end.
 
 use crate::deliver::payload;
 use crate::engine::Engine;
 use crate::request::Request;
 use kernel::ids::RecordSeq;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use kernel::limits::{FETCHING_BYTES_MAX, VALUE_WAIT_MS_MAX};
+use kernel::record::Payload;
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 use store::StoreError;
 
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Values handed over at once.
-const VALUES_MAX: usize = 1_000;
 
 /// Where to send what is missing; the thread ends when this is dropped.
 pub struct Fetcher {
     wanted: Sender<Vec<RecordSeq>>,
+}
+
+/// One that could not be read.
+struct Again {
+    seq: RecordSeq,
+    at: Instant,
+    /// Then it is given up.
+    until: Instant,
 }
 
 impl Fetcher {
@@ -34,32 +44,63 @@ impl Fetcher {
 }
 
 fn fetch(engine: &Engine, asked: &Receiver<Vec<RecordSeq>>) {
-    while let Ok(missing) = asked.recv() {
-        for some in missing.chunks(VALUES_MAX) {
-            while engine.is_up() {
-                let read = engine.read_first(|reader| {
-                    let mut value = |seq: &RecordSeq| match payload(reader, engine.blobs(), *seq) {
-                        // It will not get better: its node is told so, and the others go on.
-                        Err(StoreError::Corrupt(bad)) => {
-                            tracing::error!(record = seq.0, %bad, "a value cannot be read");
-                            Ok((*seq, None))
-                        }
-                        read => read.map(|payload| (*seq, payload)),
-                    };
-                    some.iter().map(&mut value).collect::<Result<Vec<_>, StoreError>>()
-                });
-                match read {
-                    Ok(values) => {
-                        engine.tell(Request::Values(values));
-                        break;
-                    }
-                    // Handed back as lost they would fail their nodes; the disk may come back.
-                    Err(error) => {
-                        tracing::error!(%error, "values that runs wait for cannot be read; trying again");
-                        std::thread::sleep(TRY_AGAIN_AFTER);
-                    }
-                }
+    // By when they are tried again.
+    let mut again: VecDeque<Again> = VecDeque::new();
+    while engine.is_up() {
+        let wait = again.front().map(|again| again.at.saturating_duration_since(Instant::now()));
+        let asked = match wait {
+            None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(wait) => asked.recv_timeout(wait),
+        };
+        let until = Instant::now() + Duration::from_millis(VALUE_WAIT_MS_MAX);
+        let mut due: VecDeque<(RecordSeq, Instant)> = match asked {
+            Ok(missing) => missing.into_iter().map(|seq| (seq, until)).collect(),
+            Err(RecvTimeoutError::Timeout) => VecDeque::new(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        while again.front().is_some_and(|again| again.at <= Instant::now()) {
+            due.extend(again.pop_front().map(|again| (again.seq, again.until)));
+        }
+        while !due.is_empty() {
+            let (values, failed) = read(engine, &mut due);
+            let at = Instant::now() + TRY_AGAIN_AFTER;
+            again.extend(failed.into_iter().map(|(seq, until)| Again { seq, at, until }));
+            // It is taken before more is read.
+            if !values.is_empty() && engine.ask_blocking(Request::Values(values)).is_err() {
+                return;
             }
         }
     }
+}
+
+type Read = (Vec<(RecordSeq, Option<Payload>)>, Vec<(RecordSeq, Instant)>);
+
+/// The first of them, as many as may be handed over at once, and those that are to be tried again.
+fn read(engine: &Engine, due: &mut VecDeque<(RecordSeq, Instant)>) -> Read {
+    let (mut values, mut failed, mut bytes) = (Vec::new(), Vec::new(), 0);
+    while bytes < FETCHING_BYTES_MAX
+        && let Some((seq, until)) = due.pop_front()
+    {
+        match engine.read_first(|reader| payload(reader, engine.blobs(), seq)) {
+            Ok(value) => {
+                bytes += value.as_ref().map_or(0, |value| value.text().len());
+                values.push((seq, value));
+            }
+            // It will not get better: its node is told so, and the others go on.
+            Err(StoreError::Corrupt(bad)) => {
+                tracing::error!(record = seq.0, %bad, "a value cannot be read");
+                values.push((seq, None));
+            }
+            Err(error) if Instant::now() >= until => {
+                tracing::error!(record = seq.0, %error, "a value that a run waits for cannot be read; it is given up");
+                values.push((seq, None));
+            }
+            // The disk may come back.
+            Err(error) => {
+                tracing::error!(record = seq.0, %error, "a value that a run waits for cannot be read; trying again");
+                failed.push((seq, until));
+            }
+        }
+    }
+    (values, failed)
 }

@@ -1,5 +1,5 @@
-//! The kernel's questions to workflows, answered with `flow` over the values at hand. What is not at hand is noted, to be
-//! fetched off the writer.
+//! The kernel's questions to workflows, answered with `flow` over the values at hand. What is not at hand is fetched off the
+//! writer.
 
 use crate::values::{Found, Values};
 use flow::Language;
@@ -7,6 +7,7 @@ use flow::evaluate::{self, Programs};
 use kernel::eval::{Evaluated, Flow, Scope, Shape};
 use kernel::ids::RecordSeq;
 use kernel::ir::{ExprIx, Ir};
+use kernel::limits::FETCHED_BYTES_MAX;
 use kernel::names::WorkflowName;
 use kernel::record::{Failure, Payload};
 use kernel::run::ValueAt;
@@ -56,13 +57,11 @@ pub struct Flows {
     pub values: Arc<Values>,
     /// By where the IR lies; each keeps its own, so no other can come to lie there.
     by_ir: FxHashMap<usize, Arc<Programs>>,
-    /// Asked for and not at hand.
-    pub missing: Vec<RecordSeq>,
 }
 
 impl Flows {
     pub fn new(library: Arc<Library>, values: Arc<Values>) -> Flows {
-        Flows { library, values, by_ir: FxHashMap::default(), missing: Vec::new() }
+        Flows { library, values, by_ir: FxHashMap::default() }
     }
 
     /// What was kept may never have become true.
@@ -70,7 +69,6 @@ impl Flows {
         self.library.forget();
         self.values.forget();
         self.by_ir.clear();
-        self.missing.clear();
     }
 
     fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
@@ -83,23 +81,24 @@ impl Flows {
     }
 
     fn asking(&mut self) -> Asking<'_> {
-        Asking { values: &self.values, missing: &mut self.missing, lost: None }
+        Asking { values: &self.values, unfit: None }
     }
 }
 
 /// Values for one question.
 struct Asking<'a> {
     values: &'a Values,
-    missing: &'a mut Vec<RecordSeq>,
-    lost: Option<RecordSeq>,
+    /// Why there is no answer.
+    unfit: Option<Failure>,
 }
 
 impl evaluate::Values for Asking<'_> {
     fn value(&mut self, seq: RecordSeq) -> Option<Arc<Value>> {
         match self.values.value(seq) {
             Found::Value(value) => return Some(value),
-            Found::Lost => self.lost = Some(seq),
-            Found::Missing => self.missing.push(seq),
+            Found::Lost => self.unfit = Some(lost(seq)),
+            Found::TooMuch => self.unfit = Some(too_much()),
+            Found::Missing => {}
         }
         None
     }
@@ -111,16 +110,22 @@ impl evaluate::Values for Asking<'_> {
 
 impl Asking<'_> {
     fn answered(self, evaluated: Evaluated) -> Evaluated {
-        match (evaluated, self.lost) {
-            (Evaluated::Missing, Some(seq)) => lost(seq),
+        match (evaluated, self.unfit) {
+            (Evaluated::Missing(_), Some(failure)) => Evaluated::Failed(failure),
             (evaluated, _) => evaluated,
         }
     }
 }
 
-pub fn lost(seq: RecordSeq) -> Evaluated {
-    let message = format!("the value of record {} cannot be read any more", seq.0);
-    Evaluated::Failed(Failure { code: "value_lost".into(), message })
+pub fn lost(seq: RecordSeq) -> Failure {
+    let message = format!("the value of record {} cannot be read any more: it is gone or damaged", seq.0);
+    Failure { code: "value_lost".into(), message }
+}
+
+/// One who reads so much at once would take the memory of all.
+pub fn too_much() -> Failure {
+    let message = format!("the values that it reads weigh more than {FETCHED_BYTES_MAX} bytes in all");
+    Failure { code: "values_too_large".into(), message }
 }
 
 impl Flow for Flows {

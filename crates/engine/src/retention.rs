@@ -32,13 +32,18 @@ pub fn start(engine: Engine, retention: Retention) -> Result<(), StoreError> {
     let thread = std::thread::Builder::new().name("retention".into());
     let started = thread.spawn(move || {
         while engine.is_up() {
-            match expire(&engine, retention) {
-                Ok(gone) if gone >= EXPIRED_RUNS_MAX => continue,
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "old runs cannot be looked for"),
-            }
+            let pause = match expire(&engine, retention) {
+                Ok(Expired { more: true, gone }) if gone > 0 => continue,
+                // As many as may be are on their way out.
+                Ok(Expired { more: true, .. }) => LOOK_UP,
+                Ok(_) => LOOK_EVERY,
+                Err(error) => {
+                    tracing::warn!(%error, "old runs cannot be looked for");
+                    LOOK_EVERY
+                }
+            };
             let mut waited = Duration::ZERO;
-            while waited < LOOK_EVERY && engine.is_up() {
+            while waited < pause && engine.is_up() {
                 std::thread::sleep(LOOK_UP);
                 waited += LOOK_UP;
             }
@@ -47,17 +52,27 @@ pub fn start(engine: Engine, retention: Retention) -> Result<(), StoreError> {
     started.map(|_| ()).map_err(|error| StoreError::Failed(format!("cannot start the retention's thread: {error}")))
 }
 
-/// Some of those that are to go; how many went.
-pub fn expire(engine: &Engine, retention: Retention) -> Result<usize, StoreError> {
+/// What came of one look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expired {
+    pub gone: usize,
+    /// There may be others that are to go.
+    pub more: bool,
+}
+
+/// Lets some of those go that are to go.
+pub fn expire(engine: &Engine, retention: Retention) -> Result<Expired, StoreError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = Time::from_ms(now.saturating_sub(retention.age).as_millis() as i64);
     let rows = engine.read(|reader| reader.runs_ended(before, retention.count, EXPIRED_RUNS_MAX))?;
     let runs: Vec<RunId> = rows.iter().filter_map(|row| Run::from_row(&row.values).ok()).map(|run| run.id()).collect();
-    if runs.is_empty() {
-        return Ok(0);
+    let found = runs.len();
+    if found == 0 {
+        return Ok(Expired { gone: 0, more: false });
     }
-    match engine.ask_blocking(Request::Command(Command::ExpireRuns { runs })) {
-        Ok(Answer::Reply(Ok(Reply::Items { changed, .. }))) => Ok(changed),
-        _ => Ok(0),
-    }
+    let gone = match engine.ask_blocking(Request::Command(Command::ExpireRuns { runs })) {
+        Ok(Answer::Reply(Ok(Reply::Items { changed, .. }))) => changed,
+        _ => 0,
+    };
+    Ok(Expired { gone, more: found == EXPIRED_RUNS_MAX || gone < found })
 }

@@ -12,9 +12,11 @@ use crate::request::*;
 use crate::values::Values;
 use kernel::command::{Command, Grant, Reply};
 use kernel::eval::Flow;
-use kernel::explain::{Facts, explain, explain_run};
+use kernel::explain::{Explanation, Facts, Queues, explain, explain_run, likeness};
 use kernel::ids::{Fence, RecordSeq, TaskId};
-use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, HEARTBEAT_MS_MIN, STEP_RECORDS_MAX};
+use kernel::limits::{
+    BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN, STEP_RECORDS_MAX,
+};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
@@ -183,13 +185,12 @@ impl Core {
             return Err(Box::new(self.recover(now, error, None)));
         }
         let values = self.flows.values.clone();
-        let fetched = requests.iter().any(|(_, request)| matches!(request, Request::Values(_)));
         // While the disk keeps everyone waiting, silence is no sign.
         let idle = idle && !self.left_at.is_some_and(|left_at| self.is_late(now, left_at));
 
         let mut turn = Turn {
             step: Step::with_flow(&mut self.state, now, &mut self.flows),
-            values: values.clone(),
+            values,
             fetched: Vec::new(),
             presence: &mut self.presence,
             inputs: &mut self.inputs,
@@ -224,16 +225,38 @@ impl Core {
         self.open.add(step.finish());
         self.open.answers = answers;
         here.iter().for_each(|seq| _ = self.fetching.remove(seq));
-        if fetched && self.fetching.is_empty() && self.flows.missing.is_empty() {
-            values.forget_fetched();
-        }
-        let fetching = &mut self.fetching;
-        self.open.missing.extend(self.flows.missing.drain(..).filter(|seq| fetching.insert(*seq)));
+        let missing = self.missing();
+        self.open.missing.extend(missing);
 
         let due = [self.state.next_due(now), self.presence.next_due()].into_iter().flatten().min();
         let next = if more { Some(now) } else { due };
         self.planned = next;
+        // With nothing to seal, this is the end of the batch.
+        if self.open.is_empty() {
+            self.state.cool();
+        }
         Ok(Decided { next, drained: self.stopping && self.presence.leases() == 0 })
+    }
+
+    /// The values to be read next. No more than may be in memory; but one at least, for who has waited longest, or all would
+    /// wait for one another.
+    fn missing(&mut self) -> Vec<RecordSeq> {
+        let values = &self.flows.values;
+        values.keep_fetched(|seq| self.state.is_waited_for(seq));
+        let room = match values.fetched_bytes() < FETCHED_BYTES_MAX {
+            true => FETCHING_VALUES_MAX.saturating_sub(self.fetching.len()),
+            false => usize::from(self.fetching.is_empty()),
+        };
+        let mut missing: Vec<RecordSeq> = Vec::new();
+        for seq in self.state.values_missing() {
+            if missing.len() == room {
+                break;
+            }
+            if self.fetching.insert(seq) {
+                missing.push(seq);
+            }
+        }
+        missing
     }
 
     /// Closes what was decided and hands it out, with the store, which must be at home. From here on memory holds only what is
@@ -277,7 +300,9 @@ impl Core {
         let names_others = |request: &Request| {
             matches!(request, Request::Command(Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. }))
         };
-        if requests.iter().any(|(_, request)| names_others(request)) && !defect("blockers_unread") {
+        // And what a run that is being deleted began has to go with it.
+        let parts = wanted.iter().any(|need| matches!(need, Need::RunParts { .. }));
+        if parts || (requests.iter().any(|(_, request)| names_others(request)) && !defect("blockers_unread")) {
             let known: FxHashSet<Need> = wanted.drain(..).collect();
             let mut others = self.wanted(now, requests);
             others.retain(|need| !known.contains(need));
@@ -314,8 +339,13 @@ impl Core {
                 take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
             for need in wanted {
-                if let Need::RunParts { run, .. } = need {
-                    self.state.looked_for_parts(*run);
+                if let Need::RunParts { runs, limit } = need {
+                    self.state.looked_for_parts(runs, *limit);
+                    let nodes = self.state.nodes_leaving();
+                    let lasts: Vec<RecordSeq> = nodes.iter().map(|(_, last)| *last).collect();
+                    for ((at, _), begun) in nodes.iter().zip(store.begun(&lasts)?) {
+                        begun.into_iter().for_each(|begun| self.state.take_begun(at, begun));
+                    }
                 }
             }
         }
@@ -363,7 +393,6 @@ impl Core {
                 if !defect("value_not_asked_again") {
                     self.fetching.clear();
                 }
-                self.flows.missing.clear();
             }
             Err(error) => ticked.fatal = Some(error),
         }
@@ -476,21 +505,22 @@ impl Turn<'_> {
                 Answer::Noted
             }
             Request::Explain { task } => {
-                let now = self.step.now();
-                let found = self.step.state().task(task).ok_or(Rejection::TaskNotFound { task });
-                Answer::Explained(found.map(|task| Box::new(explain(self.step.state(), task, &self.facts(task), now))))
+                let told = self.told_of(task).ok_or(Rejection::TaskNotFound { task });
+                Answer::Explained(told.map(Box::new))
             }
             Request::ExplainRun { run } => {
-                let facts = |task: &Task| self.facts(task);
-                let told = explain_run(self.step.state(), run, &facts, self.step.now());
+                let (state, now) = (self.step.state(), self.step.now());
+                let queues = Queues { told: &|task| self.told_of(task), likeness: &|task| likeness(state, task, now) };
+                let told = explain_run(state, run, &queues, now);
                 Answer::RunExplained(told.map(Box::new).ok_or(Rejection::RunNotFound { run }))
             }
             Request::Values(values) => {
+                // One by one, so that each is weighed with those before it.
                 for (seq, text) in values {
-                    self.values.provide(seq, text);
+                    let bytes = self.values.provide(seq, text, self.step.state().bytes_before(seq));
                     self.fetched.push(seq);
+                    _ = self.run(&Command::TakeValues { values: vec![(seq, bytes)] });
                 }
-                _ = self.run(&Command::ProceedRuns);
                 Answer::Noted
             }
             Request::Queue { queue } => {
@@ -506,6 +536,12 @@ impl Turn<'_> {
             }
         };
         self.answers.push((ticket, answer));
+    }
+
+    /// What its queue says of a task: the one place where a run's explanation looks at a queue. It is a look, no decision.
+    fn told_of(&self, task: TaskId) -> Option<Explanation> {
+        let task = self.step.state().task(task)?;
+        Some(explain(self.step.state(), task, &self.facts(task), self.step.now()))
     }
 
     fn facts(&self, task: &Task) -> Facts {

@@ -2,6 +2,7 @@
 //! deliver. Two generations of bounded size; what has gone is read from its record, and stays until it was asked for.
 
 use kernel::ids::RecordSeq;
+use kernel::limits::FETCHED_BYTES_MAX;
 use kernel::record::Payload;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -19,8 +20,9 @@ struct Kept {
     young: FxHashMap<RecordSeq, Held>,
     old: FxHashMap<RecordSeq, Held>,
     young_bytes: usize,
-    /// Fetched for somebody who waits, and forgotten when nobody does.
-    fetched: FxHashMap<RecordSeq, Found>,
+    /// Fetched for somebody who waits, and forgotten when nobody does; what they weigh together.
+    fetched: FxHashMap<RecordSeq, (Found, usize)>,
+    fetched_bytes: usize,
 }
 
 #[derive(Clone)]
@@ -34,6 +36,8 @@ pub enum Found {
     Value(Arc<Value>),
     /// Its record holds none, or is gone.
     Lost,
+    /// Whoever needs it needs too much.
+    TooMuch,
     Missing,
 }
 
@@ -49,20 +53,40 @@ impl Values {
         }
     }
 
-    /// What was read for one who waits; `None`: there is nothing to read.
-    pub fn provide(&self, seq: RecordSeq, text: Option<Payload>) {
-        let value = text.and_then(|text| serde_json::from_str::<Value>(text.text()).ok()).map(Arc::new);
-        self.kept().fetched.insert(seq, value.map_or(Found::Lost, Found::Value));
+    /// What was read for one who waits and has got so many bytes before; `None`: there is nothing to read. Gives what it weighs.
+    pub fn provide(&self, seq: RecordSeq, text: Option<Payload>, bytes_before: usize) -> usize {
+        let bytes = text.as_ref().map_or(0, |text| weight(text, true));
+        let found = match text {
+            Some(_) if bytes_before + bytes > FETCHED_BYTES_MAX => Found::TooMuch,
+            Some(text) => serde_json::from_str::<Value>(text.text()).map_or(Found::Lost, |value| Found::Value(Arc::new(value))),
+            None => Found::Lost,
+        };
+        let held = if matches!(found, Found::Value(_)) { bytes } else { 0 };
+        let mut kept = self.kept();
+        let before = kept.fetched.insert(seq, (found, held));
+        kept.fetched_bytes = kept.fetched_bytes + held - before.map_or(0, |(_, bytes)| bytes);
+        bytes
+    }
+
+    /// What all that was fetched weighs.
+    pub fn fetched_bytes(&self) -> usize {
+        self.kept().fetched_bytes
     }
 
     pub fn forget(&self) {
         *self.kept() = Kept::default();
     }
 
-    /// Nobody waits any more. Before that nothing that was fetched may go: one who needs many values may get them one after
-    /// the other, and would for ever ask for the first again when the last comes.
-    pub fn forget_fetched(&self) {
-        self.kept().fetched.clear();
+    /// What nobody waits for any more goes. Before that nothing that was fetched may: one who needs many values may get them
+    /// one after the other, and would for ever ask for the first again when the last comes.
+    pub fn keep_fetched(&self, is_waited_for: impl Fn(RecordSeq) -> bool) {
+        let mut kept = self.kept();
+        let Kept { fetched, fetched_bytes, .. } = &mut *kept;
+        fetched.retain(|seq, (_, bytes)| {
+            let stays = is_waited_for(*seq);
+            *fetched_bytes -= if stays { 0 } else { *bytes };
+            stays
+        });
     }
 
     pub fn text(&self, seq: RecordSeq) -> Option<Payload> {
@@ -73,7 +97,7 @@ impl Values {
     pub fn value(&self, seq: RecordSeq) -> Found {
         let held = {
             let mut kept = self.kept();
-            if let Some(found) = kept.fetched.get(&seq) {
+            if let Some((found, _)) = kept.fetched.get(&seq) {
                 return found.clone();
             }
             match kept.get(seq) {
@@ -94,10 +118,14 @@ impl Values {
     }
 }
 
+/// A parsed value takes several times the room of its text.
+pub fn weight(text: &Payload, parsed: bool) -> usize {
+    96 + text.text().len() * if parsed { 6 } else { 1 }
+}
+
 impl Kept {
     fn put(&mut self, seq: RecordSeq, held: Held) {
-        // A parsed value takes several times the room of its text.
-        self.young_bytes += 96 + held.text.text().len() * if held.value.is_some() { 6 } else { 1 };
+        self.young_bytes += weight(&held.text, held.value.is_some());
         self.young.insert(seq, held);
         if self.young_bytes > GENERATION_BYTES_MAX {
             self.old = std::mem::take(&mut self.young);

@@ -2,17 +2,19 @@
 //! process and over the memory store, because only there a disk fails when it is told to.
 
 use engine::{Answer, Engine, EngineOptions, Heard, Holding, Refused, Report, Request, Stopped, Work, Worked};
-use kernel::command::{Command, NewTask, Outcome, Reply};
-use kernel::ids::{Fence, TaskId};
+use kernel::command::{Command, NewRun, NewTask, NewWorkflow, Outcome, Reply};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::INBOX_ADDS_MAX;
-use kernel::names::{IdempotencyKey, QueueName, TypeName, WorkerName};
-use kernel::needs::Need;
+use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName, WorkerName};
+use kernel::needs::{Begun, Need};
 use kernel::record::{Payload, Record, TaskSpec};
 use kernel::row::Row;
+use kernel::run::{NodeAt, Run, RunSpec, RunStatus};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use store::blobs::{BlobFault, MemoryBlobs};
 use store::memory::{Fault, Memory, MemoryDisk};
 use store::{Batch, Reader, Store, StoreError};
 
@@ -117,6 +119,10 @@ impl Store for Gated {
 
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
         self.inner.rows(needs)
+    }
+
+    fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
+        self.inner.begun(nodes)
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
@@ -366,6 +372,10 @@ impl Store for Breaking {
         self.0.rows(needs)
     }
 
+    fn begun(&mut self, lasts: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
+        self.0.begun(lasts)
+    }
+
     fn commit(&mut self, _: &Batch) -> Result<(), StoreError> {
         panic!("on purpose, in a test")
     }
@@ -391,4 +401,52 @@ fn a_thread_that_dies_ends_the_engine() {
 
 fn blobs() -> Arc<store::blobs::MemoryBlobs> {
     Arc::default()
+}
+
+/// Waits until it is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let late = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < late, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_read_is_read_again_and_holds_nobody_up() {
+    let text = "workflow: w\nnodes:\n  big: {type: transform, value: range(input)}\n  ask: {type: approval, after: big}\n  \
+                n: {type: transform, after: ask, value: size(nodes.big.output)}\n";
+    let by = || Actor::parse("ann").unwrap();
+    let (disk, blobs) = (MemoryDisk::new(), Arc::new(MemoryBlobs::default()));
+    let open = || Engine::open(Box::new(disk.open()), blobs.clone(), EngineOptions::default()).unwrap();
+    let engine = open();
+    let compiled = flow::compile(text.as_bytes(), &flow::Language).unwrap();
+    let workflow = compiled.ir.workflow.clone();
+    let new = NewWorkflow { name: workflow.clone(), version: None, text: text.into(), ir: Arc::new(compiled.ir) };
+    assert!(engine.ask_blocking(Request::Command(Command::PutWorkflow { new: Box::new(new), by: by() })).is_ok());
+    let start = |size: &str| {
+        let (spec, input) = (RunSpec::new(workflow.clone(), 0), Payload(size.into()));
+        let new = Box::new(NewRun { workflow: workflow.clone(), version: None, spec, input });
+        match engine.ask_blocking(Request::Command(Command::StartRun { new, by: by() })) {
+            Ok(Answer::Reply(Ok(Reply::Started { run, .. }))) => run,
+            other => panic!("{other:?}"),
+        }
+    };
+    let runs = [start("5000"), start("6000")];
+    assert_eq!(wait(engine.stop()), Stopped::Drained);
+    // What was in memory is forgotten.
+    let engine = open();
+    blobs.inject(BlobFault::GetFails);
+    for run in runs {
+        let at = NodeAt::parse(&format!("{run}/ask")).unwrap();
+        let answer = Command::Answer { at, approved: true, comment: String::new(), by: by() };
+        assert!(matches!(engine.ask_blocking(Request::Command(answer)), Ok(Answer::Reply(Ok(_)))));
+    }
+    let status = |run| {
+        let row = engine.read(|reader| reader.run(run)).unwrap().unwrap();
+        Run::from_row(&row.values).unwrap().status()
+    };
+    until("the other goes on", || status(runs[1]) == RunStatus::Done);
+    until("it is read again", || status(runs[0]) == RunStatus::Done);
+    assert_eq!(blobs.hits(BlobFault::GetFails), 1);
 }

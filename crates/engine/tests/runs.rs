@@ -57,7 +57,7 @@ impl House {
                 return answers;
             }
             let mut reader = store::Store::reader(self.core.store()).unwrap();
-            let value = |seq| (seq, engine::payload(&mut *reader, &*self.blobs, seq).unwrap());
+            let value = |seq| (seq, engine::payload(&mut *reader, &*self.blobs, seq).unwrap_or(None));
             let values: Vec<_> = missing.into_iter().map(value).collect();
             requests = if values.is_empty() { Vec::new() } else { vec![(Ticket(self.tickets), Request::Values(values))] };
         }
@@ -462,5 +462,214 @@ fn what_failed_a_run_fails_it_again_if_it_is_not_tried() {
     house.ask(Command::RetryRun { run, node: None, by: actor() }).unwrap();
     house.work(echo);
     assert_eq!(house.status(run), RunStatus::Done);
+    house.verify();
+}
+
+const BIG: &str = "
+workflow: big
+nodes:
+  a: {type: t}
+  b: {type: transform, after: a, value: 'size(output.text)', on_error: {to: c}}
+  c: {type: transform, value: 'nodes.b.error.code + \": \" + nodes.b.error.message'}
+  d: {type: t, after: a, on_error: ignore}
+  e: {type: t}
+  end: {type: join, after: [c, e]}
+output: '{\"c\": nodes.c.output, \"d\": nodes.d.status, \"e\": nodes.e.status}'
+";
+
+/// The first large output is lost before anybody has read it.
+fn spoilt(spoil: fn(&MemoryBlobs)) {
+    let mut house = House::new(&["t"]);
+    house.put(BIG);
+    house.put(LINE);
+    let run = house.start("big", json!(null));
+    let taken = house.poll(10, Vec::new());
+    let large = json!({"text": "x".repeat(9_000)}).to_string();
+    let blob = store::BlobStore::put(&*house.blobs, large.as_bytes()).unwrap();
+    spoil(&house.blobs);
+    let output = |node: &str| if node == "a" { Payload::blob(&blob.to_string()) } else { Payload("1".into()) };
+    let report = |delivery: &Delivery| {
+        let node = delivery.grant.node.as_ref().unwrap().0.node.clone();
+        Report {
+            task: delivery.grant.task,
+            fence: delivery.grant.fence,
+            outcome: Outcome::Done { output: output(node.as_str()) },
+        }
+    };
+    let reports = taken.iter().map(report).collect();
+    let other = house.start("line", json!({"n": 1}));
+    let taken = house.poll(10, reports);
+    // The worker gets what can be made, and hears nothing of the other.
+    let mut reader = store::Store::reader(house.core.store()).unwrap();
+    let filled = house.core.fill(&taken, &mut *reader).unwrap();
+    let nodes = |deliveries: &[Delivery]| -> Vec<String> {
+        deliveries.iter().map(|delivery| delivery.grant.node.as_ref().unwrap().0.show()).collect()
+    };
+    assert_eq!(nodes(&filled.deliveries), [format!("{other}/a")]);
+    let [(lost, failure)] = &filled.failed[..] else { panic!("{filled:?}") };
+    assert_eq!((nodes(std::slice::from_ref(lost)), failure.code.as_str()), (vec![format!("{run}/d")], "value_lost"));
+    let outcome = Outcome::Failed { failure: failure.clone(), retryable: false, retry_after_ms: None };
+    let reports = vec![
+        Report { task: lost.grant.task, fence: lost.grant.fence, outcome },
+        Report {
+            task: filled.deliveries[0].grant.task,
+            fence: filled.deliveries[0].grant.fence,
+            outcome: Outcome::Done { output: Payload("{\"n\":2}".into()) },
+        },
+    ];
+    house.poll(0, reports);
+    house.work(echo);
+    assert_eq!((house.status(run), house.status(other)), (RunStatus::Done, RunStatus::Done));
+    let output = house.output(run);
+    let told = output["c"].as_str().unwrap();
+    assert!(told.starts_with("value_lost: the value of record ") && told.ends_with("it is gone or damaged"), "{told}");
+    assert_eq!((&output["d"], &output["e"]), (&json!("failed"), &json!("done")));
+    house.verify();
+}
+
+#[test]
+fn a_missing_or_damaged_blob_fails_those_who_need_it_and_nobody_else() {
+    spoilt(|blobs| _ = blobs.damage(0).unwrap());
+    spoilt(|blobs| {
+        let id = blobs.damage(0).unwrap();
+        blobs.remove(&id);
+    });
+}
+
+#[test]
+fn inputs_that_do_not_fit_into_one_answer_come_with_the_next() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: input.list\n    concurrency: 60\n    do:\n      nodes:\n        x: {type: t, with: {n: '${item}', text: '${input.text}'}}\n");
+    let run = house.start("w", json!({"text": "x".repeat(240_000), "list": (0..50).collect::<Vec<usize>>()}));
+    let mut given = 0;
+    let mut results = Vec::new();
+    for round in 0.. {
+        assert!(round < 10, "it does not end");
+        let taken = house.poll(100, std::mem::take(&mut results));
+        if taken.is_empty() {
+            break;
+        }
+        let mut reader = store::Store::reader(house.core.store()).unwrap();
+        let filled = house.core.fill(&taken, &mut *reader).unwrap();
+        let bytes: usize = filled.deliveries.iter().map(|delivery| delivery.input.as_ref().unwrap().text().len()).sum();
+        assert!(bytes < kernel::limits::DELIVERY_BYTES_MAX + 250_000, "{bytes}");
+        assert_eq!(filled.left.is_empty(), taken.len() == filled.deliveries.len());
+        given += filled.deliveries.len();
+        let grants = filled.left.iter().map(|delivery| (delivery.grant.task, delivery.grant.fence)).collect();
+        house.tick(Some(Request::Undelivered { grants }));
+        results.extend(filled.deliveries.iter().map(|delivery| Report {
+            task: delivery.grant.task,
+            fence: delivery.grant.fence,
+            outcome: Outcome::Done { output: Payload("1".into()) },
+        }));
+    }
+    assert_eq!((given, house.status(run)), (50, RunStatus::Done), "each once, none lost");
+    house.verify();
+}
+
+#[test]
+fn a_node_that_reads_too_much_at_once_fails() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 200\n    do:\n      nodes:\n        x: {type: t, with: '${item}'}\n");
+    let items: Vec<usize> = (0..200).collect();
+    let run = house.start("w", json!(items));
+    house.work(|_, input| Ok(json!(format!("{input}{}", "x".repeat(240_000)))));
+    assert_eq!(house.status(run), RunStatus::Failed);
+    let failed = house.entries.iter().find_map(|entry| match &entry.record {
+        Record::NodeFailed { failure, .. } => Some(failure.clone()),
+        _ => None,
+    });
+    assert_eq!(failed.unwrap().code, "values_too_large");
+    house.verify();
+}
+
+#[test]
+fn of_items_that_are_done_memory_keeps_the_result_alone() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 100\n    do:\n      nodes:\n        x: {type: t, with: '${item}'}\n        y: {type: transform, after: x, value: output}\n  z: {type: approval, after: e}\n");
+    let items: Vec<usize> = (0..100).collect();
+    let run = house.start("w", json!(items));
+    let taken = house.poll(100, Vec::new());
+    let done = |delivery: &Delivery| {
+        let outcome = Outcome::Done { output: Payload("7".into()) };
+        Report { task: delivery.grant.task, fence: delivery.grant.fence, outcome }
+    };
+    house.poll(0, taken[1..].iter().map(done).collect());
+    let kept = |house: &House| {
+        let live = house.core.state().live_run(run).unwrap();
+        (live.frames().count() - 1, live.frames().filter(|(_, frame)| !frame.is_past()).count() - 1)
+    };
+    assert_eq!(kept(&house), (100, 1), "the one that goes on");
+    house.restart();
+    assert_eq!(kept(&house), (100, 1), "the same after a restart");
+    // Nobody named it, so it was given back.
+    let again = house.poll(1, Vec::new());
+    house.poll(0, vec![done(&again[0])]);
+    assert_eq!(kept(&house), (0, 0), "it is done");
+    let answer = Command::Answer { at: at(&format!("{run}/z")), approved: true, comment: String::new(), by: actor() };
+    house.ask(answer).unwrap();
+    assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!({"approved": true, "by": "ann", "comment": ""})));
+    house.verify();
+}
+
+#[test]
+fn an_approval_in_an_item_that_is_over_cannot_be_answered_again() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 2\n    do:\n      nodes:\n        ask: {type: approval}\n");
+    let run = house.start("w", json!([1, 2]));
+    let answer = |item: usize| {
+        let at = at(&format!("{run}/e[{item}]/ask"));
+        Command::Answer { at, approved: true, comment: String::new(), by: actor() }
+    };
+    house.ask(answer(0)).unwrap();
+    assert!(matches!(house.ask(answer(0)), Err(Rejection::NotAsking { .. })));
+    house.restart();
+    assert!(matches!(house.ask(answer(0)), Err(Rejection::NotAsking { .. })));
+    house.ask(answer(1)).unwrap();
+    assert_eq!(house.status(run), RunStatus::Done);
+}
+
+#[test]
+fn many_runs_are_deleted_in_one_batch() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  a: {type: t}\n  b: {type: transform, after: a, value: output}\n");
+    let runs: Vec<RunId> = (0..300).map(|_| house.start("w", json!(1))).collect();
+    house.work(echo);
+    let deleting = house.ask(Command::ExpireRuns { runs: runs.clone() });
+    assert_eq!(deleting, Ok(Reply::Items { changed: 300, skipped: 0 }));
+    // That tick and those that came at once after it: 600 parts of 300 runs are less than a batch.
+    for table in [&kernel::row::RUNS, &kernel::row::NODES, &kernel::row::TASKS] {
+        assert_eq!(house.rows(table), 0, "{}", table.name);
+    }
+    assert_eq!(house.core.state().runs_live(), 0);
+    house.verify();
+}
+
+#[test]
+fn a_node_whose_value_does_not_come_fails_in_the_end() {
+    let mut house = House::new(&["t"]);
+    house.put(
+        "workflow: w\nlimits: {stall: 1m}\nnodes:\n  a: {type: approval}\n  b: {type: transform, after: a, value: size(input)}\n",
+    );
+    let run = house.start("w", json!("text"));
+    house.restart();
+    let answer = Command::Answer { at: at(&format!("{run}/a")), approved: true, comment: String::new(), by: actor() };
+    let ticked = house.core.tick(house.now, 1, vec![(Ticket(1_000), Request::Command(answer))], true);
+    assert_eq!(ticked.missing.len(), 1, "nobody reads it");
+    let Ticked { answers, .. } = house.core.tick(house.now, 1, vec![(Ticket(1_001), Request::ExplainRun { run })], true);
+    let [(_, Answer::RunExplained(Ok(told)))] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(told.waits.iter().map(|wait| (wait.at.node.as_str(), wait.code)).collect::<Vec<_>>(), [("b", "loading")]);
+    let mut failed = None;
+    for minute in 1..30 {
+        house.now = house.now.plus_ms(60_000);
+        let ticked = house.core.tick(house.now, 1, Vec::new(), true);
+        house.entries.extend(ticked.entries);
+        let fails = |entry: &Entry| matches!(&entry.record, Record::NodeFailed { failure, .. } if failure.code == "value_unread");
+        if failed.is_none() && house.entries.iter().any(fails) {
+            failed = Some(minute);
+        }
+    }
+    assert!(failed.is_some_and(|minute| (10..=13).contains(&minute)), "{failed:?}");
+    assert_eq!(house.status(run), RunStatus::Failed);
     house.verify();
 }

@@ -113,7 +113,10 @@ impl Nodes for AnyNode<'_> {
 
 pub fn eval(programs: &Programs, expr: ExprIx, scope: &Scope, values: &mut dyn Values) -> Evaluated {
     let program = programs.program(expr);
-    let Some(bindings) = Bindings::fetch(&programs.ir, program.reads(), scope, values) else { return Evaluated::Missing };
+    let bindings = match Bindings::fetch(&programs.ir, program.reads(), scope, values) {
+        Ok(bindings) => bindings,
+        Err(missing) => return Evaluated::Missing(missing),
+    };
     let mut budget = Budget::default();
     let given = match program {
         Program::Expr(expr) => expr.eval_then(&bindings, &mut budget, |value| (text(value), view_of_value(value))),
@@ -139,8 +142,8 @@ pub fn eval(programs: &Programs, expr: ExprIx, scope: &Scope, values: &mut dyn V
 pub fn gather(shape: &Shape, values: &mut dyn Values) -> Evaluated {
     let mut held = Held::default();
     held.ask(shape, values);
-    if held.missing {
-        return Evaluated::Missing;
+    if !held.missing.is_empty() {
+        return Evaluated::Missing(held.missing);
     }
     let view = if let Shape::At(at) = shape { view_of(held.at(*at)) } else { View::Other };
     whole(&held.bound(shape), view)
@@ -162,8 +165,8 @@ pub fn list(items: &[ValueAt], values: &mut dyn Values) -> Evaluated {
     }
     let mut held = Held::default();
     items.iter().for_each(|item| held.ask_at(*item, values));
-    if held.missing {
-        return Evaluated::Missing;
+    if !held.missing.is_empty() {
+        return Evaluated::Missing(held.missing);
     }
     let parts = Parts(items, &held);
     whole(&parts, View::List(items.len() as u32))
@@ -263,7 +266,8 @@ fn view_of_value(value: &Value<'_>) -> View {
 #[derive(Default)]
 struct Held {
     values: Vec<(RecordSeq, Arc<JsonValue>)>,
-    missing: bool,
+    /// Those that were not.
+    missing: Vec<RecordSeq>,
 }
 
 impl Held {
@@ -280,7 +284,7 @@ impl Held {
         let Err(place) = self.values.binary_search_by_key(&seq, |(held, _)| *held) else { return };
         match values.value(seq) {
             Some(value) => self.values.insert(place, (seq, value)),
-            None => self.missing = true,
+            None => self.missing.push(seq),
         }
     }
 
@@ -329,8 +333,8 @@ struct Bindings<'a> {
 }
 
 impl<'a> Bindings<'a> {
-    /// `None`: some value it reads is not at hand.
-    fn fetch(ir: &'a Ir, reads: &Reads, scope: &'a Scope, values: &mut dyn Values) -> Option<Bindings<'a>> {
+    /// Or the values it reads that are not at hand.
+    fn fetch(ir: &'a Ir, reads: &Reads, scope: &'a Scope, values: &mut dyn Values) -> Result<Bindings<'a>, Vec<RecordSeq>> {
         let mut held = Held::default();
         let has = |root: Root| reads.roots.contains(&root);
         if has(Root::Input) {
@@ -355,8 +359,8 @@ impl<'a> Bindings<'a> {
                 errors.push((id, serde_json::json!({"code": failure.code, "message": failure.message})));
             }
         }
-        if held.missing {
-            return None;
+        if !held.missing.is_empty() {
+            return Err(held.missing);
         }
         let run = if has(Root::Run) {
             serde_json::json!({"id": scope.run.to_string(), "workflow": ir.workflow.as_str(), "version": ir.version})
@@ -365,7 +369,7 @@ impl<'a> Bindings<'a> {
         };
         let index = scope.item.map_or(JsonValue::Null, |(_, index)| index.into());
         let iteration = scope.last.map_or(JsonValue::Null, |(turn, _)| turn.into());
-        Some(Bindings { ir, scope, held, run, index, iteration, errors })
+        Ok(Bindings { ir, scope, held, run, index, iteration, errors })
     }
 
     fn facts(&self, id: &str) -> Option<(&NodeId, &NodeFacts)> {

@@ -201,6 +201,10 @@ pub enum Command {
     Hear(Box<Message>),
     /// What runs held back goes on.
     ProceedRuns,
+    /// Values that runs waited for are at hand, of so many bytes.
+    TakeValues {
+        values: Vec<(RecordSeq, usize)>,
+    },
     CancelBulk {
         bulk: BulkId,
         by: Actor,

@@ -41,7 +41,7 @@ pub enum Shape {
     Object(Vec<(NodeId, Shape)>),
 }
 
-/// The input of a run's task: what to make it of. It is worked out when a worker gets the task, off the writer; what it
+/// The input of a run's task: what to make it of. Its values lie on the shard of `scope.run`, wherever the task is. It is worked out when a worker gets the task, off the writer; what it
 /// names never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
@@ -54,8 +54,8 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluated {
     Value(Json),
-    /// Some value it reads is not at hand: it is being fetched, and the question comes again.
-    Missing,
+    /// These values that it reads are not at hand: they are fetched, and the question comes again.
+    Missing(Vec<RecordSeq>),
     Failed(Failure),
 }
 

@@ -4,7 +4,7 @@
 mod run;
 mod skip;
 
-pub use run::{RunExplanation, Wait, explain_run};
+pub use run::{Queues, RunExplanation, Wait, explain_run};
 pub use skip::why_skipped;
 
 use crate::ids::TaskId;
@@ -15,6 +15,8 @@ use crate::record::CancelCause;
 use crate::state::{Place, State};
 use crate::task::{Queued, Status, Task};
 use crate::time::Time;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 /// What only the engine knows, because it is not durable.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +62,18 @@ const BETWEEN_POLLS_MS: u64 = 5_000;
 
 /// More tasks ahead than this are not counted one by one.
 const AHEAD_MAX: usize = 1_000;
+
+/// The same number for tasks of which the same would be told: where they stand, and in which lane.
+pub fn likeness(state: &State, task: TaskId, now: Time) -> u64 {
+    let mut hasher = FxHasher::default();
+    let found = state.task(task).map(|task| {
+        let later = matches!(task, Task::Queued(queued) if queued.ready_at() > now);
+        let stopping = matches!(task, Task::Running(running) if running.lease().ending().is_some());
+        (task.status(), later, stopping, task.card().route())
+    });
+    found.hash(&mut hasher);
+    hasher.finish()
+}
 
 pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanation {
     let id = task.card().id();

@@ -96,7 +96,7 @@ pub struct Frame {
     pub(crate) last: RecordSeq,
     pub(crate) body: BodyIx,
     pub(crate) state: FrameState,
-    /// By their places in the body. They stay when it is closed: a loop reads them before its next turn.
+    /// By their places in the body; none when it is past.
     pub(crate) nodes: Box<[Slot]>,
     /// Nodes that have not ended.
     pub(crate) open: u32,

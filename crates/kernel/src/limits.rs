@@ -42,12 +42,14 @@ pub const QUEUES_MAX: usize = 10_000;
 pub const QUEUE_KEYS_MAX: usize = 16;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
-/// Versions of all workflows together: their texts are in memory.
+/// Versions of all workflows together, and bytes of their texts: these are in memory.
 pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
+pub const WORKFLOW_TEXTS_BYTES_MAX: usize = 256 * 1_024 * 1_024;
 /// Runs that call one another.
 pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
-/// Runs that one look for old ones takes.
-pub const EXPIRED_RUNS_MAX: usize = 100;
+/// Runs that one look for old ones takes, and runs that may be on their way out before it takes no more.
+pub const EXPIRED_RUNS_MAX: usize = 1_000;
+pub const LEAVING_RUNS_MAX: usize = 4 * EXPIRED_RUNS_MAX;
 /// Runs that were called and are tried again with their callers, in one batch: each is loaded whole.
 pub const RECALLS_MAX: usize = 32;
 /// Bulks that may be under way at once.
@@ -57,6 +59,16 @@ pub const BULKS_OPEN_MAX: usize = 64;
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
 /// Outputs up to this ride in their records; larger ones lie in the blob store.
 pub const INLINE_BYTES_MAX: usize = 4 * 1_024;
+/// What the inputs in one answer to a worker may weigh; what is left comes with the next. One input is always let through.
+pub const DELIVERY_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// What the values may weigh that are read for one question of a run, or one input of a task, because they were not at hand.
+/// A value weighs more than its text, as much as it takes in memory.
+pub const FETCHED_BYTES_MAX: usize = 128 * 1_024 * 1_024;
+/// Values that are on their way from the store to the writer, and bytes of them that are handed over at once.
+pub const FETCHING_VALUES_MAX: usize = 256;
+pub const FETCHING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// How long a node waits for a value that cannot be read.
+pub const VALUE_WAIT_MS_MAX: u64 = 10 * 60 * 1_000;
 pub const ERROR_CODE_BYTES_MAX: usize = 64;
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 2_048;
 
@@ -98,6 +110,8 @@ pub const RECORD_BLOCK: u64 = 65_536;
 const _: () = assert!(BATCH_REQUESTS_MAX <= INBOX_ADDS_MAX);
 const _: () = assert!(ADD_TASKS_MAX <= BATCH_ITEMS_MAX && POLL_TASKS_MAX <= BATCH_ITEMS_MAX);
 const _: () = assert!(CHUNK_ITEMS_MAX <= BATCH_ITEMS_MAX && IDS_MAX <= CHUNK_ITEMS_MAX);
+const _: () = assert!(EXPIRED_RUNS_MAX <= CHUNK_ITEMS_MAX && EXPIRED_RUNS_MAX <= LEAVING_RUNS_MAX);
+const _: () = assert!(PAYLOAD_BYTES_MAX < DELIVERY_BYTES_MAX && FETCHING_BYTES_MAX < FETCHED_BYTES_MAX);
 const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DEFAULT < HEARTBEAT_MS_MAX);
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);
 // The sum of every offset a score can carry stays far inside an i64 of microseconds.

@@ -25,11 +25,18 @@ pub enum Need {
     RunWhole(RunId),
     /// The youngest run of the workflow with this idempotency key.
     RunKey { workflow: WorkflowName, key: IdempotencyKey },
-    /// The first frames and nodes of the run, `limit` in all, then the tasks and the runs that these nodes have ever started.
-    RunParts { run: RunId, limit: usize },
+    /// The frames and then the nodes of these runs, one run after the other, until there are `limit`.
+    RunParts { runs: Vec<RunId>, limit: usize },
     /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
     /// them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
     RunsEnded { before: Time, keep: usize, limit: usize },
+}
+
+/// What a node had done by others. Its row names the last one alone.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Begun {
+    Task(TaskId),
+    Run(RunId),
 }
 
 /// To be asked again once the rows are there, until nothing is missing that exists: a row may name others (twice is
@@ -109,19 +116,27 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             into.extend(runs.iter().filter(|run| state.runs.get(**run).is_none()).map(|run| Need::Run(*run)));
         }
         Command::ProceedRuns => {
-            if let Some(run) = state.runs.deleting_due(now) {
-                into.push(Need::RunParts { run, limit: CHUNK_ITEMS_MAX });
+            let leaving = &state.runs.leaving;
+            // A queue on this shard is asked to forget them in the same batch.
+            leaving.tasks().for_each(task);
+            let runs = leaving.due(now);
+            if !runs.is_empty() {
+                into.push(Need::RunParts { runs, limit: CHUNK_ITEMS_MAX });
             }
+            into.extend(leaving.calls().filter(|run| state.runs.get(*run).is_none()).map(Need::Run));
             let called = state.runs.recalls_due().into_iter().map(|(run, ..)| run);
             into.extend(called.filter(|run| state.runs.get(*run).is_none()).map(Need::RunWhole));
         }
         Command::PutWorkflow { .. }
         | Command::PutWorkflows { .. }
         | Command::DisableWorkflow { .. }
-        | Command::EnableWorkflow { .. } => {}
+        | Command::EnableWorkflow { .. }
+        | Command::TakeValues { .. } => {}
         // One that has ended is not added anew.
         Command::Hear(message) => match &**message {
-            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } => task(*id),
+            Message::Enqueue { task: id, .. } | Message::Withdraw { task: id, .. } | Message::ForgetTask { task: id, .. } => {
+                task(*id)
+            }
             Message::RetryRun { run, .. } if state.runs.get(*run).is_none_or(|live| !live.run.live) => {
                 into.push(Need::RunWhole(*run));
             }

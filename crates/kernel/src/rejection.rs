@@ -66,6 +66,8 @@ pub enum Rejection {
     WorkflowDisabled { workflow: WorkflowName, by: Actor, reason: String },
     #[error("there are {max} versions of workflows already")]
     WorkflowsTaken { max: usize },
+    #[error("all workflows together would have more than {max_bytes} bytes of text")]
+    WorkflowTextsFull { max_bytes: usize },
     #[error("{task} is of {}: {verb} it through the run", .at.show())]
     OfRun { task: TaskId, at: NodeAt, verb: &'static str },
     #[error("{why}")]
@@ -132,7 +134,7 @@ impl Rejection {
             Rejection::NodeSettled { .. } => 22,
             Rejection::NothingToRetry { .. } => 23,
             Rejection::VersionTaken { .. } => 24,
-            Rejection::WorkflowsTaken { .. } => 25,
+            Rejection::WorkflowsTaken { .. } | Rejection::WorkflowTextsFull { .. } => 25,
             Rejection::OfRun { .. } => 26,
             Rejection::Invalid { .. } => 27,
             Rejection::WorkflowDisabled { .. } => 28,
@@ -183,6 +185,7 @@ impl Rejection {
             | Rejection::BlockerNotFound { .. }
             | Rejection::StillTelling { .. }
             | Rejection::WorkflowsTaken { .. }
+            | Rejection::WorkflowTextsFull { .. }
             | Rejection::Invalid { .. } => Vec::new(),
         }
     }
@@ -233,7 +236,7 @@ impl Rejection {
             Rejection::WorkflowDisabled { workflow, .. } => {
                 format!("enable it with `signaller workflow enable {workflow}`, or ask who disabled it")
             }
-            Rejection::WorkflowsTaken { .. } => "use one that is there".into(),
+            Rejection::WorkflowsTaken { .. } | Rejection::WorkflowTextsFull { .. } => "use one that is there".into(),
             Rejection::OfRun { at, .. } => format!("show {} to see its nodes; the task itself can only be cancelled", at.run),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }

@@ -20,7 +20,9 @@ use crate::record::{Entry, Failure, Record};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// Where a value is; values themselves are not in memory.
+/// Where a value is; values themselves are not in memory. **Invariant**: the record is one of the shard the run lives on, so its
+/// number is enough. What comes from a queue or a run elsewhere is carried along and written again
+/// ([`Ending::Carried`](crate::message::Ending)); a called run lives on the shard of its caller.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueAt {

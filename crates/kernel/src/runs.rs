@@ -1,8 +1,13 @@
 //! Live runs: each with its workflow and its frames, and what is derived from them. Only `State::apply` changes the facts
 //! in here, by a record.
 
+mod holds;
 mod inspect;
+mod leaving;
+mod past;
 mod recalls;
+#[cfg(test)]
+mod tests;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState, Verdict};
@@ -11,11 +16,14 @@ use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
-use crate::record::{Entry, Owner};
+use crate::record::{Entry, Owner, Record};
 use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus, ValueAt};
 use crate::time::Time;
 use crate::workflow::Workflow;
+pub(crate) use holds::Holds;
+pub(crate) use leaving::Leaving;
+use past::Past;
 use recalls::Recalls;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +47,20 @@ pub enum Held {
     Node(Spot),
     /// To be closed.
     Frame(RunId, FramePath),
+}
+
+impl Held {
+    fn run(&self) -> RunId {
+        match self {
+            Held::Node(spot) => spot.run,
+            Held::Frame(run, _) => *run,
+        }
+    }
+
+    /// Before every node of the run, in their order.
+    fn first_of(run: RunId) -> Held {
+        Held::Node(Spot { run, frame: FramePath::root(), node: NodeIx(0) })
+    }
 }
 
 /// How far an each has come.
@@ -69,15 +91,12 @@ impl Spread {
     }
 }
 
-/// What is left of a run that is being deleted, as far as it was loaded.
+/// What a run was told of the tasks it waits for, when the supervisor asked.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
-    pub owners: Vec<(Owner, RecordSeq)>,
-    pub tasks: Vec<(TaskId, NodeAt)>,
-    /// Runs that it called.
-    pub calls: Vec<(RunId, NodeAt)>,
-    /// Not only a task that some command needed.
-    pub looked_for: bool,
+pub(crate) struct Inquiry {
+    pub unanswered: BTreeSet<TaskId>,
+    /// The one that has been free to be taken for the shortest time.
+    pub youngest: Option<(Time, NodeAt, TaskId)>,
 }
 
 #[derive(Debug)]
@@ -86,7 +105,7 @@ pub struct Live {
     pub(crate) ir: Arc<Ir>,
     /// The run's own frame.
     pub(crate) root: Frame,
-    /// Those below it. Closed ones stay while the loop or each they belong to goes on.
+    /// Those below it that are not past, see [`past`].
     pub(crate) frames: BTreeMap<FramePath, Frame>,
     /// By the frame and node of each loop and each that has opened some.
     spreads: BTreeMap<(FramePath, NodeIx), Spread>,
@@ -103,13 +122,12 @@ pub(crate) struct Known {
 pub(crate) struct Runs {
     live: FxHashMap<RunId, Box<Live>>,
     workflows: BTreeMap<WorkflowName, BTreeMap<u32, Known>>,
-    /// Versions in all.
+    /// Versions in all, and bytes of their texts.
     versions: usize,
+    texts_bytes: usize,
 
     // Derived from here on.
-    pub(crate) held: BTreeSet<Held>,
-    /// Some of `held` waits for nothing but the next batch.
-    pub(crate) held_ready: bool,
+    pub(crate) held: Holds,
     /// Runs that were paused or go on, and have yet to say so, from that frame on.
     telling: BTreeMap<RunId, FramePath>,
     recalls: Recalls,
@@ -120,17 +138,17 @@ pub(crate) struct Runs {
     /// Runs that have a deadline.
     pub(crate) deadlines: BTreeSet<(Time, RunId)>,
     /// Runs whose parts are being deleted.
-    pub(crate) deleting: BTreeSet<RunId>,
+    pub(crate) leaving: Leaving,
+    /// Runs that may have stalled.
+    pub(crate) inquiries: BTreeMap<RunId, Inquiry>,
     by_key: BTreeMap<(WorkflowName, IdempotencyKey), RunId>,
-    /// Parts of runs that are being deleted, loaded for the batch.
-    parts: BTreeMap<RunId, Parts>,
-    /// Not before then does the deleting of these go on.
-    rests: BTreeMap<RunId, Time>,
     /// Runs the supervisor has yet to look at in this round, and when the next begins.
     unswept: Vec<RunId>,
     sweep_at: Time,
     /// Ended in this batch, or loaded for it: they leave memory after the commit.
     cooling: Vec<RunId>,
+    /// What may have become past in this batch.
+    past: Vec<Past>,
 }
 
 impl Runs {
@@ -171,6 +189,10 @@ impl Runs {
         self.versions
     }
 
+    pub(crate) fn texts_bytes(&self) -> usize {
+        self.texts_bytes
+    }
+
     fn ir_of(&self, run: &Run) -> Option<Arc<Ir>> {
         self.workflow(&run.spec.workflow, Some(run.spec.version))?.ir.clone()
     }
@@ -197,8 +219,11 @@ impl Runs {
 
     fn know(&mut self, workflow: Workflow) {
         let versions = self.workflows.entry(workflow.name.clone()).or_default();
-        let before = versions.insert(workflow.version, Known { workflow, ir: None });
-        self.versions += usize::from(before.is_none());
+        self.texts_bytes += workflow.text.len();
+        match versions.insert(workflow.version, Known { workflow, ir: None }) {
+            None => self.versions += 1,
+            Some(before) => self.texts_bytes -= before.workflow.text.len(),
+        }
     }
 
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
@@ -217,6 +242,9 @@ impl Runs {
             (ir, root, BTreeMap::new(), BTreeMap::new())
         });
         self.link(&run);
+        if matches!(entry.record, Record::RunReopened { .. }) {
+            self.past.push(Past::Run(id));
+        }
         if run.status == RunStatus::Running {
             self.sweep_at = self.sweep_at.min(entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
         }
@@ -233,7 +261,7 @@ impl Runs {
             self.telling.insert(run.id, FramePath::root());
         }
         if run.deleting.is_some() {
-            self.deleting.insert(run.id);
+            self.leaving.insert(run.id);
         } else if let Some(key) = &run.spec.idempotency_key {
             self.by_key.insert((run.spec.workflow.clone(), key.clone()), run.id);
         }
@@ -247,7 +275,10 @@ impl Runs {
             self.deadlines.remove(&(deadline, run.id));
         }
         self.telling.remove(&run.id);
-        self.deleting.remove(&run.id);
+        if run.deleting.is_some() {
+            self.leaving.remove(run.id);
+        }
+        self.inquiries.remove(&run.id);
         // A younger run may have the key by now.
         if let Some(key) = &run.spec.idempotency_key
             && self.by_key(&run.spec.workflow, key) == Some(run.id)
@@ -258,21 +289,32 @@ impl Runs {
 
     fn apply_frame(&mut self, run: RunId, path: &FramePath, entry: &Entry) {
         let live = self.live.get_mut(&run).expect("a frame's run is live");
-        let (above, node, _) = path.up().expect("only the root has nothing above it");
-        let node = live.ir.find(node).expect("a frame belongs to a node");
+        let (above, id, index) = path.up().expect("only the root has nothing above it");
+        let node = live.ir.find(id).expect("a frame belongs to a node");
         let before = live.frames.remove(path);
         let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
         let again = live.slot(&above, node).and_then(Slot::again_since);
-        let spread = live.spreads.entry((above, node)).or_default();
         if let Some(before) = &before {
-            spread.uncount(before.counts_as(again));
+            // Of what is past nothing is counted.
+            if let Some(spread) = live.spreads.get_mut(&(above.clone(), node)) {
+                spread.uncount(before.counts_as(again));
+                spread.count(state);
+            }
+        } else {
+            live.spreads.entry((above.clone(), node)).or_default().count(state);
+            // The turn before it.
+            if index > 0 {
+                self.past.push(Past::Frame(run, above.below(id.clone(), index - 1)));
+            }
         }
-        spread.count(state);
+        if state != FrameState::Open {
+            self.past.push(Past::Frame(run, path.clone()));
+        }
         let mut frame =
             before.unwrap_or_else(|| Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames")));
         frame.state = state;
         frame.last = entry.seq;
-        self.held.remove(&Held::Frame(run, path.clone()));
+        self.held.settled(&Held::Frame(run, path.clone()));
         live.frames.insert(path.clone(), frame);
     }
 
@@ -286,33 +328,6 @@ impl Runs {
     /// Whose deadline has passed.
     pub(crate) fn late(&self, now: Time) -> Vec<RunId> {
         self.deadlines.iter().take_while(|(at, _)| *at <= now).take(CHUNK_ITEMS_MAX).map(|(_, run)| *run).collect()
-    }
-
-    /// The run whose parts go next.
-    pub(crate) fn deleting_due(&self, now: Time) -> Option<RunId> {
-        self.deleting.iter().find(|run| self.rests.get(run).is_none_or(|until| *until <= now)).copied()
-    }
-
-    /// `None`: nobody has looked for them in this batch, so that none is here does not mean that none is left.
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
-        self.parts.get(&run).filter(|parts| parts.looked_for)?;
-        self.rests.remove(&run);
-        self.parts.remove(&run)
-    }
-
-    pub(crate) fn looked_for_parts(&mut self, run: RunId) {
-        self.parts.entry(run).or_default().looked_for = true;
-    }
-
-    /// A task of a run that is being deleted.
-    pub(crate) fn take_task_part(&mut self, task: TaskId, at: &NodeAt) {
-        if self.deleting.contains(&at.run) {
-            self.parts.entry(at.run).or_default().tasks.push((task, at.clone()));
-        }
-    }
-
-    pub(crate) fn rest(&mut self, run: RunId, until: Time) {
-        self.rests.insert(run, until);
     }
 
     /// It leaves no record.
@@ -337,14 +352,13 @@ impl Runs {
 
     /// When runs go on by themselves.
     pub(crate) fn next_due(&self, now: Time) -> Option<Time> {
-        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held_ready || self.has_to_tell() {
+        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held.is_ready() || self.has_to_tell() {
             return Some(now);
         }
         let wake = self.wakes.first().map(|(at, _)| *at);
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let sweep = (!self.live.is_empty()).then_some(self.sweep_at);
-        let deleting = self.deleting.iter().map(|run| self.rests.get(run).copied().unwrap_or(now)).min();
-        [wake, deadline, sweep, deleting].into_iter().flatten().min()
+        [wake, deadline, sweep, self.leaving.next()].into_iter().flatten().min()
     }
 
     pub(crate) fn has_orphans(&self, run: RunId) -> bool {
@@ -367,6 +381,7 @@ impl Runs {
         let wake_after = wake_at(&after.state);
         frame.open = frame.open + u32::from(open_after) - u32::from(open_before);
         frame.nodes[place] = after;
+        let frame_open = frame.is_open();
         if wake_before != wake_after {
             wake_before.map(|wake| self.wakes.remove(&(wake, spot.clone())));
             wake_after.map(|wake| self.wakes.insert((wake, spot.clone())));
@@ -375,8 +390,14 @@ impl Runs {
         if again_before != again_after {
             live.respread(&at.frame, node);
         }
-        self.held.remove(&Held::Node(spot));
+        self.held.settled(&Held::Node(spot));
+        if !frame_open {
+            self.past.push(Past::Frame(at.run, at.frame.clone()));
+        }
         if !open_after {
+            if matches!(live.ir.node(node).kind, NodeKind::Loop { .. } | NodeKind::Each { .. }) {
+                self.past.push(Past::Node(at.run, at.frame.clone(), node));
+            }
             // Whatever is still open below it is nobody's any more.
             let live = &self.live[&at.run];
             for (path, _) in live.below(&at.frame, &at.node).filter(|(_, frame)| frame.is_open()) {
@@ -418,9 +439,6 @@ impl Runs {
             self.know(Workflow::from_row(&row.values)?);
         } else if row.table == &RUNS {
             let run = Run::from_row(&row.values)?;
-            if let Some(parent) = run.spec.parent.as_ref().filter(|parent| self.deleting.contains(&parent.run)) {
-                self.parts.entry(parent.run).or_default().calls.push((run.id, parent.clone()));
-            }
             if self.live.contains_key(&run.id) {
                 return Ok(());
             }
@@ -434,8 +452,8 @@ impl Runs {
             self.live.insert(live.run.id, Box::new(live));
         } else if row.table == &FRAMES {
             let FrameRow { run, path, last, state } = FrameRow::from_row(&row.values)?;
-            if self.deleting.contains(&run) {
-                self.parts.entry(run).or_default().owners.push((Owner::Frame(run, path), last));
+            if self.leaving.contains(run) {
+                self.leaving.take(run, Owner::Frame(run, path), last);
                 return Ok(());
             }
             if self.is_whole(run, &path, None) {
@@ -449,14 +467,8 @@ impl Runs {
             live.spreads.entry((above, node)).or_default().count(state);
         } else {
             let NodeRow { at, slot } = NodeRow::from_row(&row.values)?;
-            if self.deleting.contains(&at.run) {
-                let parts = self.parts.entry(at.run).or_default();
-                match slot.work() {
-                    Some((_, Started::Working { task })) => parts.tasks.push((*task, at.clone())),
-                    Some((_, Started::Calling { run, .. })) => parts.calls.push((*run, at.clone())),
-                    _ => {}
-                }
-                parts.owners.push((Owner::Node(at), slot.last));
+            if self.leaving.contains(at.run) {
+                self.leaving.take(at.run, Owner::Node(at), slot.last);
                 return Ok(());
             }
             if self.is_whole(at.run, &at.frame, Some(&at.node)) {
@@ -469,6 +481,10 @@ impl Runs {
             let body = live.ir.node(node).body;
             let frame = live.frame_mut(&at.frame).filter(|frame| frame.body == body);
             let frame = frame.ok_or_else(|| misfit("frame", format!("`{}` has no node `{}`", at.frame, at.node)))?;
+            // Past, and taken before.
+            if frame.nodes.is_empty() {
+                return Ok(());
+            }
             frame.open -= u32::from(slot.state.ended().is_some());
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
             let again = slot.again_since().is_some();
@@ -491,6 +507,7 @@ impl Runs {
 
     /// Everything is there: whatever could go on is looked at again, and what nobody waits for is to be dropped.
     pub(crate) fn loaded(&mut self) {
+        self.live.values_mut().for_each(|live| live.settle());
         let root = FramePath::root();
         for (id, live) in self.live.iter().filter(|(_, live)| live.run.deleting.is_none()) {
             let running = live.run.status == RunStatus::Running;
@@ -505,7 +522,7 @@ impl Runs {
                     continue;
                 }
                 if frame.open == 0 {
-                    self.held.insert(Held::Frame(*id, path.clone()));
+                    self.held.over(Held::Frame(*id, path.clone()));
                 }
                 let goes_on = |node: NodeIx, slot: &Slot| match &slot.state {
                     NodeState::Waiting => frame.verdict(&live.ir, node) != Verdict::Wait,
@@ -513,16 +530,18 @@ impl Runs {
                     _ => false,
                 };
                 let spots = nodes().filter(|(node, slot)| goes_on(**node, slot));
-                self.held.extend(spots.map(|(node, _)| Held::Node(Spot { run: *id, frame: path.clone(), node: *node })));
+                for (node, _) in spots {
+                    self.held.over(Held::Node(Spot { run: *id, frame: path.clone(), node: *node }));
+                }
             }
         }
-        self.held_ready = !self.held.is_empty();
         self.load_recalls();
     }
 
     /// After a commit: runs that have ended live in the store alone.
     pub(crate) fn cool(&mut self) {
-        self.parts.clear();
+        self.leaving.cool();
+        self.let_go();
         for run in std::mem::take(&mut self.cooling) {
             if self.live.get(&run).is_some_and(|live| !live.run.live) && !crate::defect("run_kept") {
                 let live = self.live.remove(&run).expect("it was there");
@@ -625,6 +644,13 @@ impl Live {
 
     pub(crate) fn last_of(&self, path: &FramePath, node: NodeIx) -> RecordSeq {
         self.slot(path, node).map_or(RecordSeq::NONE, |slot| slot.last)
+    }
+
+    /// Whether a node stands in frames of this path that are past, so that it is not known any more how it ended.
+    pub(crate) fn is_over(&self, path: &FramePath, node: NodeIx) -> bool {
+        let body = path.up().and_then(|(_, of, _)| self.ir.body_of(self.ir.find(of)?));
+        let done = self.frame(path).is_some_and(|frame| matches!(frame.state, FrameState::Done(_)));
+        body == Some(self.ir.node(node).body) && (done || self.is_past(path))
     }
 
     /// What a frame was entered with.

@@ -8,9 +8,11 @@ use crate::ir::Ir;
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
+use crate::needs::Begun;
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
 use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, RUNS, Row, SHARDS, TASKS, Value};
+use crate::run::NodeAt;
 use crate::runs::Runs;
 use crate::shard::Shard;
 use crate::task::{Card, Task};
@@ -125,9 +127,6 @@ impl State {
             let route = self.lanes.shared(task.card().route().clone());
             *task.route_mut() = route;
             let id = task.card().id();
-            if let Some(at) = task.card().node() {
-                self.runs.take_task_part(id, at);
-            }
             if !self.tasks.contains_key(&id) {
                 self.insert(id, task, now);
             }
@@ -157,9 +156,18 @@ impl State {
         self.runs.learn(name, version, ir);
     }
 
-    /// The parts of this run were looked for; those that are left were taken.
-    pub fn looked_for_parts(&mut self, run: RunId) {
-        self.runs.looked_for_parts(run);
+    /// As [`Need::RunParts`](crate::needs::Need::RunParts) says it, and what was found was taken.
+    pub fn looked_for_parts(&mut self, runs: &[RunId], limit: usize) {
+        self.runs.leaving.looked_for(runs, limit);
+    }
+
+    /// The nodes among these parts, each with its last record: what they began is to be told.
+    pub fn nodes_leaving(&self) -> Vec<(NodeAt, RecordSeq)> {
+        self.runs.leaving.nodes().map(|(at, last)| (at.clone(), last)).collect()
+    }
+
+    pub fn take_begun(&mut self, at: &NodeAt, begun: Begun) {
+        self.runs.leaving.take_begun(at, begun);
     }
 
     /// All rows were taken.

@@ -10,10 +10,10 @@ use crate::message::{Ending, Message};
 use crate::names::WorkflowName;
 use crate::record::{Entry, KeyRef, Owner, Payload, Record};
 use crate::run::{NodeAt, ValueAt};
-use crate::runs::{Held, Parts, Spot};
+use crate::runs::{Held, Inquiry, Leaving, Spot};
 use crate::state::State;
 use crate::time::Time;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A consequence on the same shard.
@@ -120,6 +120,7 @@ impl<'a> Step<'a> {
 
     pub fn finish(mut self) -> Stepped {
         assert!(self.follow_ups.is_empty(), "a step ends when its cascades have");
+        self.state.runs.held.cool();
         self.dirty_tasks.sort_unstable();
         self.dirty_tasks.dedup();
         self.dirty_others.sort_unstable();
@@ -230,19 +231,25 @@ impl<'a> Step<'a> {
     }
 
     /// It cannot go on before a value is fetched.
-    pub(crate) fn hold(&mut self, held: Held) {
-        self.state.runs.held.insert(held);
+    pub(crate) fn hold(&mut self, held: Held, missing: Vec<RecordSeq>) {
+        self.state.runs.held.until(held, missing, self.now);
     }
 
     /// It goes on in the next batch.
     pub(crate) fn hold_over(&mut self, held: Held) {
-        self.state.runs.held_ready = true;
-        self.hold(held);
+        self.state.runs.held.over(held);
     }
 
     pub(crate) fn take_held(&mut self) -> BTreeSet<Held> {
-        self.state.runs.held_ready = false;
-        std::mem::take(&mut self.state.runs.held)
+        self.state.runs.held.take_ready()
+    }
+
+    pub(crate) fn late(&mut self, run: RunId, before: Time) -> Vec<(Held, RecordSeq)> {
+        self.state.runs.held.late(run, before)
+    }
+
+    pub(crate) fn came(&mut self, values: &[(RecordSeq, usize)]) {
+        self.state.runs.held.came(values);
     }
 
     /// What a version of a workflow, or its newest, compiles to; `None`: there is none.
@@ -284,12 +291,13 @@ impl<'a> Step<'a> {
         self.state.runs.swept(self.now)
     }
 
-    pub(crate) fn take_parts(&mut self, run: RunId) -> Option<Parts> {
-        self.state.runs.take_parts(run)
+    /// What is known of the runs that are being deleted, and of what the queues said of tasks: no facts, only what is under way.
+    pub(crate) fn leaving(&mut self) -> &mut Leaving {
+        &mut self.state.runs.leaving
     }
 
-    pub(crate) fn rest(&mut self, run: RunId, until: Time) {
-        self.state.runs.rest(run, until);
+    pub(crate) fn inquiries(&mut self) -> &mut BTreeMap<RunId, Inquiry> {
+        &mut self.state.runs.inquiries
     }
 
     /// It goes, with its history.

@@ -29,7 +29,7 @@ pub fn ir_of(text: &str) -> Option<Arc<Ir>> {
 /// Every type that a node asks for. Nobody works on the last in ordinary times.
 pub const TYPES: [&str; 4] = ["build", "send", "crawl", "nobody"];
 
-const TEXTS: [&str; 15] = [
+const TEXTS: [&str; 16] = [
     "
 workflow: line
 nodes:
@@ -218,6 +218,20 @@ nodes:
         s: {type: sleep, after: t, for: 100ms}
       output: nodes.t.output
   z: {type: aggregate, after: e, items: output, op: max}
+",
+    "
+workflow: crowd
+nodes:
+  e:
+    type: each
+    items: input.list
+    concurrency: 64
+    on_failure: {tolerate: 40}
+    do:
+      nodes:
+        x: {type: build, retry: {attempts: 2, backoff: 5ms}, with: '${item}'}
+        y: {type: transform, after: x, value: nodes.x.output.n + item}
+  z: {type: send, after: e, with: {left: '${size(output)}'}}
 ",
     "
 workflow: big

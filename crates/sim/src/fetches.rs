@@ -4,6 +4,7 @@ use crate::mail::Sender;
 use crate::world::World;
 use engine::Request;
 use kernel::ids::RecordSeq;
+use store::StoreError;
 
 /// Steps that a value takes at most.
 const STEPS_MAX: usize = 6;
@@ -26,9 +27,13 @@ impl World {
         while !missing.is_empty() {
             let many = if self.chance.permille(500) { missing.len() } else { 1 + self.chance.below(missing.len()) };
             let rest = missing.split_off(many);
-            let steps = if self.chance.permille(500) { 0 } else { self.chance.below(STEPS_MAX) };
+            let mut steps = if self.chance.permille(500) { 0 } else { self.chance.below(STEPS_MAX) };
             if steps > 1 {
                 self.fault("values_late");
+            }
+            if self.chance.permille(self.temper.faults.blob_slow) {
+                self.fault("blob_slow");
+                steps += 5 * STEPS_MAX;
             }
             self.fetches.under_way.push((self.step + 1 + steps, std::mem::replace(&mut missing, rest)));
         }
@@ -40,9 +45,21 @@ impl World {
         for (_, seqs) in due {
             let store = self.disk.open();
             let mut reader = store::Store::reader(&store).expect("memory can be read");
-            let value = |seq| (seq, engine::payload(&mut *reader, &*self.blobs, seq).expect("memory can be read"));
-            let values = seqs.into_iter().map(value).collect();
-            self.mail.send(Sender::Door, Request::Values(values));
+            let (mut values, mut again) = (Vec::new(), Vec::new());
+            for seq in seqs {
+                match engine::payload(&mut *reader, &*self.blobs, seq) {
+                    Ok(value) => values.push((seq, value)),
+                    // It will not get better.
+                    Err(StoreError::Corrupt(_)) => values.push((seq, None)),
+                    Err(_) => again.push(seq),
+                }
+            }
+            if !again.is_empty() {
+                self.fetches.under_way.push((step + 2, again));
+            }
+            if !values.is_empty() {
+                self.mail.send(Sender::Door, Request::Values(values));
+            }
         }
     }
 

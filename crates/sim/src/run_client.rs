@@ -16,6 +16,8 @@ use kernel::node::Started;
 use kernel::record::{Failure, Payload, TaskSpec};
 use kernel::run::{NodeAt, RunSpec, RunStatus, ValueAt};
 
+/// Items for workers, all of one run.
+const CROWD_ITEMS: usize = 200;
 /// More than a chunk holds, and not by a round number.
 const WIDE_ITEMS: usize = CHUNK_ITEMS_MAX + 130;
 
@@ -92,7 +94,8 @@ impl Client<'_> {
 
     fn start(&mut self) -> Command {
         let often_wide = self.temper.wide && self.chance.permille(100);
-        let known = if often_wide { CATALOGUE.iter().find(|known| known.name.as_str() == "wide") } else { None };
+        let name = *self.chance.pick(&["wide", "crowd"]);
+        let known = if often_wide { CATALOGUE.iter().find(|known| known.name.as_str() == name) } else { None };
         let workflow = known.unwrap_or_else(|| self.chance.pick(&CATALOGUE)).name.clone();
         let version = self.chance.maybe(100, |chance| 1 + chance.below(3) as u32);
         // Few keys, so that they are used again and again.
@@ -100,8 +103,13 @@ impl Client<'_> {
             self.chance.maybe(300, |chance| IdempotencyKey::parse(&format!("k{}", chance.below(4))).expect("a key"));
         let deadline = self.chance.maybe(50, |chance| chance.between(0, 5_000)).map(|ms| self.now.plus_ms(ms));
         let spec = RunSpec { idempotency_key, deadline, ..RunSpec::new(workflow.clone(), 0) };
-        let wide = self.temper.wide && workflow.as_str() == "wide" && self.chance.permille(700);
-        let list: Vec<usize> = (0..if wide { WIDE_ITEMS } else { self.chance.below(5) }).collect();
+        let wide = self.temper.wide && self.chance.permille(700);
+        let items = match workflow.as_str() {
+            "wide" if wide => WIDE_ITEMS,
+            "crowd" if wide => CROWD_ITEMS,
+            _ => self.chance.below(5),
+        };
+        let list: Vec<usize> = (0..items).collect();
         let input = match self.chance.below(20) {
             0 => "null".to_owned(),
             _ => format!("{{\"n\":{},\"list\":{list:?}}}", self.chance.below(10)),

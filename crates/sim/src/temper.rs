@@ -94,6 +94,10 @@ pub struct FaultRates {
     pub undelivered: u32,
     pub worker_crash: u32,
     pub worker_odd: u32,
+    pub blob_put: u32,
+    pub blob_get: u32,
+    pub blob_slow: u32,
+    pub blob_damage: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -161,6 +165,7 @@ impl Temper {
                 undelivered: rate(chance, 60),
                 worker_crash: rate(chance, 30),
                 worker_odd: rate(chance, 200),
+                ..FaultRates::default()
             },
             live_max: if big { 4_000 } else { *chance.pick(&[8, 30, 60, 120]) },
             runs,
@@ -190,6 +195,12 @@ impl Temper {
             let times = if essential { 2 } else { *chance.pick(&[0, 1, 1, 2, 5]) };
             self.wishes.push((wish, weight * times));
         }
+        let rate = |chance: &mut Chance, most: u64| if chance.permille(600) { chance.between(0, most) as u32 } else { 0 };
+        self.faults.blob_put = rate(chance, 20);
+        self.faults.blob_get = rate(chance, 60);
+        self.faults.blob_slow = rate(chance, 100);
+        // Few worlds have a disk that forgets.
+        self.faults.blob_damage = if chance.permille(250) { chance.between(1, 30) as u32 } else { 0 };
         (self.runs_max, self.live_max) = (*chance.pick(&[3, 8, 16]), self.live_max.min(30));
     }
 

@@ -28,7 +28,7 @@ impl World {
             self.take_over(&mut turn, &entry)?;
             turn.folded += 1;
         }
-        turn.run_gone = self.forget_gone();
+        turn.run_gone = self.forget_gone(&turn.entries);
         if turn.reloaded {
             self.presence.perhaps_stopping |= turn.requests.iter().any(|(_, request)| matches!(request, Request::Stop));
             self.presence.load(&self.model, self.now);
@@ -55,17 +55,22 @@ impl World {
     }
 
     fn scene<'a>(&'a self, turn: &'a Turn, core: Option<&'a Core>, thorough: bool, historic: bool) -> Scene<'a> {
-        let World { model, presence, ledger, disk, .. } = self;
+        let World { model, presence, ledger, disk, blobs, .. } = self;
         let fetching =
             !self.fetches.is_empty() || self.mail.inbox.iter().any(|(_, request)| matches!(request, Request::Values(_)));
-        Scene { model, turn, presence, ledger, core, disk, thorough, historic, fetching }
+        Scene { model, turn, presence, ledger, core, disk, blobs, thorough, historic, fetching }
     }
 
     /// Parts of a run that is being deleted go without a record, and so does one that grew old: their rows tell. Whether
     /// a whole run went.
-    fn forget_gone(&mut self) -> bool {
+    fn forget_gone(&mut self, entries: &[Entry]) -> bool {
         let before = self.model.runs.runs.len();
-        let deleting: Vec<RunId> = self.model.runs.tasks.keys().copied().chain(self.model.runs.runs.keys().copied()).collect();
+        let deleted = entries.iter().filter_map(|entry| match (&entry.owner, &entry.record) {
+            (Owner::Run(id), Record::RunDeleted { .. }) => Some(*id),
+            _ => None,
+        });
+        let runs = &self.model.runs;
+        let deleting: Vec<RunId> = deleted.chain(runs.tasks.keys().copied()).chain(runs.runs.keys().copied()).collect();
         for run in deleting {
             let known = self.model.runs.runs.get(&run);
             if known.is_some_and(|run| !run.deleting) {

@@ -186,7 +186,12 @@ fn node_outcome(task: TaskId, fence: Fence, chance: &mut Chance, house: &House<'
     let output = format!("{{\"n\":{},\"next\":\"{next}\",\"list\":{list:?},\"text\":\"{text}\"}}", chance.below(10));
     // Much of it is put away at the door.
     let output = match output.len() > INLINE_BYTES_MAX {
-        true => Payload::blob(&house.blobs.put(output.as_bytes()).expect("memory does not fail").to_string()),
+        // It is sent again until it is taken.
+        true => loop {
+            if let Ok(blob) = house.blobs.put(output.as_bytes()) {
+                break Payload::blob(&blob.to_string());
+            }
+        },
         false => Payload(output.into()),
     };
     Outcome::Done { output }

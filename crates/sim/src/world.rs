@@ -19,7 +19,7 @@ use kernel::record::Failure;
 use kernel::time::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use store::blobs::MemoryBlobs;
+use store::blobs::{BlobFault, MemoryBlobs};
 use store::memory::{Fault, MemoryDisk};
 
 /// Steps that running work may go on after a stop.
@@ -34,6 +34,7 @@ pub struct World {
     pub(crate) now: Time,
     pub(crate) disk: MemoryDisk,
     pub(crate) blobs: Arc<MemoryBlobs>,
+    blob_hits: [u64; 2],
     pub(crate) fetches: Fetches,
     /// Leases of tasks whose input cannot be made, with why.
     pub(crate) unfit: BTreeMap<(TaskId, Fence), Failure>,
@@ -82,6 +83,7 @@ impl World {
             now: Time::from_ms(1_700_000_000_000),
             disk: MemoryDisk::new(),
             blobs: Arc::default(),
+            blob_hits: [0; 2],
             fetches: Fetches::default(),
             unfit: BTreeMap::new(),
             core: None,
@@ -313,6 +315,7 @@ impl World {
     /// The checkers look on, and what leaves finds its way. Whether the engine is gone.
     fn end_turn(&mut self, mut turn: Turn, core: Option<Core>, crash: Crash, ahead: bool) -> Result<bool, Found> {
         let fatal = core.is_none();
+        self.count_blob_hits();
         turn.entries = self.disk.read(|durable| durable.written_after(self.model.last).into_iter().cloned().collect());
         self.fetch(std::mem::take(&mut turn.missing));
         let turn = self.watch(turn, core.as_ref().filter(|_| !ahead))?;
@@ -369,10 +372,40 @@ impl World {
         if self.chance.permille(faults.rows) {
             self.disk.inject(Fault::RowsFail);
         }
+        self.spoil_blobs();
         if crash == Crash::No && self.chance.permille(faults.load / 10) {
             self.disk.inject(Fault::LoadFails);
         }
         crash
+    }
+
+    /// The blob store's own troubles.
+    fn spoil_blobs(&mut self) {
+        if !self.temper.runs {
+            return;
+        }
+        let faults = self.temper.faults.clone();
+        if self.chance.permille(faults.blob_put) {
+            self.blobs.inject(BlobFault::PutFails);
+        }
+        if self.chance.permille(faults.blob_get) {
+            self.blobs.inject(BlobFault::GetFails);
+        }
+        if self.chance.permille(faults.blob_damage) {
+            let number = self.chance.below(1 << 20);
+            if self.blobs.damage(number).is_some() {
+                self.fault("blob_damaged");
+            }
+        }
+    }
+
+    /// Those that hit since the last look.
+    fn count_blob_hits(&mut self) {
+        let hits = [BlobFault::PutFails, BlobFault::GetFails].map(|fault| self.blobs.hits(fault));
+        let before = std::mem::replace(&mut self.blob_hits, hits);
+        for (at, name) in ["blob_put_failed", "blob_get_failed"].into_iter().enumerate() {
+            (before[at]..hits[at]).for_each(|_| self.fault(name));
+        }
     }
 
     fn hits(&self) -> [u64; 4] {

@@ -15,7 +15,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The hash of a blob's content.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,19 +74,90 @@ pub trait BlobStore: Send + Sync {
 
 /// For tests and the simulator. Clones are the same place.
 #[derive(Clone, Default)]
-pub struct MemoryBlobs(Arc<Mutex<FxHashMap<BlobId, Arc<[u8]>>>>);
+pub struct MemoryBlobs(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    blobs: FxHashMap<BlobId, Arc<[u8]>>,
+    damaged: FxHashSet<BlobId>,
+    ever_damaged: FxHashSet<BlobId>,
+    faults: Vec<BlobFault>,
+    hits: [u64; 2],
+}
+
+/// What can go wrong with the next call that it fits.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BlobFault {
+    PutFails,
+    GetFails,
+}
+
+impl MemoryBlobs {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn inject(&self, fault: BlobFault) {
+        self.kept().faults.push(fault);
+    }
+
+    /// Faults that have not hit anything do so no more.
+    pub fn spare(&self) {
+        self.kept().faults.clear();
+    }
+
+    /// How often this fault has hit.
+    pub fn hits(&self, fault: BlobFault) -> u64 {
+        self.kept().hits[fault as usize]
+    }
+
+    /// Spoils what is kept, as a bad disk would: by a number, whichever that is; which it was.
+    pub fn damage(&self, number: usize) -> Option<BlobId> {
+        let mut kept = self.kept();
+        let mut ids: Vec<BlobId> = kept.blobs.keys().copied().collect();
+        ids.sort_unstable();
+        let id = *ids.get(number % ids.len().max(1))?;
+        kept.damaged.insert(id);
+        kept.ever_damaged.insert(id);
+        Some(id)
+    }
+
+    pub fn remove(&self, id: &BlobId) {
+        self.kept().blobs.remove(id);
+    }
+
+    /// Also if it was put anew since.
+    pub fn was_damaged(&self, id: &BlobId) -> bool {
+        self.kept().ever_damaged.contains(id)
+    }
+}
+
+impl Kept {
+    fn fault(&mut self, fault: BlobFault) -> Result<(), StoreError> {
+        let Some(at) = self.faults.iter().position(|known| *known == fault) else { return Ok(()) };
+        self.faults.remove(at);
+        self.hits[fault as usize] += 1;
+        Err(StoreError::Failed(format!("injected: {fault:?}")))
+    }
+}
 
 impl BlobStore for MemoryBlobs {
     fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError> {
         let id = BlobId::of(bytes);
-        let mut blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        blobs.entry(id).or_insert_with(|| bytes.into());
+        let mut kept = self.kept();
+        kept.fault(BlobFault::PutFails)?;
+        kept.damaged.remove(&id);
+        kept.blobs.entry(id).or_insert_with(|| bytes.into());
         Ok(id)
     }
 
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        let blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(blobs.get(id).map(|bytes| bytes.to_vec()))
+        let mut kept = self.kept();
+        kept.fault(BlobFault::GetFails)?;
+        if kept.damaged.contains(id) {
+            return Err(BadRow { table: "blobs", column: "content", why: format!("{id} is damaged") }.into());
+        }
+        Ok(kept.blobs.get(id).map(|bytes| bytes.to_vec()))
     }
 }
 

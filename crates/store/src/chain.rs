@@ -3,6 +3,7 @@
 
 use crate::store::StoreError;
 use kernel::ids::{RecordSeq, RunId, TaskId};
+use kernel::needs::Begun;
 use kernel::node::Started;
 use kernel::record::{Entry, Record};
 use kernel::row::{BadRow, FRAMES, NODES, RUNS, TASKS, Table, Value};
@@ -57,12 +58,6 @@ fn task_of(entry: &Entry) -> Option<TaskId> {
         Record::NodeStarted { at: Started::Working { task } } => Some(*task),
         _ => None,
     }
-}
-
-/// What a node had done by others.
-pub(crate) enum Begun {
-    Task(TaskId),
-    Run(RunId),
 }
 
 /// Every task and run that a node has ever started, oldest first. Its row names the last one alone.

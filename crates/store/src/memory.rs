@@ -8,7 +8,7 @@ use crate::chain::{self, column};
 use crate::store::{ApprovalQuery, Batch, NodeQuery, Reader, RunQuery, Store, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
-use kernel::needs::Need;
+use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, BadRow, NODES, RUNS, Row, TABLES, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
@@ -215,7 +215,7 @@ impl Durable {
             Need::Run(id) => self.found(&RUNS, &[Value::Int(id.number())]).into_iter().collect(),
             Need::RunWhole(id) => self.found(&RUNS, &[Value::Int(id.number())]).into_iter().chain(self.parts(*id)).collect(),
             Need::RunKey { workflow, key } => self.run_by_key(workflow, key).into_iter().collect(),
-            Need::RunParts { run, limit } => self.parts_with_others(*run, *limit)?,
+            Need::RunParts { runs, limit } => runs.iter().flat_map(|run| self.parts(*run)).take(*limit).collect(),
             Need::RunsEnded { before, keep, limit } => self.runs_ended(*before, *keep, *limit),
         })
     }
@@ -302,6 +302,11 @@ impl Store for Memory {
 
     fn last_at_us(&mut self) -> Result<i64, StoreError> {
         Ok(self.disk.lock().durable.entries().next_back().map_or(0, |entry| entry.at.us()))
+    }
+
+    fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
+        let disk = self.disk.lock();
+        nodes.iter().map(|last| chain::begun(&disk.durable, *last)).collect()
     }
 
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {

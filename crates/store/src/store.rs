@@ -5,7 +5,7 @@ use kernel::bulk::TaskFilter;
 use kernel::frame::FramePath;
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{IdempotencyKey, NodeId, QueueName, Tag, WorkflowName};
-use kernel::needs::Need;
+use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
 use kernel::row::{BadRow, Row, Table, Value};
 use kernel::run::{NodeAt, RunStatus};
@@ -57,9 +57,11 @@ pub trait Store: Send {
     /// The time of the newest record, in microseconds; 0 for none.
     fn last_at_us(&mut self) -> Result<i64, StoreError>;
 
-    /// Cold rows, each once, in the order they are asked for; what does not exist is left out. The tasks of a run's parts
-    /// follow its nodes, by node, oldest first.
+    /// Cold rows, each once, in the order they are asked for; what does not exist is left out.
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError>;
+
+    /// What the nodes whose last records these are have ever had done by others, oldest first.
+    fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError>;
 
     /// All of it, durable, or an error after which nothing is known.
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError>;

@@ -4,6 +4,7 @@
 mod again;
 mod failures;
 mod pauses;
+mod removal;
 
 use crate::house::{House, Ways};
 use crate::outcomes::{Answer, Fixed, Outcomes};
@@ -54,6 +55,7 @@ fn check(case: &Case<'_>) -> BTreeSet<String> {
             restart_percent: [0, 20][order as usize / 4 % 2],
             pause_percent: 0,
             cancel_after: case.cancel_after,
+            deadline_ms: None,
         };
         let mut house = House::new(&irs, &outcomes, Some(&expected), ways, order);
         house.start(&first, &input);

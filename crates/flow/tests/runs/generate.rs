@@ -205,8 +205,9 @@ impl Maker {
                     let with = self.template(&sight);
                     set(draft, "with", with);
                 }
-                if self.chance.percent(15) {
-                    set(draft, "retry", json!({"attempts": 2, "backoff": "1ms"}));
+                if self.chance.percent(25) {
+                    let backoff = ["1ms", "200ms", "30s"][self.chance.below(3)];
+                    set(draft, "retry", json!({"attempts": self.chance.from(1, 4), "backoff": backoff}));
                 }
                 if self.chance.percent(6) {
                     set(draft, "key", json!({"tenant": "${input.n}"}));
@@ -304,6 +305,7 @@ impl Maker {
         *likely = Likely {
             // Items and turns fail more often than runs: what they belong to may be told to bear it.
             fail_percent: if handled { 40 } else { [4, 10, 12, 12][depth] },
+            lost_percent: 6,
             ways: std::mem::take(&mut likely.ways),
             no_percent: if has("on_reject") || handled { 35 } else { 5 },
             never_percent: if has("on_timeout") || handled { 40 } else { 5 },

@@ -7,6 +7,7 @@ mod book;
 mod checks;
 mod desk;
 mod ledger;
+mod removal;
 mod shard;
 mod workers;
 
@@ -20,7 +21,7 @@ use kernel::ids::{Fence, RunId, TaskId};
 use kernel::ir::{EachFailure, Ir, Join, NodeKind};
 use kernel::message::Message;
 use kernel::names::{Actor, WorkflowName};
-use kernel::record::Payload;
+use kernel::record::{Failure, Payload};
 use kernel::rejection::Rejection;
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
@@ -40,6 +41,8 @@ pub struct Ways {
     pub pause_percent: u64,
     /// Cancel the run after so many commands.
     pub cancel_after: Option<usize>,
+    /// The run is to be over by then.
+    pub deadline_ms: Option<u64>,
 }
 
 /// Commands until a run must have ended: far more than any needs.
@@ -54,7 +57,8 @@ struct Held {
     task: TaskId,
     fence: Fence,
     instance: String,
-    outcome: Outcome,
+    /// `None`: its worker falls silent.
+    outcome: Option<Outcome>,
 }
 
 /// A definition, as text and compiled.
@@ -142,15 +146,20 @@ impl<'a> House<'a> {
         self.records_max = self.records_max.max(stepped.entries.len());
         if shard == 0 {
             stepped.entries.iter().for_each(|entry| self.ledger.take(entry));
+            self.ledger.folded.let_go();
             self.compare();
             self.nothing_lags();
             self.nobody_is_abandoned();
             self.pauses_go_down();
         }
-        for message in stepped.outbox {
+        self.post(stepped.outbox);
+        reply
+    }
+
+    fn post(&mut self, outbox: Vec<Message>) {
+        for message in outbox {
             self.mail[usize::from(message.is_for_queues())].push_back(message);
         }
-        reply
     }
 
     /// Puts the workflows, and starts the run.
@@ -162,7 +171,8 @@ impl<'a> House<'a> {
             assert!(reply.is_ok(), "{reply:?}");
         }
         let workflow = WorkflowName::parse(workflow).expect("a name");
-        let spec = RunSpec::new(workflow.clone(), 1);
+        let deadline = self.ways.deadline_ms.map(|ms| self.now.plus_ms(ms));
+        let spec = RunSpec { deadline, ..RunSpec::new(workflow.clone(), 1) };
         let new = NewRun { workflow, version: None, spec, input: Payload(input.to_string().into()) };
         let reply = self.ask(0, &Command::StartRun { new: Box::new(new), by: actor() });
         let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
@@ -224,7 +234,7 @@ impl<'a> House<'a> {
             if self.told.is_empty() { 0 } else { 1 },
         ];
         match self.chance.weighted(&weights) {
-            0 => _ = self.ask(0, &Command::ProceedRuns),
+            0 => self.fetch(),
             1 => self.lease(),
             2 => {
                 let at = self.chance.below(self.leases.len());
@@ -240,6 +250,15 @@ impl<'a> House<'a> {
             6 => self.resume(),
             _ => self.tell_again(),
         }
+    }
+
+    /// Values come one by one or all together.
+    fn fetch(&mut self) {
+        let missing: Vec<_> = self.shards[0].state.values_missing().collect();
+        let many = self.chance.from(1, missing.len().max(1));
+        let values = missing.into_iter().take(many).map(|seq| (seq, 1)).collect();
+        _ = self.ask(0, &Command::TakeValues { values });
+        _ = self.ask(0, &Command::ProceedRuns);
     }
 
     fn restart(&mut self) {
@@ -291,6 +310,10 @@ impl<'a> House<'a> {
         let wake = self.shards[0].state.next_wake().filter(|_| self.chance.percent(50));
         let Some(next) = wake.or(due) else { return };
         let next = next.max(self.now.plus_ms(1));
+        // A value does not take as long as the clock leaps.
+        if next.ms_since(self.now) > PATIENCE_MS && self.shards[0].state.values_missing().next().is_some() {
+            return self.fetch();
+        }
         let late = |(key, (_, until)): &(&String, &(_, Option<Time>))| {
             until.is_some_and(|until| until <= next.plus_ms(HASTE_MS)) && self.said(key, *until) != Answer::Never
         };
@@ -321,10 +344,19 @@ impl<'a> House<'a> {
         }
     }
 
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// How the run ended, and what it gave.
     pub fn result(&self) -> (RunStatus, Json) {
         let (status, output) = self.ledger.ended_runs[&self.root];
         (status, self.book.value(output))
+    }
+
+    /// Why it failed.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.ledger.folded.live_run(self.root).and_then(|live| live.run().failure())
     }
 
     pub fn output(&self, at: kernel::run::ValueAt) -> Json {

@@ -20,6 +20,8 @@ pub struct Outcomes {
 pub struct Likely {
     /// Of a worker: how often its first attempt fails.
     pub fail_percent: u64,
+    /// And how often it falls silent.
+    pub lost_percent: u64,
     /// Of a worker before a route: the nodes it may name.
     pub ways: Vec<String>,
     /// Of an approval.
@@ -42,7 +44,8 @@ pub enum Answer {
 }
 
 pub struct Work {
-    /// Attempts that fail before the one that does not.
+    /// Attempts whose worker falls silent, and then attempts that fail, before the one that does not.
+    pub lost: u32,
     pub failing: u32,
     pub output: Json,
 }
@@ -67,26 +70,27 @@ impl Outcomes {
 
     pub fn work(&self, instance: &str) -> Work {
         let work = self.drawn_work(instance);
-        if self.mended.contains(instance) { Work { failing: 0, ..work } } else { work }
+        if self.mended.contains(instance) { Work { lost: 0, failing: 0, ..work } } else { work }
     }
 
     fn drawn_work(&self, instance: &str) -> Work {
         match self.fixed.get(instance) {
-            Some(Fixed::Done(output)) => return Work { failing: 0, output: output.clone() },
-            Some(Fixed::Fails) => return Work { failing: u32::MAX, output: Json::Null },
+            Some(Fixed::Done(output)) => return Work { lost: 0, failing: 0, output: output.clone() },
+            Some(Fixed::Fails) => return Work { lost: 0, failing: u32::MAX, output: Json::Null },
             _ => {}
         }
         let likely = self.likely(instance);
         let mut chance = Chance::new(hash(self.seed, instance));
         let failing = match chance.percent(likely.fail_percent) {
-            true if chance.percent(40) => 1,
+            true if chance.percent(40) => chance.from(1, 3) as u32,
             true => u32::MAX,
             false => 0,
         };
         let list: Vec<usize> = (0..chance.from(0, 3)).map(|_| chance.below(9)).collect();
         let next = if likely.ways.is_empty() { "" } else { chance.one(&likely.ways) };
         let output = json!({"n": chance.below(10), "ok": chance.percent(60), "list": list, "next": next});
-        Work { failing, output }
+        let lost = if chance.percent(likely.lost_percent) { chance.from(1, 3) as u32 } else { 0 };
+        Work { lost, failing, output }
     }
 
     pub fn answer(&self, instance: &str) -> Answer {

@@ -29,7 +29,8 @@ pub fn compiled(workflows: &BTreeMap<String, Json>) -> Vec<Compiled> {
 /// again and broken off again, an instance may be left as it was the time `before`.
 pub fn compare(house: &House<'_>, expected: &Expected, cancelled: bool, before: Option<&Expected>) {
     let (status, output) = house.result();
-    if cancelled && status == RunStatus::Cancelled {
+    let late = house.failure().is_some_and(|failure| failure.code == "deadline");
+    if late || (cancelled && status == RunStatus::Cancelled) {
         // Whatever had come about by then is as it would have been.
     } else {
         assert_eq!(status, if expected.done { RunStatus::Done } else { RunStatus::Failed }, "the run's status");
@@ -37,7 +38,7 @@ pub fn compare(house: &House<'_>, expected: &Expected, cancelled: bool, before: 
             assert_eq!(&output, wanted, "the run's output");
         }
     }
-    let broken_off = status == RunStatus::Cancelled;
+    let broken_off = status == RunStatus::Cancelled || late;
     let was = |instance: &String| before.and_then(|before| before.nodes.get(instance));
     let mut differ = Vec::new();
     for (instance, wanted) in &expected.nodes {
@@ -85,6 +86,7 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
             restart_percent: [0, 3, 25][chance.below(3)],
             pause_percent: [0, 0, 3][chance.below(3)],
             cancel_after: cancels.then(|| chance.from(1, 40)),
+            deadline_ms: if chance.percent(8) { Some(chance.from(1, 3_000) as u64) } else { None },
         };
         let mut house = House::new(&irs, &made.outcomes, expected.as_ref().ok(), ways, chance.next());
         house.start("w0", &made.input);
@@ -103,6 +105,9 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
                 compare(&house, wanted, false, expected.as_ref().ok());
             }
         }
+        if house.failure().is_some_and(|failure| failure.code == "deadline") {
+            sum.occurred.insert("too late".into());
+        }
         match house.result().0 {
             RunStatus::Done => sum.done += 1,
             RunStatus::Failed => sum.failed += 1,
@@ -115,6 +120,7 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
         sum.commands += house.commands;
         sum.instances += house.ledger.nodes.len();
         sum.occurred.append(&mut house.ledger.occurred);
+        house.delete();
     }
 }
 
@@ -194,7 +200,8 @@ fn covered(occurred: &BTreeSet<String>) {
         done, done rule, done default, done named, done reject, done timeout, done max, failed fail, failed to, \
         failed ignore, skipped untaken, skipped failed, cancelled, run_started, run_done, run_failed, run_cancelled, \
         run_closed, run_paused, run_resumed, frame_opened, frame_done, frame_failed, frame_dropped, missing, restart, \
-        heard twice, late result, task_held, task_let_go, run_held, run_let_go, tried again, run_reopened, call taken up";
+        heard twice, late result, task_held, task_let_go, run_held, run_let_go, tried again, run_reopened, call taken up, \
+        worker lost, too late";
     let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();
     assert!(missing.is_empty(), "never occurred: {missing:?}");
 }

@@ -1,12 +1,13 @@
 //! Delete a task that does not run. Those it blocked inherit its own blockers, so a chain does not break open.
 
 use crate::command::Reply;
-use crate::ids::TaskId;
+use crate::ids::{RunId, TaskId};
 use crate::limits::{CHUNK_ITEMS_MAX, TASK_BLOCKERS_MAX};
+use crate::message::Message;
 use crate::names::Actor;
-use crate::record::Record;
+use crate::record::{CancelCause, Record};
 use crate::rejection::Rejection;
-use crate::step::Step;
+use crate::step::{FollowUp, Step};
 use crate::task::{Status, Task};
 
 pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Reply, Rejection> {
@@ -44,6 +45,25 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor) -> Result<Re
     }
     step.record_task(task, Record::TaskDeleted { queue, by: by.clone() });
     Ok(Reply::Task { task, status: if status == Status::Queued { Status::Cancelled } else { status } })
+}
+
+/// The run whose work it was is being deleted: it goes with it, and leaves nothing.
+pub(super) fn forget(step: &mut Step<'_>, task: TaskId, run: RunId) {
+    match step.state().task(task) {
+        Some(Task::Running(_)) => return,
+        // An old message brought it back.
+        Some(Task::Queued(_)) => {
+            let (by, reason) = (super::itself(), "its run is deleted".to_owned());
+            step.record_task(task, Record::TaskCancelled { cause: CancelCause::Asked, by, reason, digest: None });
+        }
+        _ => {}
+    }
+    // Whoever waits for it would wait for ever.
+    step.follow(FollowUp::Unblock { blocker: task });
+    if !crate::defect("parts_left") {
+        step.forget_task(task);
+    }
+    step.send(Message::TaskForgotten { run, task });
 }
 
 #[cfg(test)]

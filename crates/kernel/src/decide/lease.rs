@@ -3,9 +3,12 @@
 
 use crate::command::{Grant, Reply};
 use crate::ids::{Fence, TaskId};
+use crate::message::Message;
 use crate::names::{QueueName, TypeName, WorkerName};
 use crate::record::{KeyRef, Record};
 use crate::rejection::Rejection;
+use crate::run::NodeAt;
+use crate::state::Place;
 use crate::step::Step;
 use crate::task::Task;
 
@@ -82,6 +85,20 @@ fn forget_permits(step: &mut Step<'_>) {
     let gone: Vec<KeyRef> = oldest.take(2).map(|(_, key)| key.clone()).collect();
     for key in gone {
         step.record_key(&key, Record::PermitsForgotten {});
+    }
+}
+
+/// A run asks since when one of its tasks has waited for nothing but a worker. Of one that is taken, or that waits for its
+/// hour, its queue or a limit, nothing is said.
+pub(super) fn waits(step: &mut Step<'_>, task: TaskId, at: NodeAt) {
+    let state = step.state();
+    let Some(found @ Task::Queued(queued)) = state.task(task) else { return };
+    let route = found.card().route();
+    let ready = matches!(state.place(task), Place::Lane(..) | Place::Override(_));
+    let paused = state.queue(route.queue()).is_some_and(|queue| queue.pause().is_some());
+    if ready && !paused && state.lanes.obstacles(route, queued.is_expedited(), step.now()).is_empty() {
+        let since = queued.since().max(queued.ready_at());
+        step.send(Message::TaskWaits { at, task, since });
     }
 }
 

@@ -69,6 +69,10 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
             hear(step, (**message).clone());
             Ok(Reply::Done)
         }
+        Command::TakeValues { values } => {
+            run::take_values(step, values);
+            Ok(Reply::Done)
+        }
         Command::ProceedRuns => {
             run::proceed(step);
             Ok(Reply::Done)
@@ -96,6 +100,10 @@ fn hear(step: &mut Step<'_>, message: Message) {
         Message::Withdraw { task, by, reason } => _ = cancel::decide(step, task, &by, &reason),
         Message::Hold { task, pause } => hold::hold(step, task, pause),
         Message::LetGo { task, pause } => hold::let_go(step, task, pause),
+        Message::ForgetTask { task, run } => delete::forget(step, task, run),
+        Message::AskTask { task, at } => lease::waits(step, task, at),
+        Message::TaskForgotten { run, task } => run::remove::forgotten(step, run, task),
+        Message::TaskWaits { at, task, since } => run::supervise::waits(step, at, task, since),
         Message::TaskEnded { at, task, result } => walk::task_ended(step, &at, task, result),
         Message::StartRun { run, spec, input, by } => run::begin(step, run, *spec, input, &by),
         Message::CancelRun { run, again, by, reason } => run::withdraw(step, run, again, &by, &reason),

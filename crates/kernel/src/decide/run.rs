@@ -9,7 +9,7 @@ pub(super) mod supervise;
 use super::walk;
 use crate::command::Reply;
 use crate::frame::FramePath;
-use crate::ids::RunId;
+use crate::ids::{RecordSeq, RunId};
 use crate::ir::NodeKind;
 use crate::message::{Ending, Message};
 use crate::names::{Actor, WorkflowName};
@@ -104,7 +104,11 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
     let live = running(step, at.run, "answer")?;
     let unknown = || Rejection::NodeNotFound { at: at.clone() };
     let node = live.ir.find(&at.node).ok_or_else(unknown)?;
-    let slot = live.slot(&at.frame, node).ok_or_else(unknown)?;
+    let slot = match live.slot(&at.frame, node) {
+        Some(slot) => slot,
+        None if live.is_over(&at.frame, node) => return Err(Rejection::NotAsking { at: at.clone(), status: "over" }),
+        None => return Err(unknown()),
+    };
     // What it belongs to has failed or was cancelled: it is dropped in the next batch, and nobody waits for an answer.
     if !live.is_wanted(&at.frame) {
         return Err(Rejection::NotAsking { at: at.clone(), status: NodeState::Cancelled.as_str() });
@@ -124,9 +128,13 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
     Ok(Reply::Done)
 }
 
-/// What was held because a value was missing, or for the next batch, is looked at again; what is due wakes; what nobody
-/// waits for is dropped; who has not heard of a pause does; what was called is called back; what is to be deleted goes on going.
-pub(super) fn proceed(step: &mut Step<'_>) {
+/// What waited for these, and now has all it waited for, goes on.
+pub(super) fn take_values(step: &mut Step<'_>, values: &[(RecordSeq, usize)]) {
+    step.came(values);
+    take_up(step);
+}
+
+fn take_up(step: &mut Step<'_>) {
     for held in step.take_held() {
         match held {
             Held::Node(_) if crate::defect("held_forgotten") => {}
@@ -134,6 +142,12 @@ pub(super) fn proceed(step: &mut Step<'_>) {
             Held::Frame(run, path) => step.follow(FollowUp::Close(run, path)),
         }
     }
+}
+
+/// What was held for the next batch is looked at again; what is due wakes; what nobody waits for is dropped; who has not heard
+/// of a pause does; what was called is called back; what is to be deleted goes on going.
+pub(super) fn proceed(step: &mut Step<'_>) {
+    take_up(step);
     for run in step.state().runs.late(step.now()) {
         let message = "it was not over by its deadline".into();
         walk::fail_run(step, run, Failure { code: "deadline".into(), message });

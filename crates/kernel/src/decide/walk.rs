@@ -17,7 +17,7 @@ use crate::runs::{Held, Live, Spot};
 use crate::step::{FollowUp, Step};
 
 pub(super) use super::itself;
-pub(super) use frames::{close, drop_orphans, fail_run, over, wake};
+pub(super) use frames::{close, drop_orphans, fail_run, give_up, over, wake};
 
 /// What came of asking an expression.
 enum Asked {
@@ -120,8 +120,8 @@ fn answer(step: &mut Step<'_>, spot: &Spot, ask: impl FnOnce(&mut Step<'_>) -> E
     match ask(step) {
         Evaluated::Value(json) => Asked::Json(json),
         Evaluated::Failed(failure) => Asked::Failed(failure),
-        Evaluated::Missing => {
-            step.hold(Held::Node(spot.clone()));
+        Evaluated::Missing(values) => {
+            step.hold(Held::Node(spot.clone()), values);
             Asked::Held
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::command::Reply;
 use crate::ir::Ir;
-use crate::limits::WORKFLOW_VERSIONS_MAX;
+use crate::limits::{WORKFLOW_TEXTS_BYTES_MAX, WORKFLOW_VERSIONS_MAX};
 use crate::names::{Actor, WorkflowName};
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
@@ -43,6 +43,10 @@ pub(super) fn put_all(step: &mut Step<'_>, all: &[NewWorkflow], by: &Actor) -> R
     let fresh = planned.iter().filter(|put| !put.unchanged).count();
     if fresh > 0 && step.state().runs.versions() + fresh > WORKFLOW_VERSIONS_MAX {
         return Err(Rejection::WorkflowsTaken { max: WORKFLOW_VERSIONS_MAX });
+    }
+    let bytes: usize = all.iter().zip(&planned).filter(|(_, put)| !put.unchanged).map(|(new, _)| new.text.len()).sum();
+    if bytes > 0 && step.state().runs.texts_bytes() + bytes > WORKFLOW_TEXTS_BYTES_MAX {
+        return Err(Rejection::WorkflowTextsFull { max_bytes: WORKFLOW_TEXTS_BYTES_MAX });
     }
     for (new, put) in all.iter().zip(&planned).filter(|(_, put)| !put.unchanged) {
         let disabled = newest(step, &put.workflow).and_then(|known| known.disabled.clone());

@@ -1,15 +1,14 @@
 //! What a run waits for: every node that was started and has not ended, each with its cause; those that wait for the same are
 //! one, and counted. Runs that it called are followed. The same state, facts and time give the same words.
 
-use super::{Explanation, Facts, explain, span};
-use crate::ids::RunId;
+use super::{Explanation, span};
+use crate::ids::{RunId, TaskId};
 use crate::ir::{NodeIx, NodeKind};
 use crate::limits::SUB_RUNS_DEPTH_MAX;
 use crate::node::{NodeState, Started};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live};
 use crate::state::State;
-use crate::task::Task;
 use crate::time::Time;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -52,15 +51,22 @@ pub struct RunExplanation {
     pub next_actions: Vec<String>,
 }
 
-/// `facts` are those of the workers that could take a task. `None`: it is not in memory, so it has ended or never was.
-pub fn explain_run(state: &State, run: RunId, facts: &dyn Fn(&Task) -> Facts, now: Time) -> Option<RunExplanation> {
-    let mut teller = Teller { state, facts, now, runs_left: RUNS_TOLD_MAX };
+/// What queues say of the tasks of a run: runs know no more of tasks than that.
+pub struct Queues<'a> {
+    pub told: &'a dyn Fn(TaskId) -> Option<Explanation>,
+    /// The same for those that stand in their queues alike. A number: there may be many, and the writer waits.
+    pub likeness: &'a dyn Fn(TaskId) -> u64,
+}
+
+/// `None`: the run is not in memory, so it has ended or never was.
+pub fn explain_run(state: &State, run: RunId, queues: &Queues<'_>, now: Time) -> Option<RunExplanation> {
+    let mut teller = Teller { state, queues, now, runs_left: RUNS_TOLD_MAX };
     teller.run(run, 0)
 }
 
 struct Teller<'a> {
     state: &'a State,
-    facts: &'a dyn Fn(&Task) -> Facts,
+    queues: &'a Queues<'a>,
     now: Time,
     runs_left: usize,
 }
@@ -120,21 +126,12 @@ impl Teller<'_> {
         more
     }
 
-    /// What is the same of two of one node that wait for the same: where its task stands, and in which lane. As a number: there
-    /// may be many, and the writer waits.
+    /// What is the same of two of one node that wait for the same.
     fn likeness(&self, at: &Started) -> u64 {
         let mut hasher = FxHasher::default();
         at.as_str().hash(&mut hasher);
         match at {
-            Started::Working { task } => {
-                let task = self.state.task(*task);
-                task.map(|task| {
-                    let later = matches!(task, Task::Queued(queued) if queued.ready_at() > self.now);
-                    let stopping = matches!(task, Task::Running(running) if running.lease().ending().is_some());
-                    (task.status(), later, stopping, task.card().route())
-                })
-                .hash(&mut hasher);
-            }
+            Started::Working { task } => (self.queues.likeness)(*task).hash(&mut hasher),
             Started::Calling { run, .. } => {
                 let called = self.state.runs.get(*run);
                 called.map(|called| (called.run.status, called.run.is_paused())).hash(&mut hasher);
@@ -155,9 +152,8 @@ impl Teller<'_> {
     ) -> Wait {
         let (mut task, mut run, mut called, mut eta) = (None, None, None, None);
         let (code, sentence) = match started {
-            Started::Working { task: id } => match self.state.task(*id) {
-                Some(found) => {
-                    let told = explain(self.state, found, &(self.facts)(found), self.now);
+            Started::Working { task: id } => match (self.queues.told)(*id) {
+                Some(told) => {
                     eta = told.eta;
                     actions.extend(told.next_actions.iter().cloned());
                     let sentence = told.sentence.trim_end_matches('.').to_owned();
@@ -240,11 +236,8 @@ pub(super) fn paused(state: &State, run: RunId) -> Option<(String, RunId)> {
 /// What is held until a value is fetched.
 fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
     let mut more = 0;
-    for held in state.runs.held.iter() {
+    for held in state.runs.held.nodes_of(live.run.id) {
         let Held::Node(spot) = held else { continue };
-        if spot.run != live.run.id {
-            continue;
-        }
         if waits.len() >= WAITS_TOLD_MAX {
             more += 1;
             continue;

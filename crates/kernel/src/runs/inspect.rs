@@ -3,7 +3,7 @@
 use super::{Held, Live, Spot};
 use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
-use crate::ids::RunId;
+use crate::ids::{RecordSeq, RunId};
 use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
 use crate::node::Slot;
 use crate::record::{Entry, Owner};
@@ -26,7 +26,22 @@ impl State {
         self.runs.wakes.first().map(|(at, _)| *at)
     }
 
-    /// Whether something waits for `ProceedRuns`.
+    /// Values that runs wait for, those first for which something has waited longest.
+    pub fn values_missing(&self) -> impl Iterator<Item = RecordSeq> {
+        self.runs.held.missing()
+    }
+
+    /// Whether some run still needs this value, which was not at hand.
+    pub fn is_waited_for(&self, value: RecordSeq) -> bool {
+        self.runs.held.is_waited_for(value)
+    }
+
+    /// How many bytes of values have come before this one for what waits for it.
+    pub fn bytes_before(&self, value: RecordSeq) -> usize {
+        self.runs.held.bytes_before(value)
+    }
+
+    /// Whether something waits for `ProceedRuns` or for values.
     pub fn runs_wait(&self) -> bool {
         !self.runs.held.is_empty() || !self.runs.orphans.is_empty() || self.runs.has_to_tell()
     }
@@ -38,6 +53,11 @@ impl State {
             None => Held::Frame(run, path.clone()),
         };
         self.runs.held.contains(&held)
+    }
+
+    /// Lets go of what the records folded so far have made past, as after a commit.
+    pub fn let_go(&mut self) {
+        self.runs.let_go();
     }
 
     /// Folds a record that is a run's into the state; others are left out.
@@ -85,6 +105,11 @@ impl Frame {
             frame.nodes[ir.node(node).place as usize] = slot;
         }
         frame
+    }
+
+    /// How its nodes ended is in the store alone.
+    pub fn is_past(&self) -> bool {
+        self.nodes.is_empty()
     }
 
     pub fn body(&self) -> BodyIx {

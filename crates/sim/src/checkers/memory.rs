@@ -3,6 +3,7 @@
 
 use super::{Check, Scene, ensure, order};
 use crate::catalogue;
+use crate::model::runs::FrameState;
 use kernel::command::{Command, Reply};
 use kernel::names::{TypeName, WorkerName};
 use kernel::record::Owner;
@@ -69,7 +70,16 @@ fn is_cold_run(scene: &Scene<'_>, owner: &Owner) -> bool {
         Owner::Node(at) => (&at.run, true),
         _ => return false,
     };
-    scene.model.runs.runs.get(run).is_none_or(|run| !run.live || (part && run.deleting))
+    if scene.model.runs.runs.get(run).is_none_or(|run| !run.live || (part && run.deleting)) {
+        return true;
+    }
+    // What is past has left memory; what of it must still be there, `rebuilt` knows.
+    let frame = match owner {
+        Owner::Frame(_, path) => path,
+        Owner::Node(at) => &at.frame,
+        _ => return false,
+    };
+    scene.model.runs.frames.get(&(*run, frame.clone())).is_some_and(|frame| frame.state != FrameState::Open)
 }
 
 /// Loads the rows as a restart would.

@@ -6,6 +6,7 @@ mod acks;
 mod answers;
 mod approvals;
 mod attempts;
+pub(crate) mod blobs;
 mod blockers;
 mod bulks;
 mod causes;
@@ -30,6 +31,7 @@ use crate::presence::Presence;
 use crate::turn::Turn;
 use engine::Core;
 use kernel::record::Entry;
+use store::MemoryBlobs;
 use store::memory::MemoryDisk;
 
 pub type Check = Result<(), String>;
@@ -44,6 +46,7 @@ pub struct Scene<'a> {
     /// Down after a crash.
     pub core: Option<&'a Core>,
     pub disk: &'a MemoryDisk,
+    pub blobs: &'a MemoryBlobs,
     /// Now and then everything is looked at, not only what moved.
     pub thorough: bool,
     /// And rarely the whole history.
@@ -55,7 +58,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 22] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 23] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -78,6 +81,7 @@ pub const EACH_RECORD: [(&str, RecordChecker); 22] = [
     ("frames open one after another, as many as may", frames::opened),
     ("what closes has nothing open in it", frames::closed),
     ("a run is given up only for its deadline or a stall", patience::lost),
+    ("a value is lost only with its blob", blobs::only_if_spoilt),
 ];
 
 pub const EACH_TICK: [(&str, TickChecker); 21] = [

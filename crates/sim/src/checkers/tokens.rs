@@ -3,7 +3,7 @@
 use super::{Check, Scene, ensure};
 use crate::model::runs::{self, NodeState, RunModel, body_of};
 use crate::model::walk::Verdict;
-use kernel::explain::{Facts, explain_run};
+use kernel::explain::{Facts, Queues, explain, explain_run, likeness};
 use kernel::frame::{Cause, FramePath};
 use kernel::ids::RunId;
 use kernel::record::{Entry, Owner, Record};
@@ -62,8 +62,10 @@ pub fn moving(scene: &Scene<'_>) -> Check {
     let Some(core) = scene.core.filter(|_| !scene.turn.reloaded) else { return Ok(()) };
     let runs = &scene.model.runs;
     for (id, run) in looked_at(scene) {
-        let facts = |_: &kernel::task::Task| Facts { up_since: scene.turn.now, ..Facts::default() };
-        let told = explain_run(core.state(), id, &facts, scene.turn.now).ok_or_else(|| format!("{id} cannot be explained"))?;
+        let facts = Facts { up_since: scene.turn.now, ..Facts::default() };
+        let told_of = |task| Some(explain(core.state(), core.state().task(task)?, &facts, scene.turn.now));
+        let queues = Queues { told: &told_of, likeness: &|task| likeness(core.state(), task, scene.turn.now) };
+        let told = explain_run(core.state(), id, &queues, scene.turn.now).ok_or_else(|| format!("{id} cannot be explained"))?;
         let loading: Vec<&NodeAt> = told.waits.iter().filter(|wait| wait.code == "loading").map(|wait| &wait.at).collect();
         // Some are only held for the next batch, which then comes at once.
         let at_once = scene.turn.next.is_some_and(|next| next <= scene.turn.now);

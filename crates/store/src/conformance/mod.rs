@@ -53,7 +53,7 @@ pub const CASES: &[Case] = cases![
     queries::a_held_moment_stays_as_it_was,
     run_writes::a_run_is_found_with_its_parts,
     run_writes::the_youngest_run_of_an_idempotency_key_is_found,
-    run_writes::the_parts_of_a_run_come_with_every_task_they_started,
+    run_writes::the_parts_of_runs_come_in_turn_and_tell_what_they_began,
     run_writes::runs_that_have_ended_are_found_oldest_first,
     run_writes::runs_that_end_at_once_are_found_by_id,
     run_writes::the_work_of_a_run_is_no_dead_letter,

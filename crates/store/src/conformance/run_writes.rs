@@ -6,7 +6,7 @@ use super::{Open, scanned};
 use crate::store::{Store, TaskQuery};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::names::IdempotencyKey;
-use kernel::needs::Need;
+use kernel::needs::{Begun, Need};
 use kernel::node::Started;
 use kernel::record::{Failure, Owner, Record};
 use kernel::row::{FRAMES, NODES, RUNS, Row, TASKS, Table};
@@ -66,7 +66,7 @@ pub(super) fn the_youngest_run_of_an_idempotency_key_is_found(open: &mut Open<'_
     }
 }
 
-pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Open<'_>) {
+pub(super) fn the_parts_of_runs_come_in_turn_and_tell_what_they_began(open: &mut Open<'_>) {
     let mut store = open();
     let mut scribe = Scribe::new();
     scribe.start(run(1), plain_run("lint"));
@@ -87,7 +87,7 @@ pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Op
     scribe.record(Owner::Node(node(1, "", "skip")), Record::NodeSkipped { cause: kernel::frame::Cause::Untaken });
     scribe.worked(&node(1, "each[0]", "lint"), task(5));
     scribe.work(&node(1, "each[1]", "lint"), task(4));
-    // It called another, which comes along as its row alone.
+    // It called another.
     scribe.record(Owner::Node(node(1, "each[1]", "sub")), Record::NodeStarted { at: Started::Calling { run: run(3), again: 0 } });
     let called = kernel::run::RunSpec { parent: Some(node(1, "each[1]", "sub")), ..plain_run("lint") };
     scribe.start(run(3), called);
@@ -105,20 +105,27 @@ pub(super) fn the_parts_of_a_run_come_with_every_task_they_started(open: &mut Op
         "run-1/each[1]/lint",
         "run-1/each[1]/sub",
     ];
-    for (limit, tasks) in [
-        (0, vec![]),
-        (1, vec![]),
-        (2, vec![]),
-        (3, vec!["task-1", "task-3"]),
-        (4, vec!["task-1", "task-3"]),
-        (5, vec!["task-1", "task-3", "task-5"]),
-        (6, vec!["task-1", "task-3", "task-5", "task-4"]),
-        (usize::MAX, vec!["task-1", "task-3", "task-5", "task-4", "run-3"]),
-    ] {
-        let expected = [&parts[..limit.min(parts.len())], &tasks[..]].concat();
-        assert_eq!(found(&mut *store, &[Need::RunParts { run: run(1), limit }]), expected, "limit {limit}");
+    for limit in [0, 1, 2, 3, 4, 5, 6, usize::MAX] {
+        let expected = &parts[..limit.min(parts.len())];
+        assert_eq!(found(&mut *store, &[Need::RunParts { runs: vec![run(1)], limit }]), expected, "limit {limit}");
     }
-    assert_eq!(found(&mut *store, &[Need::RunParts { run: run(9), limit: 10 }]), [""; 0]);
+    assert_eq!(found(&mut *store, &[Need::RunParts { runs: vec![run(9)], limit: 10 }]), [""; 0]);
+    let several = |limit| Need::RunParts { runs: vec![run(9), run(2), run(1)], limit };
+    let others = found(&mut *store, &[Need::RunParts { runs: vec![run(2)], limit: 100 }]);
+    assert!(!others.is_empty());
+    for room in [1, 3, 100] {
+        let expected = [others.iter().map(String::as_str).collect(), parts[..room.min(parts.len())].to_vec()].concat();
+        assert_eq!(found(&mut *store, &[several(others.len() + room)]), expected, "one after the other");
+    }
+    let rows = store.rows(&[several(100)]).unwrap();
+    let nodes = rows.iter().filter(|row| row.table == &NODES);
+    let lasts: Vec<RecordSeq> = nodes.map(|row| crate::chain::last_of(&NODES, &row.values).unwrap()).collect();
+    let shown = |begun: Begun| match begun {
+        Begun::Task(task) => task.to_string(),
+        Begun::Run(run) => run.to_string(),
+    };
+    let begun: Vec<String> = store.begun(&lasts).unwrap().into_iter().flatten().map(shown).collect();
+    assert!(begun.ends_with(&["task-1", "task-2", "task-3", "task-5", "task-4", "run-3"].map(String::from)), "{begun:?}");
 }
 
 pub(super) fn runs_that_have_ended_are_found_oldest_first(open: &mut Open<'_>) {
@@ -244,8 +251,8 @@ pub(super) fn the_parts_of_a_run_are_deleted_with_their_histories(open: &mut Ope
     // In two chunks: the frame, then the rest; of the run itself one record stays.
     scribe.forget(&Owner::Frame(run(1), path("each[0]")));
     store.commit(&scribe.batch()).unwrap();
-    let parts = [Need::RunParts { run: run(1), limit: 10 }];
-    assert_eq!(found(&mut *store, &parts), ["run-1/each[0]/lint", "task-1"]);
+    let parts = [Need::RunParts { runs: vec![run(1)], limit: 10 }];
+    assert_eq!(found(&mut *store, &parts), ["run-1/each[0]/lint"]);
     scribe.forget(&Owner::Node(node(1, "each[0]", "lint")));
     scribe.forget(&Owner::Task(task(1)));
     let last = scribe.last(&Owner::Run(run(1)));

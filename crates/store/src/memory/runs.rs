@@ -1,7 +1,7 @@
 //! Workflows and their runs in memory: looked through where a database would have an index.
 
 use super::Durable;
-use crate::chain::{self, Begun, Moment, column};
+use crate::chain::{self, Moment, column};
 use crate::store::{ApprovalQuery, NodeQuery, RunQuery, StoreError};
 use kernel::ids::{RecordSeq, RunId};
 use kernel::names::{IdempotencyKey, WorkflowName};
@@ -39,20 +39,6 @@ impl Durable {
     /// Frames, then nodes.
     pub(super) fn parts(&self, run: RunId) -> impl Iterator<Item = Row> {
         self.frames_of(run).chain(self.below(&NODES, &Value::Int(run.number())))
-    }
-
-    pub(super) fn parts_with_others(&self, run: RunId, limit: usize) -> Result<Vec<Row>, StoreError> {
-        let mut found: Vec<Row> = self.parts(run).take(limit).collect();
-        let mut others = Vec::new();
-        for node in found.iter().filter(|row| row.table == &NODES) {
-            let begun = chain::begun(self, chain::last_of(&NODES, &node.values)?)?;
-            others.extend(begun.into_iter().filter_map(|begun| match begun {
-                Begun::Task(task) => self.task(task),
-                Begun::Run(run) => self.found(&RUNS, &[Value::Int(run.number())]),
-            }));
-        }
-        found.extend(others);
-        Ok(found)
     }
 
     /// Runs that are live with all that belongs to them.

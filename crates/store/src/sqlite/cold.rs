@@ -2,10 +2,10 @@
 
 use super::reader::SLOW;
 use super::{bind, statements};
-use crate::chain::{self, Begun, Moment};
+use crate::chain::{self, Moment};
 use crate::store::StoreError;
 use kernel::ids::{RecordSeq, RunId, TaskId};
-use kernel::needs::Need;
+use kernel::needs::{Begun, Need};
 use kernel::record::Entry;
 use kernel::row::{FRAMES, NODES, RUNS, Row, TASKS, Table, Value};
 use kernel::time::Time;
@@ -22,17 +22,17 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
     let mut found = Found { db, rows: Vec::new(), seen: BTreeSet::new() };
     for need in needs {
         match need {
-            Need::Task(id) => found.task(*id)?,
+            Need::Task(id) => _ = found.add(&TASKS, &COLD.task, &[Value::Int(id.number())])?,
             Need::Idempotency { queue, key, before } => {
                 let parameters = [queue.shared().into(), key.shared().into(), Value::Int(before.number())];
-                found.add(&TASKS, &COLD.by_idempotency_key, &parameters)?;
+                _ = found.add(&TASKS, &COLD.by_idempotency_key, &parameters)?;
             }
             Need::Dead { queue, after, upto, limit } => {
                 let after = Value::Int(after.map_or(-1, TaskId::number));
                 let parameters = [queue.shared().into(), after, Value::Int(upto.number()), limited(*limit)];
-                found.add(&TASKS, &COLD.dead, &parameters)?;
+                _ = found.add(&TASKS, &COLD.dead, &parameters)?;
             }
-            Need::Run(id) => found.add(&RUNS, &COLD.run, &[Value::Int(id.number())])?,
+            Need::Run(id) => _ = found.add(&RUNS, &COLD.run, &[Value::Int(id.number())])?,
             Need::RunWhole(id) => {
                 found.add(&RUNS, &COLD.run, &[Value::Int(id.number())])?;
                 found.parts(*id, usize::MAX)?;
@@ -40,13 +40,12 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
             Need::RunKey { workflow, key } => {
                 found.add(&RUNS, &COLD.run_by_key, &[workflow.shared().into(), key.shared().into()])?;
             }
-            Need::RunParts { run, limit } => {
-                for last in found.parts(*run, *limit)? {
-                    for begun in chain::begun(&Now { db, is_late: &|| false }, last)? {
-                        match begun {
-                            Begun::Task(task) => found.task(task)?,
-                            Begun::Run(run) => found.add(&RUNS, &COLD.run, &[Value::Int(run.number())])?,
-                        }
+            Need::RunParts { runs, limit } => {
+                let mut room = *limit;
+                for run in runs {
+                    room -= found.parts(*run, room)?;
+                    if room == 0 {
+                        break;
                     }
                 }
             }
@@ -56,6 +55,11 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
     Ok(found.rows)
 }
 
+pub(super) fn begun(db: &Connection, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
+    let now = Now { db, is_late: &|| false };
+    nodes.iter().map(|last| chain::begun(&now, *last)).collect()
+}
+
 struct Found<'a> {
     db: &'a Connection,
     rows: Vec<Row>,
@@ -63,47 +67,30 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Those of the rows that are new; gives all of them to `each`.
-    fn add_each(
-        &mut self,
-        table: &'static Table,
-        sql: &str,
-        parameters: &[Value],
-        mut each: impl FnMut(&Row) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    /// Those of the rows that are new; says how many there were in all.
+    fn add(&mut self, table: &'static Table, sql: &str, parameters: &[Value]) -> Result<usize, StoreError> {
         let mut select = self.db.prepare_cached(sql)?;
         bind(&mut select, parameters)?;
         let mut rows = select.raw_query();
+        let mut count = 0;
         while let Some(row) = rows.next()? {
             let row = statements::row(table, row)?;
-            each(&row)?;
+            count += 1;
             if self.seen.insert((table.name, row.key().to_vec())) {
                 self.rows.push(row);
             }
         }
-        Ok(())
+        Ok(count)
     }
 
-    fn add(&mut self, table: &'static Table, sql: &str, parameters: &[Value]) -> Result<(), StoreError> {
-        self.add_each(table, sql, parameters, |_| Ok(()))
-    }
-
-    fn task(&mut self, id: TaskId) -> Result<(), StoreError> {
-        self.add(&TASKS, &COLD.task, &[Value::Int(id.number())])
-    }
-
-    /// The first frames and then nodes of a run, so many in all; gives the last records of the nodes.
-    fn parts(&mut self, run: RunId, limit: usize) -> Result<Vec<RecordSeq>, StoreError> {
-        let (mut frames, mut nodes) = (0, Vec::new());
-        self.add_each(&FRAMES, &COLD.run_frames, &[Value::Int(run.number()), limited(limit)], |_| {
-            frames += 1;
-            Ok(())
-        })?;
-        self.add_each(&NODES, &COLD.run_nodes, &[Value::Int(run.number()), limited(limit - frames)], |row| {
-            nodes.push(chain::last_of(&NODES, &row.values)?);
-            Ok(())
-        })?;
-        Ok(nodes)
+    /// The first frames and then nodes of a run, so many in all; says how many there were.
+    fn parts(&mut self, run: RunId, limit: usize) -> Result<usize, StoreError> {
+        let frames = self.add(&FRAMES, &COLD.run_frames, &[Value::Int(run.number()), limited(limit)])?;
+        if frames == limit {
+            return Ok(frames);
+        }
+        let nodes = self.add(&NODES, &COLD.run_nodes, &[Value::Int(run.number()), limited(limit - frames)])?;
+        Ok(frames + nodes)
     }
 
     fn runs_ended(&mut self, before: Time, keep: usize, limit: usize) -> Result<(), StoreError> {
@@ -113,7 +100,8 @@ impl Found<'_> {
         let mut rows = at_offset.raw_query();
         let beyond = rows.next()?.map(|row| Ok::<_, rusqlite::Error>((row.get(0)?, row.get(1)?))).transpose()?;
         let upto: (i64, i64) = beyond.unwrap_or((i64::MIN, i64::MIN)).max((before.us().saturating_sub(1), i64::MAX));
-        self.add(&RUNS, &COLD.runs_ended, &[Value::Int(upto.0), Value::Int(upto.1), limited(limit)])
+        self.add(&RUNS, &COLD.runs_ended, &[Value::Int(upto.0), Value::Int(upto.1), limited(limit)])?;
+        Ok(())
     }
 }
 

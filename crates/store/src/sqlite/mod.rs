@@ -13,7 +13,8 @@ pub use reader::SqliteReader;
 
 use crate::store::{Batch, Reader, Store, StoreError};
 use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
-use kernel::needs::Need;
+use kernel::ids::RecordSeq;
+use kernel::needs::{Begun, Need};
 use kernel::record::Entry;
 use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
@@ -263,6 +264,10 @@ impl Store for Sqlite {
 
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
         cold::rows(&self.db, needs)
+    }
+
+    fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
+        cold::begun(&self.db, nodes)
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {

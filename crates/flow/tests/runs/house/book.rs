@@ -68,7 +68,7 @@ impl Book {
         let programs = &self.programs[&(recipe.workflow.clone(), recipe.version)];
         loop {
             match evaluate::resolve(programs, recipe, &mut self.shelf) {
-                Evaluated::Missing => {}
+                Evaluated::Missing(_) => {}
                 Evaluated::Failed(failure) => return Err(failure),
                 Evaluated::Value(json) => return Ok(serde_json::from_str(json.payload.text()).expect("a payload is JSON")),
             }

@@ -75,7 +75,7 @@ impl House<'_> {
         assert!(self.ledger.asking.is_empty(), "{:?} is asked by a run that has ended", self.ledger.asking.keys());
         for (run, name) in &self.ledger.runs {
             let live = self.ledger.folded.live_run(*run).expect("it was started");
-            for (path, frame) in live.frames() {
+            for (path, frame) in live.frames().filter(|(_, frame)| !frame.is_past()) {
                 assert!(path.is_root() || !frame.is_open(), "{name}: frame `{path}` is open");
                 let nodes = live.ir().body(frame.body()).nodes.iter();
                 let busy = nodes.filter(|node| matches!(frame.node(live.ir(), **node), NodeState::Started { .. }));
@@ -89,8 +89,8 @@ impl House<'_> {
     pub(super) fn is_waited_for(&self, at: &NodeAt, task: TaskId) {
         let live = self.ledger.folded.live_run(at.run).expect("it was started");
         let node = live.ir().find(&at.node).expect("a node of the workflow");
-        let state = live.frame(&at.frame).expect("a node's frame is there").node(live.ir(), node);
-        let waits = matches!(state, NodeState::Started { at: Started::Working { task: its }, .. } if *its == task);
+        let state = live.frame(&at.frame).filter(|frame| !frame.is_past()).map(|frame| frame.node(live.ir(), node));
+        let waits = matches!(state, Some(NodeState::Started { at: Started::Working { task: its }, .. }) if *its == task);
         let unheard = self.mail[1].iter().any(|message| matches!(message, Message::Withdraw { task: its, .. } if *its == task));
         assert!(waits || unheard, "{} is leased and nobody waits for it", at.show());
         let held = |message: &Message| matches!(message, Message::Hold { task: its, .. } if *its == task);

@@ -3,12 +3,14 @@
 use super::book::{Book, compile};
 use kernel::command::{Command, Reply};
 use kernel::decide;
-use kernel::ids::RecordSeq;
+use kernel::ids::{RecordSeq, RunId};
 use kernel::message::Message;
-use kernel::needs::{Need, needs};
-use kernel::record::{Owner, Payload};
+use kernel::needs::{Begun, Need, needs};
+use kernel::node::Started;
+use kernel::record::{Owner, Payload, Record};
 use kernel::rejection::Rejection;
 use kernel::row::{RUNS, Row, TABLES, TASKS, Table, Value};
+use kernel::run::NodeAt;
 use kernel::state::State;
 use kernel::step::{Step, Stepped};
 use kernel::time::Time;
@@ -19,12 +21,14 @@ pub struct Shard {
     id: u16,
     rows: BTreeMap<(usize, Vec<Value>), Row>,
     pub payloads: BTreeMap<RecordSeq, Payload>,
+    /// What each node has ever had done by others.
+    begun: BTreeMap<NodeAt, Vec<Begun>>,
     elsewhere: fn(&Message) -> bool,
 }
 
 impl Shard {
     pub fn new(id: u16, elsewhere: fn(&Message) -> bool) -> Shard {
-        Shard { state: State::new(id), id, rows: BTreeMap::new(), payloads: BTreeMap::new(), elsewhere }
+        Shard { state: State::new(id), id, rows: BTreeMap::new(), payloads: BTreeMap::new(), begun: BTreeMap::new(), elsewhere }
     }
 
     pub fn ask(&mut self, command: &Command, now: Time, book: &mut Book) -> (Result<Reply, Rejection>, Stepped) {
@@ -40,9 +44,21 @@ impl Shard {
         let stepped = step.finish();
         for entry in &stepped.entries {
             entry.payload.iter().for_each(|payload| _ = self.payloads.insert(entry.seq, payload.clone()));
+            if let (Owner::Node(at), Record::NodeStarted { at: started }) = (&entry.owner, &entry.record) {
+                let begun = match started {
+                    Started::Working { task } => Some(Begun::Task(*task)),
+                    Started::Calling { run, .. } => Some(Begun::Run(*run)),
+                    _ => None,
+                };
+                self.begun.entry(at.clone()).or_default().extend(begun);
+            }
         }
         for owner in &stepped.dirty {
             self.write(owner);
+        }
+        for (owner, _) in &stepped.forgotten {
+            let (table, key) = owner.place(self.id);
+            self.rows.remove(&(rank(table), key));
         }
         self.state.cool();
         (reply, stepped)
@@ -68,6 +84,10 @@ impl Shard {
                         rows.for_each(|(_, row)| take(&mut self.state, row, now));
                         continue;
                     }
+                    Need::RunParts { runs, limit } => {
+                        self.load_parts(&runs, limit, now);
+                        continue;
+                    }
                     Need::Task(task) => (&TASKS, task.number()),
                     Need::Run(run) => (&RUNS, run.number()),
                     other => panic!("{other:?} is of no command here"),
@@ -79,13 +99,38 @@ impl Shard {
         }
     }
 
+    fn load_parts(&mut self, runs: &[RunId], limit: usize, now: Time) {
+        // Once in a batch.
+        if !self.state.nodes_leaving().is_empty() {
+            return;
+        }
+        let of = |run: &RunId| {
+            let number = Value::Int(run.number());
+            let parts = self.rows.iter().filter(move |((at, key), _)| *at > rank(&RUNS) && key[0] == number);
+            parts.map(|(_, row)| row.clone()).collect::<Vec<_>>()
+        };
+        let rows: Vec<Row> = runs.iter().flat_map(of).take(limit).collect();
+        rows.iter().for_each(|row| take(&mut self.state, row, now));
+        self.state.looked_for_parts(runs, limit);
+        for (at, _) in self.state.nodes_leaving() {
+            for begun in self.begun.get(&at).into_iter().flatten() {
+                self.state.take_begun(&at, *begun);
+            }
+        }
+    }
+
+    /// Rows in these tables.
+    pub fn count(&self, tables: &[&Table]) -> usize {
+        self.rows.keys().filter(|(at, _)| tables.iter().any(|table| rank(table) == *at)).count()
+    }
+
     /// As after a crash: from rows alone.
     pub fn restart(&mut self, now: Time) {
         let mut state = State::new(self.id);
         let number = |key: &[Value]| if let Value::Int(number) = key[0] { number } else { panic!("a run's rows begin with it") };
         for ((at, key), row) in &self.rows {
             // A run that is closed lives in the store alone, with all that belongs to it.
-            if *at >= rank(&RUNS) && !self.is_live(number(key)) {
+            if *at >= rank(&RUNS) && !self.is_live(number(key), *at > rank(&RUNS)) {
                 continue;
             }
             take(&mut state, row, now);
@@ -95,9 +140,10 @@ impl Shard {
         self.state = state;
     }
 
-    fn is_live(&self, run: i64) -> bool {
-        let run = kernel::ids::RunId::from_number(run).expect("the number of a run");
-        self.state.live_run(run).is_some_and(|live| !live.is_closed())
+    /// Of one that is being deleted the parts are in the store alone.
+    fn is_live(&self, run: i64, part: bool) -> bool {
+        let run = RunId::from_number(run).expect("the number of a run");
+        self.state.live_run(run).is_some_and(|live| !(live.is_closed() || (part && live.run().is_deleting())))
     }
 }
 

@@ -30,7 +30,7 @@ impl House<'_> {
     }
 
     /// What the worker will say; and what it was given is what it should have been.
-    fn outcome(&mut self, instance: &str, recipe: &Recipe, attempt: u16) -> Outcome {
+    fn outcome(&mut self, instance: &str, recipe: &Recipe, attempt: u16) -> Option<Outcome> {
         let input = self.book.input(recipe);
         if let Some(expected) = self.expected {
             let wanted = expected.inputs.get(instance).unwrap_or_else(|| panic!("{instance} is no work"));
@@ -40,18 +40,21 @@ impl House<'_> {
                 (wanted, given) => panic!("the input of {instance} is {given:?}, not {wanted:?}"),
             }
         }
+        let work = self.outcomes.work(instance);
+        if u32::from(attempt) <= work.lost {
+            return None;
+        }
         if let Err(failure) = input {
-            return Outcome::Failed { failure, retryable: false, retry_after_ms: None };
+            return Some(Outcome::Failed { failure, retryable: false, retry_after_ms: None });
         }
         let live = self.ledger.folded.live_run(recipe.scope.run).expect("it was started");
         let ir = live.ir();
         let retryable = ir.find(&recipe.node).is_some_and(|node| ir.node(node).retry.is_some());
-        let work = self.outcomes.work(instance);
-        if u32::from(attempt) <= work.failing {
+        if u32::from(attempt) - work.lost <= work.failing {
             let failure = Failure { code: "oops".into(), message: format!("attempt {attempt}") };
-            return Outcome::Failed { failure, retryable, retry_after_ms: None };
+            return Some(Outcome::Failed { failure, retryable, retry_after_ms: None });
         }
-        Outcome::Done { output: Payload(work.output.to_string().into()) }
+        Some(Outcome::Done { output: Payload(work.output.to_string().into()) })
     }
 
     pub(super) fn finish(&mut self, at: usize) {
@@ -65,11 +68,17 @@ impl House<'_> {
             assert!(reply.is_ok(), "{}: {reply:?}", held.instance);
             return;
         }
-        let command = Command::Finish { task, fence, outcome: held.outcome.clone(), jitter: 0 };
+        let command = match held.outcome.clone() {
+            Some(outcome) => Command::Finish { task, fence, outcome, jitter: 0 },
+            None => {
+                self.ledger.occurred.insert("worker lost".into());
+                Command::Lapse { task, fence, jitter: 0 }
+            }
+        };
         let reply = self.ask(self.queues(), &command);
         assert!(reply.is_ok(), "{}: {reply:?}", held.instance);
         *self.burnt.entry(task).or_default() += 1;
-        if self.told.len() < 8 {
+        if self.told.len() < 8 && held.outcome.is_some() {
             self.told.push(held);
         }
     }
@@ -78,6 +87,7 @@ impl House<'_> {
     pub(super) fn tell_again(&mut self) {
         let at = self.chance.below(self.told.len());
         let Held { task, fence, outcome, .. } = self.told.swap_remove(at);
+        let outcome = outcome.expect("only what was told is told again");
         _ = self.ask(self.queues(), &Command::Finish { task, fence, outcome, jitter: 0 });
     }
 }

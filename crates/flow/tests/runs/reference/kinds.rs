@@ -72,9 +72,11 @@ impl Reference<'_> {
         if input.is_none() {
             return Ok(None);
         }
-        let attempts = node.get("retry").map_or(1, |retry| retry["attempts"].as_u64().expect("attempts is a number"));
+        // Without a policy of its own a node whose worker is lost is tried three times; one that fails is not.
+        let policy = node.get("retry").map(|retry| retry["attempts"].as_u64().expect("attempts is a number"));
         let work = self.outcomes.work(key);
-        if u64::from(work.failing) >= attempts {
+        let (lost, failing) = (u64::from(work.lost), u64::from(work.failing));
+        if lost + failing >= policy.unwrap_or(3) || (policy.is_none() && failing > 0) {
             return self.failed([key.to_owned()].into());
         }
         Ok(Some((Way::Done, Seen::Value(work.output))))

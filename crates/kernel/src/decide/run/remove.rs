@@ -4,12 +4,13 @@
 use super::found;
 use crate::command::Reply;
 use crate::ids::{RunId, TaskId};
+use crate::limits::LEAVING_RUNS_MAX;
+use crate::message::Message;
 use crate::names::Actor;
 use crate::record::{Owner, Record};
 use crate::rejection::Rejection;
-use crate::run::{Deleting, NodeAt, RunStatus};
-use crate::runs::Live;
-use crate::step::{FollowUp, Step};
+use crate::run::{Deleting, RunStatus};
+use crate::step::Step;
 use std::collections::BTreeSet;
 
 /// How long the rest waits when a worker is still at a task of the run.
@@ -42,6 +43,8 @@ pub(in crate::decide) fn expire(step: &mut Step<'_>, runs: &[RunId]) -> Reply {
     let mut gone: Vec<RunId> = runs.iter().filter(ended).copied().collect();
     gone.sort_unstable();
     gone.dedup();
+    // Those that were taken before go first: what is on its way out is in memory.
+    gone.truncate(LEAVING_RUNS_MAX.saturating_sub(step.state().runs.leaving.len()));
     if !gone.is_empty() {
         let by = crate::decide::itself();
         step.record_shard(Record::RunsExpired { runs: gone.clone() });
@@ -52,48 +55,54 @@ pub(in crate::decide) fn expire(step: &mut Step<'_>, runs: &[RunId]) -> Reply {
     Reply::Items { changed: gone.len(), skipped: runs.len() - gone.len() }
 }
 
-/// The parts that were loaded go; when none is left, the run.
+/// The parts that were loaded go, once the queues have forgotten the tasks among them.
 pub(in crate::decide) fn go_on(step: &mut Step<'_>) {
-    let Some(run) = step.state().runs.deleting_due(step.now()) else { return };
-    let Some(parts) = step.take_parts(run) else { return };
-    let busy: BTreeSet<NodeAt> = {
-        let state = step.state();
-        let works = |task: &TaskId| state.task(*task).is_some_and(|task| !task.status().is_finished());
-        let goes_on = |run: &RunId| state.runs.get(*run).is_some_and(|live| live.run.live && live.run.deleting.is_none());
-        let tasks = parts.tasks.iter().filter(|(task, _)| works(task)).map(|(_, at)| at);
-        let calls = parts.calls.iter().filter(|(run, _)| goes_on(run)).map(|(_, at)| at);
-        tasks.chain(calls).cloned().collect()
-    };
-    let (mut gone, mut left) = (0, 0);
-    for (owner, last) in &parts.owners {
-        if let Owner::Node(at) = owner
-            && busy.contains(at)
-        {
-            left += 1;
-            continue;
+    let again = step.now().plus_ms(REST_MS);
+    for run in step.leaving().at_hand() {
+        let tasks = step.leaving().ask(run, again);
+        if tasks.is_empty() {
+            remove(step, run);
         }
-        step.forget(owner.clone(), *last);
-        gone += 1;
-    }
-    for (task, at) in &parts.tasks {
-        if !busy.contains(at) && !crate::defect("parts_left") {
-            // Whoever waits for it would wait for ever.
-            step.follow(FollowUp::Unblock { blocker: *task });
-            step.forget_task(*task);
+        for task in tasks {
+            step.send(Message::ForgetTask { task, run });
         }
     }
-    // What it called goes with it, and leaves nothing.
+}
+
+/// Heard twice, or of a run that has gone, it changes nothing.
+pub(in crate::decide) fn forgotten(step: &mut Step<'_>, run: RunId, task: TaskId) {
+    if step.leaving().forgot(run, task) {
+        remove(step, run);
+    }
+}
+
+fn remove(step: &mut Step<'_>, run: RunId) {
+    let Some(parts) = step.leaving().take_parts(run) else { return };
+    // What it called goes with it, and leaves nothing; while that is being stopped, the node that called it stays.
     let by = crate::decide::itself();
+    let mut busy = BTreeSet::new();
     for (called, at) in &parts.calls {
-        let rests = |live: &Live| !live.run.live;
-        if !busy.contains(at) && step.state().runs.get(*called).is_some_and(rests) {
-            step.record_run(*called, Record::RunDeleting { by: by.clone(), expired: true }, None);
+        match step.state().runs.get(*called).map(|live| &live.run) {
+            Some(called) if called.live && called.deleting.is_none() => _ = busy.insert(at.clone()),
+            Some(called) if !called.live => {
+                let called = called.id;
+                step.record_run(called, Record::RunDeleting { by: by.clone(), expired: true }, None);
+            }
+            _ => {}
         }
     }
-    if gone == 0 && left > 0 {
-        return step.rest(run, step.now().plus_ms(REST_MS));
+    let mut left = false;
+    for (owner, last) in parts.owners {
+        match &owner {
+            Owner::Node(at) if busy.contains(at) => left = true,
+            _ => step.forget(owner, last),
+        }
     }
-    if gone == 0 {
+    if left {
+        let again = step.now().plus_ms(REST_MS);
+        return step.leaving().goes_on(run, again);
+    }
+    if parts.is_all {
         let live = step.state().runs.get(run).expect("it is being deleted");
         let (workflow, last) = (live.run.spec.workflow.clone(), live.run.last);
         match *live.run.deleting.clone().expect("it is being deleted") {

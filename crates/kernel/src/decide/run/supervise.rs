@@ -1,18 +1,19 @@
 //! The supervisor: a look at every running run from time to time. What should have gone on is looked at again, and a run
 //! whose work could move and has not for longer than its limit fails. One that waits for a person, a sleep, another run, a
-//! worker that is at it, or a limit of its queue is left alone.
+//! worker that is at it, or a limit of its queue is left alone. What waits for a value that does not come fails.
 
 use crate::decide::walk;
 use crate::explain::span;
 use crate::frame::FramePath;
-use crate::ids::RunId;
+use crate::ids::{RunId, TaskId};
+use crate::ir::NodeKind;
+use crate::limits::VALUE_WAIT_MS_MAX;
+use crate::message::Message;
 use crate::node::{NodeState, Started};
 use crate::record::Failure;
-use crate::run::RunStatus;
-use crate::runs::{Live, Spot};
-use crate::state::{Place, State};
+use crate::run::{NodeAt, RunStatus};
+use crate::runs::{Held, Inquiry, Live, Spot};
 use crate::step::{FollowUp, Step};
-use crate::task::Task;
 use crate::time::Time;
 
 pub(in crate::decide) fn sweep(step: &mut Step<'_>) {
@@ -22,52 +23,67 @@ pub(in crate::decide) fn sweep(step: &mut Step<'_>) {
 }
 
 fn look(step: &mut Step<'_>, run: RunId) {
-    let state = step.state();
-    let Some(live) = state.runs.get(run).filter(|live| live.run.status == RunStatus::Running && !live.run.is_paused()) else {
+    step.inquiries().remove(&run);
+    if looked_at(step, run).is_none() {
         return;
-    };
-    let spots: Vec<Spot> = live.waiting().into_iter().filter(|spot| live.may_move(spot)).collect();
-    let over = live.root.open == 0;
-    match stalled(state, live, step.now()) {
-        _ if over || !spots.is_empty() => {
-            spots.into_iter().for_each(|spot| step.follow(FollowUp::Arrive(spot)));
-            step.follow(FollowUp::Close(run, FramePath::root()));
+    }
+    let before = step.now().plus_us(-(VALUE_WAIT_MS_MAX as i64) * 1_000);
+    for (held, value) in step.late(run, before) {
+        let message = format!("the value of record {} could not be read for {}", value.0, span(VALUE_WAIT_MS_MAX));
+        walk::give_up(step, &held, Failure { code: "value_unread".into(), message });
+    }
+    let Some(live) = looked_at(step, run) else { return };
+    let is_held = |spot: &Spot| step.state().runs.held.contains(&Held::Node(spot.clone()));
+    let movable = live.waiting().into_iter().filter(|spot| live.may_move(spot));
+    let (held, spots): (Vec<Spot>, Vec<Spot>) = movable.partition(is_held);
+    if live.root.open == 0 || !spots.is_empty() {
+        spots.into_iter().for_each(|spot| step.follow(FollowUp::Arrive(spot)));
+        step.follow(FollowUp::Close(run, FramePath::root()));
+        return;
+    }
+    // What waits for a value is on its way.
+    if !held.is_empty() {
+        return;
+    }
+    // Only their queues know whether somebody could have taken them.
+    let asked = live.unmoved(step.now()).unwrap_or_default();
+    if !asked.is_empty() {
+        let unanswered = asked.iter().map(|(task, _)| *task).collect();
+        step.inquiries().insert(run, Inquiry { unanswered, youngest: None });
+        for (task, at) in asked {
+            step.send(Message::AskTask { task, at });
         }
-        Some(message) => walk::fail_run(step, run, Failure { code: "stalled".into(), message }),
-        None => {}
     }
 }
 
-/// What nobody has taken for too long, if that is all there is.
-fn stalled(state: &State, live: &Live, now: Time) -> Option<String> {
-    let mut youngest: Option<(Time, String)> = None;
-    for (path, node, at) in live.started() {
-        let task = match at {
-            Started::Turning { .. } | Started::Spreading { .. } => continue,
-            Started::Sleeping { .. } if crate::defect("impatient") => continue,
-            Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => return None,
-            Started::Working { task } => state.task(*task)?,
-        };
-        let since = free_since(state, task, now)?;
-        if youngest.as_ref().is_none_or(|(at, _)| since > *at) {
-            let (id, kind) = (task.card().id(), task.card().route().kind());
-            let node = crate::run::NodeAt { run: live.run.id, frame: path.clone(), node: live.ir.node(node).id.clone() };
-            let waited = span(now.ms_since(since));
-            youngest = Some((since, format!("no worker took {id} of {} (type `{kind}`) for {waited}", node.show())));
-        }
-    }
-    let (since, message) = youngest?;
-    (now >= since.plus_ms(live.ir.limits.stall_ms)).then_some(message)
+fn looked_at<'a>(step: &'a Step<'_>, run: RunId) -> Option<&'a Live> {
+    step.state().runs.get(run).filter(|live| live.run.status == RunStatus::Running && !live.run.is_paused())
 }
 
-/// Since when a task has waited for nothing but a worker.
-fn free_since(state: &State, task: &Task, now: Time) -> Option<Time> {
-    let Task::Queued(queued) = task else { return None };
-    let route = task.card().route();
-    let ready = matches!(state.place(task.card().id()), Place::Lane(..) | Place::Override(_));
-    let paused = state.queue(route.queue()).is_some_and(|queue| queue.pause().is_some());
-    let free = ready && !paused && state.lanes.obstacles(route, queued.is_expedited(), now).is_empty();
-    free.then(|| queued.since().max(queued.ready_at()))
+/// A queue says that a task has waited for nothing but a worker since then. If that is all there is, for too long, the run has
+/// stalled.
+pub(in crate::decide) fn waits(step: &mut Step<'_>, at: NodeAt, task: TaskId, since: Time) {
+    let run = at.run;
+    let Some(inquiry) = step.inquiries().get_mut(&run) else { return };
+    if !inquiry.unanswered.remove(&task) {
+        return;
+    }
+    if inquiry.youngest.as_ref().is_none_or(|(youngest, ..)| since > *youngest) {
+        inquiry.youngest = Some((since, at, task));
+    }
+    if !inquiry.unanswered.is_empty() {
+        return;
+    }
+    let Some((since, at, task)) = step.inquiries().remove(&run).and_then(|inquiry| inquiry.youngest) else { return };
+    let now = step.now();
+    // What was begun since then has not been asked about, and has not waited for long.
+    let Some(live) = looked_at(step, run).filter(|live| live.unmoved(now).is_some()) else { return };
+    if now >= since.plus_ms(live.ir.limits.stall_ms) {
+        let kind = live.ir.find(&at.node).map(|node| &live.ir.node(node).kind);
+        let kind = if let Some(NodeKind::Work { kind, .. }) = kind { format!(" (type `{kind}`)") } else { String::new() };
+        let message = format!("no worker took {task} of {}{kind} for {}", at.show(), span(now.ms_since(since)));
+        walk::fail_run(step, run, Failure { code: "stalled".into(), message });
+    }
 }
 
 impl Live {
@@ -80,5 +96,25 @@ impl Live {
                 _ => None,
             })
         })
+    }
+
+    /// The tasks of a run that has waited for nothing else for its limit.
+    fn unmoved(&self, now: Time) -> Option<Vec<(TaskId, NodeAt)>> {
+        let mut tasks = Vec::new();
+        for (path, node, at) in self.started() {
+            match at {
+                Started::Turning { .. } | Started::Spreading { .. } => {}
+                Started::Sleeping { .. } if crate::defect("impatient") => {}
+                Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => return None,
+                Started::Working { task } => {
+                    let (since, _) = self.slot(path, node)?.work()?;
+                    if now < since.plus_ms(self.ir.limits.stall_ms) {
+                        return None;
+                    }
+                    tasks.push((*task, NodeAt { run: self.run.id, frame: path.clone(), node: self.ir.node(node).id.clone() }));
+                }
+            }
+        }
+        Some(tasks)
     }
 }

@@ -79,8 +79,8 @@ fn taken(step: &mut Step<'_>, held: Held, given: Evaluated) -> Result<Option<(Va
     match given {
         Evaluated::Value(json) => Ok(Some((ValueAt::Own, Some(json.payload)))),
         Evaluated::Failed(failure) => Err(failure),
-        Evaluated::Missing => {
-            step.hold(held);
+        Evaluated::Missing(values) => {
+            step.hold(held, values);
             Ok(None)
         }
     }
@@ -185,6 +185,17 @@ fn gather(step: &mut Step<'_>, spot: &Spot) {
     }
 }
 
+/// What is held cannot go on.
+pub(in crate::decide) fn give_up(step: &mut Step<'_>, held: &Held, failure: Failure) {
+    match held {
+        Held::Node(spot) if state(step, spot).is_some_and(|state| state.ended().is_none()) => fail_node(step, spot, failure),
+        Held::Frame(run, path) if live(step, *run).is_some_and(|live| live.is_wanted(path)) => {
+            fail(step, *run, path, failure, None);
+        }
+        _ => {}
+    }
+}
+
 /// The run fails for a reason of its own.
 pub(in crate::decide) fn fail_run(step: &mut Step<'_>, run: RunId, failure: Failure) {
     if live(step, run).is_some() {
@@ -244,17 +255,16 @@ pub(in crate::decide) fn drop_orphans(step: &mut Step<'_>) {
         }
         let live = step.state().runs.get(run).expect("an orphan's run is in memory");
         let ir = live.ir.clone();
-        let frame = live.frame(&path).expect("an orphan is there");
-        let started: Vec<(NodeIx, Started)> = ir
-            .body(frame.body)
-            .nodes
-            .iter()
-            .filter_map(|node| match frame.node(&ir, *node) {
-                NodeState::Started { at, .. } => Some((*node, at.clone())),
-                _ => None,
-            })
-            .collect();
-        let (is_open, many) = (frame.is_open(), started.len());
+        // One that is past has nothing to be dropped.
+        let frame = live.frame(&path).filter(|frame| !frame.nodes.is_empty());
+        let nodes =
+            frame.into_iter().flat_map(|frame| ir.body(frame.body).nodes.iter().map(|node| (*node, frame.node(&ir, *node))));
+        let started = nodes.filter_map(|(node, state)| match state {
+            NodeState::Started { at, .. } => Some((node, at.clone())),
+            _ => None,
+        });
+        let started: Vec<(NodeIx, Started)> = started.collect();
+        let (is_open, many) = (frame.is_some_and(Frame::is_open), started.len());
         let room = CHUNK_ITEMS_MAX - step.dropped();
         for (node, at) in started.into_iter().take(room) {
             let spot = Spot { run, frame: path.clone(), node };

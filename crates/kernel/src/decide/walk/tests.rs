@@ -48,7 +48,7 @@ impl Toy {
         let times = self.asked.entry(question).or_default();
         *times += 1;
         if self.forgetful && *times % 2 == 1 {
-            return Evaluated::Missing;
+            return Evaluated::Missing(vec![RecordSeq(1)]);
         }
         let view = match &value {
             Value::Null => View::Null,
@@ -354,12 +354,17 @@ impl World {
     }
 
     /// The runs as their rows alone say it, in place of the ones in memory.
-    fn restart(&mut self) {
+    fn stored(&self) -> crate::runs::Runs {
         let mut runs = crate::runs::Runs::default();
         self.workflows.iter().for_each(|ir| runs.put_workflow(ir.clone()));
         for row in self.rows.values() {
             runs.take_row(row).unwrap();
         }
+        runs
+    }
+
+    fn restart(&mut self) {
+        let mut runs = self.stored();
         runs.loaded();
         self.state.runs = runs;
     }
@@ -386,6 +391,7 @@ impl World {
     fn round(&mut self) -> bool {
         let before = self.entries.len();
         for _ in 0..3 {
+            self.ask(Command::TakeValues { values: vec![(RecordSeq(1), 1)] });
             self.ask(Command::ProceedRuns);
         }
         let lease = Command::Lease {
@@ -418,8 +424,13 @@ impl World {
         while self.round() {}
     }
 
+    /// From the rows, where also what is past is told.
     fn shown(&self) -> String {
-        let Some(live) = self.state.runs.get(self.run) else { return self.status.as_str().into() };
+        self.shown_in(&self.stored())
+    }
+
+    fn shown_in(&self, runs: &crate::runs::Runs) -> String {
+        let Some(live) = runs.get(self.run) else { return self.status.as_str().into() };
         let mut shown = Vec::new();
         let root = FramePath::root();
         for (path, frame) in std::iter::once((&root, &live.root)).chain(&live.frames) {
@@ -714,7 +725,7 @@ fn runs_and_queues_on_two_shards_come_to_the_same_end() {
             }
         }
         assert_eq!(
-            shards.runs.shown(),
+            shards.runs.shown_in(&shards.runs.state.runs),
             "a done, r done, b skipped untaken, c done, d skipped untaken, j done, e done, l done, \
              e[0].x done, e[0].y done, e[1].x failed, e[1].y waiting, e[2].x done, e[2].y done, \
              l[0].z done, l[1].z done, l[2].z done | done 7",

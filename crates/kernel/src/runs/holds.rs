@@ -1,0 +1,161 @@
+//! What cannot go on: some of it until the next batch, some until values are at hand that an expression of it reads. By these
+//! values, so that one that comes moves only those who waited for it. Derived, and asked for again after a restart.
+
+use super::Held;
+use crate::ids::{RecordSeq, RunId};
+use crate::time::Time;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Default)]
+pub(crate) struct Holds {
+    /// Nothing but the next batch.
+    ready: BTreeSet<Held>,
+    loads: BTreeMap<Held, Load>,
+    /// The same by age.
+    by_age: BTreeSet<(Time, Held)>,
+    /// And by each value that came or has yet to come.
+    by_value: BTreeMap<RecordSeq, BTreeSet<Held>>,
+    /// Taken up in this batch. One that is held again still needs what it got before.
+    resumed: BTreeMap<Held, Load>,
+}
+
+#[derive(Debug, Clone)]
+struct Load {
+    since: Time,
+    missing: BTreeSet<RecordSeq>,
+    here: BTreeSet<RecordSeq>,
+    /// Of those that are here.
+    bytes: usize,
+    /// The supervisor has found it late before.
+    warned: bool,
+}
+
+impl Holds {
+    /// It goes on in the next batch.
+    pub fn over(&mut self, held: Held) {
+        if let Some(load) = self.resumed.remove(&held) {
+            self.link(held.clone(), load);
+        }
+        self.ready.insert(held);
+    }
+
+    /// It goes on when these are at hand.
+    pub fn until(&mut self, held: Held, missing: Vec<RecordSeq>, now: Time) {
+        self.ready.remove(&held);
+        let before = self.unlink(&held).or_else(|| self.resumed.remove(&held));
+        let mut load =
+            before.unwrap_or(Load { since: now, missing: BTreeSet::new(), here: BTreeSet::new(), bytes: 0, warned: false });
+        load.here.retain(|seq| !missing.contains(seq));
+        load.missing.extend(missing);
+        self.link(held, load);
+    }
+
+    /// These are at hand, of so many bytes.
+    pub fn came(&mut self, values: &[(RecordSeq, usize)]) {
+        for (seq, bytes) in values {
+            for held in self.by_value.get(seq).into_iter().flatten() {
+                let load = self.loads.get_mut(held).expect("who waits for a value is held");
+                if load.missing.remove(seq) {
+                    load.here.insert(*seq);
+                    load.bytes += bytes;
+                }
+                if load.missing.is_empty() {
+                    self.ready.insert(held.clone());
+                }
+            }
+        }
+    }
+
+    /// What goes on now.
+    pub fn take_ready(&mut self) -> BTreeSet<Held> {
+        let ready = std::mem::take(&mut self.ready);
+        for held in &ready {
+            if let Some(load) = self.unlink(held) {
+                self.resumed.insert(held.clone(), load);
+            }
+        }
+        ready
+    }
+
+    /// It has gone on.
+    pub fn settled(&mut self, held: &Held) {
+        self.ready.remove(held);
+        self.unlink(held);
+        self.resumed.remove(held);
+    }
+
+    fn link(&mut self, held: Held, load: Load) {
+        for seq in load.missing.iter().chain(&load.here) {
+            self.by_value.entry(*seq).or_default().insert(held.clone());
+        }
+        self.by_age.insert((load.since, held.clone()));
+        self.loads.insert(held, load);
+    }
+
+    fn unlink(&mut self, held: &Held) -> Option<Load> {
+        let load = self.loads.remove(held)?;
+        for seq in load.missing.iter().chain(&load.here) {
+            let waiting = self.by_value.get_mut(seq).expect("who waits for a value is known by it");
+            waiting.remove(held);
+            if waiting.is_empty() {
+                self.by_value.remove(seq);
+            }
+        }
+        self.by_age.remove(&(load.since, held.clone()));
+        Some(load)
+    }
+
+    /// After the batch: what was taken up and not held again has gone on.
+    pub fn cool(&mut self) {
+        self.resumed.clear();
+    }
+
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.loads.is_empty()
+    }
+
+    pub fn contains(&self, held: &Held) -> bool {
+        self.ready.contains(held) || self.loads.contains_key(held)
+    }
+
+    /// Nodes of a run.
+    pub fn nodes_of(&self, run: RunId) -> impl Iterator<Item = &Held> {
+        let first = Held::first_of(run);
+        let of = move |held: &&Held| matches!(held, Held::Node(spot) if spot.run == run);
+        let loads = self.loads.range(first.clone()..).map(|(held, _)| held).take_while(of);
+        let ready = self.ready.range(first..).take_while(of);
+        loads.chain(ready.filter(|held| !self.loads.contains_key(held)))
+    }
+
+    /// Values that have yet to come, those first for which something has waited longest.
+    pub fn missing(&self) -> impl Iterator<Item = RecordSeq> {
+        self.by_age.iter().flat_map(|(_, held)| self.loads[held].missing.iter().copied())
+    }
+
+    pub fn is_waited_for(&self, seq: RecordSeq) -> bool {
+        self.by_value.contains_key(&seq)
+    }
+
+    /// Bytes of the values that came before for one who waits for this one, too; of several who do, the least.
+    pub fn bytes_before(&self, seq: RecordSeq) -> usize {
+        self.by_value.get(&seq).into_iter().flatten().map(|held| self.loads[held].bytes).min().unwrap_or(0)
+    }
+
+    /// What of a run has waited since before then for a value that does not come, and which. Only what was found so before: the
+    /// first time it may be us who slept.
+    pub fn late(&mut self, run: RunId, before: Time) -> Vec<(Held, RecordSeq)> {
+        let late = self.by_age.iter().take_while(|(since, _)| *since <= before).map(|(_, held)| held);
+        let mut found = Vec::new();
+        for held in late.filter(|held| held.run() == run) {
+            let load = self.loads.get_mut(held).expect("what is held by age is held");
+            if let Some(missing) = load.missing.first().filter(|_| std::mem::replace(&mut load.warned, true)) {
+                found.push((held.clone(), *missing));
+            }
+        }
+        found
+    }
+}
