@@ -161,7 +161,7 @@ impl Runs {
         let (name, version) = (ir.workflow.clone(), ir.version);
         let put_by = crate::names::Actor::parse("test").expect("a name");
         let (last, put_at, text) = (RecordSeq::NONE, Time::ZERO, "".into());
-        self.know(Workflow { name: name.clone(), version, last, put_at, put_by, text, disabled: None });
+        self.know(Workflow { name: name.clone(), version, last, put_at, put_by, text, disabled: None }, None);
         self.learn(&name, version, ir);
     }
 
@@ -204,11 +204,9 @@ impl Runs {
     pub(crate) fn apply(&mut self, entry: &Entry) {
         match &entry.owner {
             Owner::Workflow(name, version) => {
-                let versions = self.workflows.entry(name.clone()).or_default();
-                let (known, ir) = versions.remove(version).map_or((None, None), |known| (Some(known.workflow), known.ir));
-                self.versions += usize::from(known.is_none());
-                let workflow = Workflow::fold(known, name, *version, entry);
-                versions.insert(*version, Known { workflow, ir });
+                let known = self.workflow(name, Some(*version));
+                let (known, ir) = known.map_or((None, None), |known| (Some(known.workflow.clone()), known.ir.clone()));
+                self.know(Workflow::fold(known, name, *version, entry), ir);
             }
             Owner::Run(id) => self.apply_run(*id, entry),
             Owner::Frame(run, path) => self.apply_frame(*run, path, entry),
@@ -217,10 +215,10 @@ impl Runs {
         }
     }
 
-    fn know(&mut self, workflow: Workflow) {
+    fn know(&mut self, workflow: Workflow, ir: Option<Arc<Ir>>) {
         let versions = self.workflows.entry(workflow.name.clone()).or_default();
         self.texts_bytes += workflow.text.len();
-        match versions.insert(workflow.version, Known { workflow, ir: None }) {
+        match versions.insert(workflow.version, Known { workflow, ir }) {
             None => self.versions += 1,
             Some(before) => self.texts_bytes -= before.workflow.text.len(),
         }
@@ -436,7 +434,7 @@ impl Runs {
     pub(crate) fn take_row(&mut self, row: &Row) -> Result<(), BadRow> {
         let misfit = |column: &'static str, why: String| BadRow { table: row.table.name, column, why };
         if row.table == &WORKFLOWS {
-            self.know(Workflow::from_row(&row.values)?);
+            self.know(Workflow::from_row(&row.values)?, None);
         } else if row.table == &RUNS {
             let run = Run::from_row(&row.values)?;
             if self.live.contains_key(&run.id) {
