@@ -673,3 +673,31 @@ fn a_node_whose_value_does_not_come_fails_in_the_end() {
     assert_eq!(house.status(run), RunStatus::Failed);
     house.verify();
 }
+
+/// As the writer does it: what leaves nothing to write is not sealed, and may not pile up in memory either.
+#[test]
+fn a_deleted_run_waits_for_the_worker_that_is_at_it() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  a: {type: t}\n");
+    let run = house.start("w", json!({}));
+    let held = house.poll(1, Vec::new());
+    house.ask(Command::CancelRun { run, by: actor(), reason: String::new() }).unwrap();
+    house.tick(None);
+    house.ask(Command::DeleteRun { run, by: actor() }).unwrap();
+    for _ in 0..4 {
+        house.now = house.now.plus_ms(1_100);
+        house.core.decide(house.now, 1, Vec::new(), true).unwrap_or_else(|_| panic!("the store does not fail"));
+        assert!(!house.core.is_open(), "there is nothing to write");
+    }
+    assert_eq!(house.rows(&kernel::row::RUNS), 1);
+    let done = Report { task: held[0].grant.task, fence: held[0].grant.fence, outcome: Outcome::Released };
+    house.poll(0, vec![done]);
+    for _ in 0..3 {
+        house.now = house.now.plus_ms(1_100);
+        house.tick(None);
+    }
+    for table in [&kernel::row::RUNS, &kernel::row::NODES, &kernel::row::TASKS] {
+        assert_eq!(house.rows(table), 0, "{}", table.name);
+    }
+    house.verify();
+}
