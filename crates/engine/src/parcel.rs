@@ -5,6 +5,7 @@ use crate::blobs;
 use crate::request::{Answer, Ticket};
 use kernel::defect;
 use kernel::ids::{Fence, RecordSeq, TaskId};
+use kernel::limits::{STEP_BYTES_MAX, STEP_RECORDS_MAX};
 use kernel::record::{Entry, Owner, Record};
 use kernel::state::State;
 use kernel::step::Stepped;
@@ -14,6 +15,8 @@ use store::{Batch, BlobStore, Store, StoreError};
 #[derive(Default)]
 pub(crate) struct Open {
     pub entries: Vec<Entry>,
+    /// Of payload, in `entries`.
+    bytes: usize,
     dirty: Vec<Owner>,
     forgotten: Vec<(Owner, RecordSeq)>,
     pub answers: Vec<(Ticket, Answer)>,
@@ -29,8 +32,15 @@ impl Open {
         self.entries.is_empty() && self.forgotten.is_empty() && self.answers.is_empty() && self.missing.is_empty()
     }
 
+    /// Enough for one parcel.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= STEP_RECORDS_MAX || self.bytes >= STEP_BYTES_MAX
+    }
+
     pub fn add(&mut self, stepped: Stepped) {
         let Stepped { entries, dirty, forgotten, .. } = stepped;
+        self.bytes +=
+            entries.iter().filter_map(|entry| entry.payload.as_ref()).map(|payload| payload.text().len()).sum::<usize>();
         if self.entries.is_empty() && self.forgotten.is_empty() {
             (self.entries, self.dirty, self.forgotten) = (entries, dirty, forgotten);
         } else {
@@ -44,7 +54,7 @@ impl Open {
 
     /// Each row in its last image.
     pub fn seal(self, store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, state: &State, shard: u16) -> Parcel {
-        let Open { entries, dirty, forgotten, answers, tickets, untold, missing } = self;
+        let Open { entries, dirty, forgotten, answers, tickets, untold, missing, .. } = self;
         // What is deleted leaves one record: that it was.
         let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
         let prunes = entries.iter().filter(gone).map(|entry| entry.prev).collect();

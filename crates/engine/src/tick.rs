@@ -14,9 +14,7 @@ use kernel::command::{Command, Grant, Reply};
 use kernel::eval::Flow;
 use kernel::explain::{Explanation, Facts, Queues, explain, explain_run, likeness};
 use kernel::ids::{Fence, RecordSeq, TaskId};
-use kernel::limits::{
-    BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN, STEP_RECORDS_MAX,
-};
+use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
@@ -160,7 +158,7 @@ impl Core {
 
     /// Enough was decided for one parcel.
     pub fn is_full(&self) -> bool {
-        self.open.entries.len() >= STEP_RECORDS_MAX
+        self.open.is_full()
     }
 
     /// These cannot be decided without a look at the store, in which everything must be that was decided before.

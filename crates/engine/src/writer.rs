@@ -15,6 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio::sync::{oneshot, watch};
@@ -39,9 +40,12 @@ pub struct Writer {
     /// Polls whose caller is gone. They stay known until what was decided is sealed: what they were granted has to find that
     /// nobody takes it.
     gone: Vec<Ticket>,
+    /// When to decide again if nothing comes.
+    next: Option<Time>,
     stop_limit: Duration,
     house: Arc<House>,
     carrier: SyncSender<Sent>,
+    carrier_thread: JoinHandle<()>,
 }
 
 /// Where things leave.
@@ -61,21 +65,21 @@ impl Writer {
     ) -> Result<(), StoreError> {
         let house = Arc::new(House { shared: shared.clone(), fetcher });
         let (carrier, parcels) = sync_channel(1);
-        let (senders, gone) = (Senders::default(), Vec::new());
-        let writer = Writer { shared, core, clock, senders, gone, stop_limit, house: house.clone(), carrier };
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let failed = |error| StoreError::Failed(format!("cannot start the writer's threads: {error}"));
-        thread("carrier").spawn(move || carry(&house, &parcels)).map_err(failed)?;
+        let carries = house.clone();
+        let carrier_thread = thread("carrier").spawn(move || carry(&carries, &parcels)).map_err(failed)?;
+        let (senders, gone, next) = (Senders::default(), Vec::new(), Some(Time::ZERO));
+        let writer = Writer { shared, core, clock, senders, gone, next, stop_limit, house, carrier, carrier_thread };
         thread("writer").spawn(move || announce.send_replace(Some(writer.run()))).map_err(failed)?;
         Ok(())
     }
 
     fn run(mut self) -> Stopped {
         let mut chance = RandomState::new().hash_one(0);
-        let mut next: Option<Time> = Some(Time::ZERO);
         let mut stop_by: Option<Instant> = None;
         let stopped = loop {
-            let wait = next.map(|at| Duration::from_micros((at.us() - self.clock.now().us()).max(0) as u64));
+            let wait = self.next.map(|at| Duration::from_micros((at.us() - self.clock.now().us()).max(0) as u64));
             let wait = match stop_by.map(|by| by.saturating_duration_since(Instant::now())) {
                 Some(left) => Some(wait.map_or(left, |wait| wait.min(left))),
                 None => wait,
@@ -93,7 +97,7 @@ impl Writer {
             let requests = self.open(letters);
             let now = self.clock.now();
             let mut drained = false;
-            if !requests.is_empty() || next.is_some_and(|next| next <= now) {
+            if !requests.is_empty() || self.next.is_some_and(|next| next <= now) {
                 if self.core.wants_store(now, &requests)
                     && let Some(ending) = self.flush()
                 {
@@ -101,10 +105,9 @@ impl Writer {
                 }
                 chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 match self.core.decide(now, chance, requests, idle) {
-                    Ok(decided) => Decided { next, drained } = decided,
+                    Ok(decided) => Decided { next: self.next, drained } = decided,
                     Err(failed) => {
-                        next = failed.next;
-                        if let Some(ending) = self.house.tell(*failed, &mut self.senders) {
+                        if let Some(ending) = self.tell(*failed) {
                             break ending;
                         }
                     }
@@ -122,6 +125,9 @@ impl Writer {
                 break Stopped::Limit;
             }
         };
+        // What became durable last is still being handed out.
+        drop(self.carrier);
+        _ = self.carrier_thread.join();
         // Whoever still waits learns it by its answer's channel closing.
         drop(self.shared.inbox.close());
         self.shared.stream.close();
@@ -181,7 +187,8 @@ impl Writer {
     fn carry(&mut self, mut sent: Sent) -> Option<Stopped> {
         sent.parcel.commit();
         if let Some(leaving) = sent.parcel.unpack() {
-            self.house.hand_out(leaving, &mut sent.senders);
+            let answers = self.house.publish(leaving);
+            self.house.dispatch(answers, &mut sent.senders);
         }
         self.settle(sent)
     }
@@ -190,7 +197,13 @@ impl Writer {
         let settled = self.core.settle(self.clock.now(), &mut sent.parcel);
         let failed = settled.err()?;
         self.senders.extend(sent.senders);
-        self.house.tell(*failed, &mut self.senders)
+        self.tell(*failed)
+    }
+
+    /// A commit failed: nobody is told yes, and what was loaded again is looked at as soon as it says.
+    fn tell(&mut self, failed: Ticked) -> Option<Stopped> {
+        self.next = failed.next;
+        self.house.tell(failed, &mut self.senders)
     }
 }
 
@@ -216,22 +229,23 @@ fn carry(house: &House, parcels: &Receiver<Sent>) {
             house.shared.inbox.bring_back(sent);
             continue;
         };
-        // The next parcel is made while this one is handed out.
+        // Before the next can be: listeners hear of records in their order.
+        let answers = house.publish(leaving);
         let mut senders = std::mem::take(&mut sent.senders);
+        // The next parcel is made while the answers are handed out.
         house.shared.inbox.bring_back(sent);
-        house.hand_out(leaving, &mut senders);
+        house.dispatch(answers, &mut senders);
     }
 }
 
 impl House {
-    fn hand_out(&self, leaving: Leaving, senders: &mut Senders) {
-        let Leaving { answers, entries, missing } = leaving;
-        self.dispatch(answers, senders);
-        self.fetcher.fetch(missing);
-        self.shared.stream.publish(entries);
+    /// Gives back the answers, which are still to be handed out.
+    fn publish(&self, leaving: Leaving) -> Vec<(Ticket, Answer)> {
+        self.fetcher.fetch(leaving.missing);
+        self.shared.stream.publish(leaving.entries);
+        leaving.answers
     }
 
-    /// A commit failed: nobody is told yes.
     fn tell(&self, failed: Ticked, senders: &mut Senders) -> Option<Stopped> {
         if let Some(why) = &failed.reloaded {
             tracing::error!(why, "a commit failed; memory was loaded again from the store");

@@ -356,6 +356,33 @@ fn what_comes_in_during_a_commit_shares_the_next() {
     }
 }
 
+/// Whichever thread committed them.
+#[test]
+fn the_stream_has_records_in_their_order() {
+    let engine = open(&MemoryDisk::new());
+    let mut subscription = engine.subscribe();
+    let asked = std::thread::scope(|scope| {
+        let ask = |request: fn() -> Request| {
+            let engine = engine.clone();
+            move || (0..100).filter(|_| ask(&engine, request()).starts_with("added")).count()
+        };
+        let threads = [scope.spawn(ask(add_many)), scope.spawn(ask(|| add(None))), scope.spawn(ask(|| add(None)))];
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(asked, 300);
+    assert_eq!(wait(engine.stop()), Stopped::Drained);
+    let mut heard = Vec::new();
+    loop {
+        match wait(subscription.next()) {
+            Heard::Records(entries) => heard.extend(entries.iter().map(|entry| entry.seq)),
+            // It fell behind: what it hears from here on is in order, too.
+            Heard::Missed => {}
+            Heard::Ended => break,
+        }
+    }
+    assert!(heard.is_sorted() && !heard.is_empty());
+}
+
 /// A store that breaks the thread it is used by.
 struct Breaking(Memory);
 
