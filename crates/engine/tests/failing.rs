@@ -330,9 +330,9 @@ fn a_stop_waits_for_running_work_up_to_its_limit() {
 }
 
 /// So many records that they are carried by a thread of their own.
-fn add_many() -> Request {
+fn add_many(many: usize) -> Request {
     let Request::Command(Command::Add { tasks }) = add(None) else { unreachable!() };
-    Request::Command(Command::Add { tasks: vec![tasks[0].clone(); 100] })
+    Request::Command(Command::Add { tasks: vec![tasks[0].clone(); many] })
 }
 
 /// While the disk is busy the engine goes on deciding, and what it decided becomes durable together.
@@ -342,7 +342,7 @@ fn what_comes_in_during_a_commit_shares_the_next() {
     let store = Gated { inner: MemoryDisk::new().open(), gate: gate.clone() };
     let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
     gate.set(true);
-    let mut first = pin!(engine.ask(add_many()));
+    let mut first = pin!(engine.ask(add_many(100)));
     assert!(begin(&mut first).is_pending());
     gate.wait_for_one();
     let mut later: Vec<_> = (0..50).map(|_| Box::pin(engine.ask(add(None)))).collect();
@@ -366,7 +366,7 @@ fn the_stream_has_records_in_their_order() {
             let engine = engine.clone();
             move || (0..100).filter(|_| ask(&engine, request()).starts_with("added")).count()
         };
-        let threads = [scope.spawn(ask(add_many)), scope.spawn(ask(|| add(None))), scope.spawn(ask(|| add(None)))];
+        let threads = [scope.spawn(ask(|| add_many(1_000))), scope.spawn(ask(|| add(None))), scope.spawn(ask(|| add(None)))];
         threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
     });
     assert_eq!(asked, 300);
@@ -418,7 +418,7 @@ impl Store for Breaking {
 
 #[test]
 fn a_thread_that_dies_ends_the_engine() {
-    for (request, thread) in [(add(None), "writer"), (add_many(), "carrier")] {
+    for (request, thread) in [(add(None), "writer"), (add_many(100), "carrier")] {
         let store = Breaking(MemoryDisk::new().open());
         let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
         assert_eq!(ask(&engine, request), "Down");
