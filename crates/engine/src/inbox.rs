@@ -27,7 +27,7 @@ struct Lanes {
     /// Payload bytes in `adds`.
     adds_bytes: usize,
     /// What the carrier has brought back.
-    back: Option<Sent>,
+    back: VecDeque<Sent>,
     /// The carrier will not come back.
     lost: bool,
     closed: bool,
@@ -38,7 +38,7 @@ pub struct Taken {
     pub letters: Vec<Letter>,
     /// No heartbeat is left behind.
     pub idle: bool,
-    pub back: Option<Sent>,
+    pub back: VecDeque<Sent>,
     /// The carrier has died.
     pub lost: bool,
 }
@@ -81,7 +81,7 @@ impl Inbox {
     pub fn take(&self, wait: Option<Duration>) -> Taken {
         let mut lanes = self.lanes.lock().expect("no holder of the inbox panics");
         let empty = |lanes: &mut Lanes| {
-            lanes.front.is_empty() && lanes.adds.is_empty() && lanes.back.is_none() && !lanes.lost && !lanes.closed
+            lanes.front.is_empty() && lanes.adds.is_empty() && lanes.back.is_empty() && !lanes.lost && !lanes.closed
         };
         lanes = match wait {
             Some(wait) if wait.is_zero() => lanes,
@@ -103,7 +103,7 @@ impl Inbox {
             bytes += letter.request.bytes();
             letters.push(letter);
         }
-        Taken { letters, idle: lanes.front.is_empty(), back: lanes.back.take(), lost: lanes.lost }
+        Taken { letters, idle: lanes.front.is_empty(), back: std::mem::take(&mut lanes.back), lost: lanes.lost }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -113,15 +113,15 @@ impl Inbox {
 
     /// By the carrier.
     pub fn bring_back(&self, sent: Sent) {
-        self.lanes.lock().expect("no holder of the inbox panics").back = Some(sent);
+        self.lanes.lock().expect("no holder of the inbox panics").back.push_back(sent);
         self.arrived.notify_one();
     }
 
     /// Waits for the carrier alone; `None`: it has died.
     pub fn wait_for_carrier(&self) -> Option<Sent> {
         let lanes = self.lanes.lock().expect("no holder of the inbox panics");
-        let mut lanes = self.arrived.wait_while(lanes, |lanes| lanes.back.is_none() && !lanes.lost).expect("as above");
-        lanes.back.take()
+        let mut lanes = self.arrived.wait_while(lanes, |lanes| lanes.back.is_empty() && !lanes.lost).expect("as above");
+        lanes.back.pop_front()
     }
 
     pub fn lose_carrier(&self) {

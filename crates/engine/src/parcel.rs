@@ -1,5 +1,5 @@
-//! What was decided, on its way to the disk: open while more is being decided into it, sealed with the store that takes it
-//! there, and with all that may leave once it is there.
+//! What was decided, on its way to the disk: open while more is being decided into it, then sealed, with all that may leave
+//! once it is there. Parcels are committed in the order in which they were sealed; when one fails, so do those behind it.
 
 use crate::blobs;
 use crate::request::{Answer, Ticket};
@@ -9,8 +9,29 @@ use kernel::limits::{STEP_BYTES_MAX, STEP_RECORDS_MAX};
 use kernel::record::{Entry, Owner, Record};
 use kernel::state::State;
 use kernel::step::Stepped;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use store::{Batch, BlobStore, Store, StoreError};
+
+/// Where parcels go.
+pub(crate) struct Depot {
+    pub store: Box<dyn Store>,
+    /// A parcel failed: what was decided after it is not to be written. Until memory is loaded again.
+    pub shut: bool,
+}
+
+impl Depot {
+    pub fn new(store: Box<dyn Store>) -> Arc<Mutex<Depot>> {
+        Arc::new(Mutex::new(Depot { store, shut: false }))
+    }
+}
+
+/// Waits for the parcel that is being written, if one is.
+pub(crate) fn enter(depot: &Mutex<Depot>) -> MutexGuard<'_, Depot> {
+    depot.lock().expect("no holder of the store panics")
+}
+
+/// Fewer records wait, for more to go with them, until the disk is free.
+const QUEUED_RECORDS_MIN: usize = 256;
 
 #[derive(Default)]
 pub(crate) struct Open {
@@ -30,6 +51,11 @@ pub(crate) struct Open {
 impl Open {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.forgotten.is_empty() && self.answers.is_empty() && self.missing.is_empty()
+    }
+
+    /// Enough to be on its way while another is at the disk, so that the disk need not wait.
+    pub fn is_worth_queueing(&self) -> bool {
+        self.entries.len() >= QUEUED_RECORDS_MIN
     }
 
     /// Enough for one parcel.
@@ -53,7 +79,7 @@ impl Open {
     }
 
     /// Each row in its last image.
-    pub fn seal(self, store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, state: &State, shard: u16) -> Parcel {
+    pub fn seal(self, depot: Arc<Mutex<Depot>>, blobs: Arc<dyn BlobStore>, state: &State, shard: u16) -> Parcel {
         let Open { entries, dirty, forgotten, answers, tickets, untold, missing, .. } = self;
         // What is deleted leaves one record: that it was.
         let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
@@ -72,13 +98,13 @@ impl Open {
         if defect("lost_row") {
             batch.puts.pop();
         }
-        Parcel { store: Some(store), blobs, batch, answers, tickets, untold, missing, failed: None }
+        Parcel { depot, blobs, batch, answers, tickets, untold, missing, failed: None }
     }
 }
 
 /// Sealed. Made by `Core::seal`, and handed back to `Core::settle`.
 pub struct Parcel {
-    pub(crate) store: Option<Box<dyn Store>>,
+    depot: Arc<Mutex<Depot>>,
     blobs: Arc<dyn BlobStore>,
     pub(crate) batch: Batch,
     pub(crate) answers: Vec<(Ticket, Answer)>,
@@ -91,9 +117,12 @@ pub struct Parcel {
 impl Parcel {
     /// Large outputs first, then the batch.
     pub fn commit(&mut self) {
-        let store = self.store.as_mut().expect("a parcel has the store with it");
-        let put_away = blobs::put_away(&*self.blobs, &mut self.batch.entries);
-        self.failed = put_away.and_then(|()| store.commit(&self.batch)).err();
+        let mut depot = enter(&self.depot);
+        self.failed = match depot.shut && !defect("written_behind_a_failure") {
+            true => Some(StoreError::Failed("what was decided before it was not written".into())),
+            false => blobs::put_away(&*self.blobs, &mut self.batch.entries).and_then(|()| depot.store.commit(&self.batch)).err(),
+        };
+        depot.shut |= self.failed.is_some();
     }
 
     pub fn records(&self) -> usize {

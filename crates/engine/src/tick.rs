@@ -6,7 +6,7 @@
 use crate::deliver::{Filled, Filler};
 use crate::flows::Flows;
 use crate::inputs::Inputs;
-use crate::parcel::{Leaving, Open, Parcel};
+use crate::parcel::{Depot, Leaving, Open, Parcel, enter};
 use crate::presence::{Poll, Presence, Takers};
 use crate::request::*;
 use crate::values::Values;
@@ -26,19 +26,22 @@ use kernel::task::Task;
 use kernel::time::Time;
 use kernel::{decide, defect};
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use store::{BlobStore, Reader, Store, StoreError};
 
 /// Commits that may fail in a row before the process ends.
 const FAILURES_MAX: u32 = 3;
 
 pub struct Core {
-    /// `None` while a parcel is at the disk: it has the store with it.
-    store: Option<Box<dyn Store>>,
+    /// Not to be looked at while parcels are on their way to it.
+    depot: Arc<Mutex<Depot>>,
     /// Decided, and not yet on its way.
     open: Open,
-    /// When the parcel that is away left.
-    left_at: Option<Time>,
+    /// When the parcels that are away left.
+    away: VecDeque<Time>,
+    /// What a failed commit has taken down so far. Those behind it are still away.
+    lost: Option<Lost>,
     blobs: Arc<dyn BlobStore>,
     flows: Flows,
     /// Values that are on their way.
@@ -86,14 +89,35 @@ pub struct Ticked {
     pub drained: bool,
 }
 
+/// What is not told its answer, because it was not written.
+struct Lost {
+    error: StoreError,
+    answers: Vec<(Ticket, Answer)>,
+    tickets: Vec<Ticket>,
+    untold: Vec<(TaskId, Fence)>,
+}
+
+impl Lost {
+    fn by(error: StoreError) -> Lost {
+        Lost { error, answers: Vec::new(), tickets: Vec::new(), untold: Vec::new() }
+    }
+
+    fn add(&mut self, parcel: &mut Parcel) {
+        self.answers.append(&mut parcel.answers);
+        self.tickets.append(&mut parcel.tickets);
+        self.untold.append(&mut parcel.untold);
+    }
+}
+
 impl Core {
     pub fn open(mut store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, shard: u16, now: Time) -> Result<Core, StoreError> {
         let mut flows = Flows::new(Arc::default(), Arc::default());
         let (state, presence) = load(&mut *store, &mut flows, shard, now)?;
         Ok(Core {
-            store: Some(store),
+            depot: Depot::new(store),
             open: Open::default(),
-            left_at: None,
+            away: VecDeque::new(),
+            lost: None,
             blobs,
             flows,
             fetching: FxHashSet::default(),
@@ -114,9 +138,9 @@ impl Core {
         &self.state
     }
 
-    /// Not while a parcel is away.
-    pub fn store(&self) -> &dyn Store {
-        self.store.as_deref().expect("no parcel is away")
+    /// A pair of eyes on the store.
+    pub fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        enter(&self.depot).store.reader()
     }
 
     /// Puts the inputs to grants.
@@ -146,14 +170,24 @@ impl Core {
         }
     }
 
-    /// A parcel is away.
+    /// Some parcel is.
     pub fn is_away(&self) -> bool {
-        self.store.is_none()
+        !self.away.is_empty()
     }
 
     /// There is something to seal.
     pub fn is_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// It is time to seal it: one parcel is at the disk and one is ready for when that is free.
+    pub fn is_ready(&self) -> bool {
+        let room = match self.away.len() {
+            0 => true,
+            1 => self.open.is_worth_queueing(),
+            _ => false,
+        };
+        room && self.is_open() && self.lost.is_none()
     }
 
     /// Enough was decided for one parcel.
@@ -167,7 +201,7 @@ impl Core {
     }
 
     /// `chance` seeds every jitter of this tick; `idle` says no heartbeat waits in the inbox, so silence is the worker's own.
-    /// Whatever wants the store must find it at home, with nothing left open.
+    /// Whatever wants the store must find everything there: no parcel away, and nothing left open.
     pub fn decide(
         &mut self,
         now: Time,
@@ -180,11 +214,11 @@ impl Core {
         self.open.tickets.extend(requests.iter().map(|(ticket, _)| *ticket));
         self.open.untold.extend(requests.iter().flat_map(|(_, request)| request.given_back()));
         if let Err(error) = self.fetch(now, &requests) {
-            return Err(Box::new(self.recover(now, error, None)));
+            return Err(Box::new(self.recover(now, Lost::by(error))));
         }
         let values = self.flows.values.clone();
         // While the disk keeps everyone waiting, silence is no sign.
-        let idle = idle && !self.left_at.is_some_and(|left_at| self.is_late(now, left_at));
+        let idle = idle && !self.away.front().is_some_and(|left_at| self.is_late(now, *left_at));
 
         let mut turn = Turn {
             step: Step::with_flow(&mut self.state, now, &mut self.flows),
@@ -196,7 +230,7 @@ impl Core {
             stopping: &mut self.stopping,
             up_since: self.up_since,
             commits: (self.commits, self.commits_failed),
-            store: self.store.as_deref(),
+            depot: &self.depot,
             answers: std::mem::take(&mut self.open.answers),
             leases_left: BATCH_ITEMS_MAX,
         };
@@ -257,21 +291,20 @@ impl Core {
         missing
     }
 
-    /// Closes what was decided and hands it out, with the store, which must be at home. From here on memory holds only what is
-    /// not finished: whoever asks for more has to wait for the store.
+    /// Closes what was decided and hands it out. From here on memory holds only what is not finished: whoever asks for more
+    /// has to wait for the store.
     pub fn seal(&mut self, now: Time) -> Parcel {
-        let store = self.store.take().expect("one parcel is away at a time");
         let open = std::mem::take(&mut self.open);
-        let parcel = open.seal(store, self.blobs.clone(), &self.state, self.shard);
+        let parcel = open.seal(self.depot.clone(), self.blobs.clone(), &self.state, self.shard);
         self.state.cool();
-        self.left_at = Some(now);
+        self.away.push_back(now);
         parcel
     }
 
-    /// A parcel is back. If it failed, everything that was decided since fails with it.
+    /// A parcel is back: the one that left first. If it failed, everything that was decided since fails with it, and those
+    /// behind it have to be back before that is told.
     pub fn settle(&mut self, now: Time, parcel: &mut Parcel) -> Result<(), Box<Ticked>> {
-        self.store = parcel.store.take();
-        let left_at = self.left_at.take().expect("it was away");
+        let left_at = self.away.pop_front().expect("it was away");
         match parcel.failed.take() {
             None => {
                 if !parcel.batch.is_empty() {
@@ -281,9 +314,12 @@ impl Core {
                 if self.is_late(now, left_at) && !defect("no_fresh_window") {
                     self.presence.refresh(now);
                 }
-                Ok(())
             }
-            Some(error) => Err(Box::new(self.recover(now, error, Some(parcel)))),
+            Some(error) => self.lost.get_or_insert_with(|| Lost::by(error)).add(parcel),
+        }
+        match self.lost.take_if(|_| self.away.is_empty()) {
+            Some(lost) => Err(Box::new(self.recover(now, lost))),
+            None => Ok(()),
         }
     }
 
@@ -331,8 +367,9 @@ impl Core {
 
     fn take_rows(&mut self, wanted: &[Need], now: Time) -> Result<(), StoreError> {
         if !wanted.is_empty() {
-            let store = self.store.as_mut().expect("who wants the store waits for it");
+            assert!(!self.is_away(), "who wants the store waits for it");
             assert!(self.open.entries.is_empty(), "what is decided is in the store before it is looked at");
+            let store = &mut enter(&self.depot).store;
             for row in store.rows(wanted)? {
                 take_row(&mut self.state, &mut self.flows, &row, now)?;
             }
@@ -351,19 +388,15 @@ impl Core {
     }
 
     /// Memory may be ahead of the disk, or behind it: forget it and read what is true. Nobody is told yes.
-    fn recover(&mut self, now: Time, error: StoreError, parcel: Option<&mut Parcel>) -> Ticked {
+    fn recover(&mut self, now: Time, lost: Lost) -> Ticked {
         self.failures += 1;
         self.commits_failed += 1;
         let open = std::mem::take(&mut self.open);
-        let mut untold: Vec<(TaskId, Fence)> = open.untold;
-        let mut waiting: Vec<Ticket> = self.presence.all_polls();
+        let Lost { error, answers: mut answered, tickets: mut waiting, mut untold } = lost;
+        untold.extend(open.untold);
         waiting.extend(open.tickets);
-        let mut answered = open.answers;
-        if let Some(parcel) = parcel {
-            untold.append(&mut parcel.untold);
-            waiting.append(&mut parcel.tickets);
-            answered.append(&mut parcel.answers);
-        }
+        waiting.extend(self.presence.all_polls());
+        answered.extend(open.answers);
         untold.extend(answered.iter().flat_map(|(_, answer)| answer.grants()));
         waiting.extend(answered.iter().map(|(ticket, _)| *ticket));
         waiting.sort_unstable();
@@ -381,8 +414,9 @@ impl Core {
         }
         // Numbers of records that were lost with the commit are given again, to others.
         self.flows.forget();
-        let store = self.store.as_mut().expect("what failed is back");
-        match load(&mut **store, &mut self.flows, self.shard, now) {
+        let mut depot = enter(&self.depot);
+        depot.shut = false;
+        match load(&mut *depot.store, &mut self.flows, self.shard, now) {
             Ok(_) if defect("memory_kept") => {}
             Ok((state, presence)) => {
                 self.state = state;
@@ -450,7 +484,7 @@ struct Turn<'a> {
     stopping: &'a mut bool,
     up_since: Time,
     commits: (u64, u64),
-    store: Option<&'a dyn Store>,
+    depot: &'a Mutex<Depot>,
     answers: Vec<(Ticket, Answer)>,
     /// Leases this tick may still grant; what is left over is offered in the next, which comes at once.
     leases_left: usize,
@@ -553,7 +587,7 @@ impl Turn<'_> {
         StatusSummary {
             now: self.step.now(),
             up_since: self.up_since,
-            store: self.store.map_or_else(String::new, Store::describe),
+            store: enter(self.depot).store.describe(),
             stopping: *self.stopping,
             counts: state.counts(),
             queues: state.queue_summaries().len(),

@@ -1,5 +1,5 @@
 //! The two threads that drive the core: the writer decides, the carrier takes what was decided to the disk and hands out the
-//! answers when it is there. One parcel is under way at a time; meanwhile the writer decides the next.
+//! answers when it is there. While one parcel is at the disk, one more may be ready for it, and the writer decides the next.
 
 use crate::clock::Clock;
 use crate::engine::{Shared, Stopped};
@@ -64,7 +64,8 @@ impl Writer {
         announce: watch::Sender<Option<Stopped>>,
     ) -> Result<(), StoreError> {
         let house = Arc::new(House { shared: shared.clone(), fetcher });
-        let (carrier, parcels) = sync_channel(1);
+        // As many as may be away: the writer never waits here.
+        let (carrier, parcels) = sync_channel(2);
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let failed = |error| StoreError::Failed(format!("cannot start the writer's threads: {error}"));
         let carries = house.clone();
@@ -88,7 +89,7 @@ impl Writer {
             if lost {
                 break carrier_died();
             }
-            if let Some(ending) = back.and_then(|sent| self.settle(sent)) {
+            if let Some(ending) = back.into_iter().find_map(|sent| self.settle(sent)) {
                 break ending;
             }
             if letters.iter().any(|letter| matches!(letter.request, Request::Stop)) {
@@ -114,7 +115,7 @@ impl Writer {
                 }
             }
             let over = stop_by.is_some_and(|by| Instant::now() >= by);
-            let ending = if drained || over || (self.core.is_full() && self.core.is_away()) { self.flush() } else { self.send() };
+            let ending = if drained || over || (self.core.is_full() && !self.core.is_ready()) { self.flush() } else { self.send() };
             if let Some(ending) = ending {
                 break ending;
             }
@@ -146,13 +147,14 @@ impl Writer {
         requests
     }
 
-    /// Sends what is open on its way, unless another parcel is under way: then it stays open.
+    /// Sends what is open on its way, unless it is to stay open until others are back.
     fn send(&mut self) -> Option<Stopped> {
-        if !self.core.is_open() || self.core.is_away() {
+        if !self.core.is_ready() {
             return None;
         }
+        let is_first = !self.core.is_away();
         let sent = self.seal();
-        if sent.parcel.records() < CARRIED_MIN && self.shared.inbox.is_empty() {
+        if is_first && sent.parcel.records() < CARRIED_MIN && self.shared.inbox.is_empty() {
             return self.carry(sent);
         }
         self.carrier.send(sent).err().map(|_| carrier_died())
@@ -160,7 +162,7 @@ impl Writer {
 
     /// Waits until everything that was decided is settled.
     fn flush(&mut self) -> Option<Stopped> {
-        if self.core.is_away() {
+        while self.core.is_away() {
             let Some(sent) = self.shared.inbox.wait_for_carrier() else { return Some(carrier_died()) };
             if let Some(ending) = self.settle(sent) {
                 return Some(ending);
@@ -194,9 +196,9 @@ impl Writer {
     }
 
     fn settle(&mut self, mut sent: Sent) -> Option<Stopped> {
-        let settled = self.core.settle(self.clock.now(), &mut sent.parcel);
-        let failed = settled.err()?;
+        // If it failed, these have not been answered.
         self.senders.extend(sent.senders);
+        let failed = self.core.settle(self.clock.now(), &mut sent.parcel).err()?;
         self.tell(*failed)
     }
 

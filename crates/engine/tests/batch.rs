@@ -232,3 +232,53 @@ fn what_was_decided_meanwhile_fails_with_the_parcel_that_is_away() {
     bench.tickets = 2;
     assert!(!added(&bench.tick(vec![plain()])).1, "it goes on");
 }
+
+#[test]
+fn a_parcel_that_is_queued_behind_one_that_fails_is_not_written() {
+    let disk = MemoryDisk::default();
+    let mut bench = Bench::over(&disk);
+    let plain = || Command::Add { tasks: vec![new(None)] };
+    let core = &mut bench.core;
+    let mut parcels = Vec::new();
+    for ticket in [1, 2] {
+        core.decide(bench.now, 0, ticketed(ticket, plain()), true).unwrap_or_else(|_| panic!("nothing is read"));
+        parcels.push(core.seal(bench.now));
+    }
+    core.decide(bench.now, 0, ticketed(3, plain()), true).unwrap_or_else(|_| panic!("nothing is read"));
+    let before = disk.read(|durable| durable.entries_after(RecordSeq::NONE).count());
+    disk.inject(Fault::CommitLost);
+    let [first, second] = &mut parcels[..] else { unreachable!("there are two") };
+    first.commit();
+    core.settle(bench.now, first).unwrap_or_else(|_| panic!("it is told when all are back"));
+    assert!(core.is_away() && core.is_open() && !core.is_ready(), "nothing more leaves");
+    second.commit();
+    assert!(second.unpack().is_none(), "nothing leaves");
+    let failed = core.settle(bench.now, second).expect_err("it failed with the first");
+    assert!(failed.answers.iter().all(|(_, answer)| matches!(answer, Answer::UnknownOutcome)));
+    assert_eq!(failed.answers.iter().map(|(ticket, _)| ticket.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(disk.read(|durable| durable.entries_after(RecordSeq::NONE).count()), before);
+    assert!(!core.is_open() && !core.is_away() && core.state().counts().queued == 0);
+    bench.tickets = 3;
+    assert!(!added(&bench.tick(vec![plain()])).1, "it goes on");
+}
+
+#[test]
+fn what_is_worth_it_is_made_ready_while_another_is_at_the_disk() {
+    let mut bench = Bench::open();
+    fn add(bench: &mut Bench, ticket: u64, count: usize) -> bool {
+        let command = Command::Add { tasks: vec![new(None); count] };
+        bench.core.decide(bench.now, 0, ticketed(ticket, command), true).unwrap_or_else(|_| panic!("nothing is read"));
+        bench.core.is_ready()
+    }
+    assert!(add(&mut bench, 1, 1), "the disk is free");
+    let mut first = bench.core.seal(bench.now);
+    assert!(!add(&mut bench, 2, 1), "too little to leave now");
+    assert!(add(&mut bench, 3, 300), "enough to wait for the disk");
+    let mut second = bench.core.seal(bench.now);
+    assert!(!add(&mut bench, 4, 300), "one waits already");
+    for parcel in [&mut first, &mut second] {
+        parcel.commit();
+        bench.core.settle(bench.now, parcel).unwrap_or_else(|_| panic!("it was committed"));
+    }
+    assert!(bench.core.is_ready());
+}

@@ -56,7 +56,7 @@ impl House {
             if missing.is_empty() && next.is_none_or(|at| at > self.now) {
                 return answers;
             }
-            let mut reader = store::Store::reader(self.core.store()).unwrap();
+            let mut reader = self.core.reader().unwrap();
             let value = |seq| (seq, engine::payload(&mut *reader, &*self.blobs, seq).unwrap_or(None));
             let values: Vec<_> = missing.into_iter().map(value).collect();
             requests = if values.is_empty() { Vec::new() } else { vec![(Ticket(self.tickets), Request::Values(values))] };
@@ -104,7 +104,7 @@ impl House {
     }
 
     fn inputs(&mut self, deliveries: &[Delivery]) -> Vec<(String, Value)> {
-        let mut reader = store::Store::reader(self.core.store()).unwrap();
+        let mut reader = self.core.reader().unwrap();
         let filled = self.core.fill(deliveries, &mut *reader).unwrap();
         assert!(filled.failed.is_empty(), "{:?}", filled.failed);
         let input = |delivery: &Delivery| {
@@ -149,7 +149,7 @@ impl House {
     }
 
     fn output(&self, run: RunId) -> Value {
-        let mut reader = store::Store::reader(self.core.store()).unwrap();
+        let mut reader = self.core.reader().unwrap();
         let row = reader.run(run).unwrap().unwrap();
         let stored = kernel::run::Run::from_row(&row.values).unwrap();
         let kernel::run::ValueAt::Record(seq) = stored.output() else { return Value::Null };
@@ -159,12 +159,12 @@ impl House {
 
     fn rows(&self, table: &'static kernel::row::Table) -> usize {
         let mut count = 0;
-        store::Store::reader(self.core.store()).unwrap().scan(table, &mut |_| count += 1).unwrap();
+        self.core.reader().unwrap().scan(table, &mut |_| count += 1).unwrap();
         count
     }
 
     fn verify(&self) {
-        let mut reader = store::Store::reader(self.core.store()).unwrap();
+        let mut reader = self.core.reader().unwrap();
         let found = store::verify::verify(&mut *reader, &mut |_| {}).unwrap();
         assert!(found.differences.is_empty(), "{:?}", found.differences);
     }
@@ -500,7 +500,7 @@ fn spoilt(spoil: fn(&MemoryBlobs)) {
     let other = house.start("line", json!({"n": 1}));
     let taken = house.poll(10, reports);
     // The worker gets what can be made, and hears nothing of the other.
-    let mut reader = store::Store::reader(house.core.store()).unwrap();
+    let mut reader = house.core.reader().unwrap();
     let filled = house.core.fill(&taken, &mut *reader).unwrap();
     let nodes = |deliveries: &[Delivery]| -> Vec<String> {
         deliveries.iter().map(|delivery| delivery.grant.node.as_ref().unwrap().0.show()).collect()
@@ -549,7 +549,7 @@ fn inputs_that_do_not_fit_into_one_answer_come_with_the_next() {
         if taken.is_empty() {
             break;
         }
-        let mut reader = store::Store::reader(house.core.store()).unwrap();
+        let mut reader = house.core.reader().unwrap();
         let filled = house.core.fill(&taken, &mut *reader).unwrap();
         let bytes: usize = filled.deliveries.iter().map(|delivery| delivery.input.as_ref().unwrap().text().len()).sum();
         assert!(bytes < kernel::limits::DELIVERY_BYTES_MAX + 250_000, "{bytes}");

@@ -19,10 +19,13 @@ pub struct Scope {
     pub input: ValueAt,
     pub output: Shape,
     /// In an `each`: the item and its index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<(ValueAt, u32)>,
     /// In a `loop`: the turn, from 0, and the output of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<(u32, ValueAt)>,
     /// Of the nodes it reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<(NodeId, NodeFacts)>,
 }
 

@@ -201,6 +201,7 @@ pub enum Record {
         attempt: u16,
         heartbeat_ms: u32,
         budget_until: Time,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         run_now: bool,
     },
     TaskReleased {

@@ -102,7 +102,7 @@ impl World {
             return Ok(());
         }
         let name = "inputs can be made, and are the same again";
-        let mut reader = store::Store::reader(core.store()).map_err(|error| (name, error.to_string()))?;
+        let mut reader = core.reader().map_err(|error| (name, error.to_string()))?;
         // Where nothing can be read the door says so, and the leases go back.
         let Ok(filled) = core.fill(&deliveries, &mut *reader) else { return Ok(()) };
         // One that knows nothing but the disk makes the same of it.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the world does to the engine.
-pub const FAULTS: [&str; 33] = [
+pub const FAULTS: [&str; 34] = [
     "answer_doubled",
     "answer_lost",
     "blob_damaged",
@@ -23,6 +23,7 @@ pub const FAULTS: [&str; 33] = [
     "crash_before_commit",
     "crash_between_ticks",
     "decided_while_committing",
+    "lost_behind_another",
     "gave_up",
     "inbox_not_drained",
     "load_failed",

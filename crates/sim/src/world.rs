@@ -237,15 +237,27 @@ impl World {
                 turn.decided(&decided);
                 let mut parcel = core.seal(self.now);
                 let second = if overlap { self.decide_meanwhile(&mut core) } else { None };
+                // It may be on its way already, too.
+                let queued = second.is_some() && self.chance.permille(500);
+                let mut behind = queued.then(|| core.seal(self.now));
                 parcel.commit();
-                match core.settle(self.now, &mut parcel) {
+                let left = parcel.unpack();
+                let mut settled = core.settle(self.now, &mut parcel);
+                if left.is_none()
+                    && let Some(mut behind) = behind.take()
+                {
+                    self.fault("lost_behind_another");
+                    behind.commit();
+                    settled = core.settle(self.now, &mut behind);
+                }
+                match settled {
                     Err(ticked) => {
                         failed = Some(*ticked);
                         // It fails with the first.
                         turn.requests.extend(second.into_iter().flat_map(|second| second.requests));
                     }
                     Ok(()) => {
-                        turn.left(parcel.unpack());
+                        turn.left(left);
                         if let Some(mut second) = second {
                             self.fault("decided_while_committing");
                             self.count_hits(hits, crash);
@@ -255,7 +267,7 @@ impl World {
                             }
                             core = self.core.take().expect("the engine goes on");
                             let hits = self.hits();
-                            let mut parcel = core.seal(self.now);
+                            let mut parcel = behind.unwrap_or_else(|| core.seal(self.now));
                             parcel.commit();
                             match core.settle(self.now, &mut parcel) {
                                 Err(ticked) => return self.end_failed(second, core, *ticked, hits, Crash::No),

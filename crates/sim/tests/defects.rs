@@ -4,7 +4,7 @@
 use sim::{Failure, Options};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const DEFECTS: [&str; 29] = [
+const DEFECTS: [&str; 30] = [
     "any_outcome_again",
     "blockers_half_read",
     "blockers_not_handed_on",
@@ -34,6 +34,7 @@ const DEFECTS: [&str; 29] = [
     "reply_before_commit",
     "slot_freed_early",
     "tag_ignored",
+    "written_behind_a_failure",
 ];
 
 /// The same in the code of runs.

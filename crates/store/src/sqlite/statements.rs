@@ -58,7 +58,7 @@ pub(super) const RUN_ENDED_AT_OFFSET: &str =
     ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?1";
 
 /// Rows that one statement writes where there are as many: to begin and end a statement costs as much as a row.
-pub(super) const ROWS_AT_ONCE: usize = 8;
+pub(super) const ROWS_AT_ONCE: usize = 16;
 pub(super) const RECORD_COLUMNS: usize = 6;
 
 pub(super) const INSERT_RECORD: &str =
