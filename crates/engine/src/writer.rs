@@ -115,7 +115,8 @@ impl Writer {
                 }
             }
             let over = stop_by.is_some_and(|by| Instant::now() >= by);
-            let ending = if drained || over || (self.core.is_full() && !self.core.is_ready()) { self.flush() } else { self.send() };
+            let ending =
+                if drained || over || (self.core.is_full() && !self.core.is_ready()) { self.flush() } else { self.send() };
             if let Some(ending) = ending {
                 break ending;
             }
