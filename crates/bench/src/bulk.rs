@@ -1,9 +1,8 @@
 //! Bulks over a million tasks: how fast they go, and how long any other command waits meanwhile.
 
 use crate::in_process::{name, new_task};
-use crate::runs::blobs;
 use crate::{Measure, Options};
-use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
+use engine::{Answer, Engine, Report, Request, Work};
 use kernel::bulk::{BulkWork, TaskFilter};
 use kernel::command::{Command, Outcome};
 use kernel::ids::TaskId;
@@ -12,7 +11,6 @@ use kernel::priority::Priority;
 use kernel::record::Failure;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::sqlite::Sqlite;
 
 const TASKS: usize = 1_000_000;
 const CHUNK: usize = 1_000;
@@ -20,9 +18,7 @@ const CHUNK: usize = 1_000;
 const PROBE_EVERY: Duration = Duration::from_millis(2);
 
 pub fn million(options: &Options) -> Result<Vec<Measure>, String> {
-    let dir = options.fresh_dir()?;
-    let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
+    let (_dir, engine) = options.open()?;
     for _ in 0..TASKS / CHUNK {
         ask(&engine, Command::Add { tasks: vec![new_task(None)?; CHUNK] })?;
     }

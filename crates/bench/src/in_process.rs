@@ -1,8 +1,7 @@
 //! Through the engine without HTTP: add, lease, finish, on real SQLite.
 
-use crate::runs::blobs;
 use crate::{BATCH, Measure, Options, payload_text};
-use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
+use engine::{Answer, Engine, Report, Request, Work};
 use kernel::command::{Command, NewTask, Outcome};
 use kernel::names::{Actor, KeyName, KeyValue, QueueName, TypeName, WorkerName};
 use kernel::queue::{KeyLimit, QueueConfig};
@@ -10,7 +9,6 @@ use kernel::record::{Payload, TaskSpec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use store::sqlite::Sqlite;
 
 const ADDERS: usize = 4;
 const WORKERS: usize = 4;
@@ -46,9 +44,7 @@ struct Shared {
 }
 
 fn through(options: &Options, keys: u64) -> Result<f64, String> {
-    let dir = options.fresh_dir()?;
-    let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
+    let (_dir, engine) = options.open()?;
     if keys > 0 {
         configure(&engine)?;
     }

@@ -10,9 +10,14 @@ mod kernel_only;
 pub mod load;
 mod runs;
 
+use engine::{Engine, EngineOptions};
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use store::StoreError;
+use store::blobs::Blobs;
+use store::sqlite::Sqlite;
 
 /// Tasks per add and per poll in the throughput loads.
 pub const BATCH: usize = 100;
@@ -45,6 +50,17 @@ impl Options {
 
     fn fresh_dir(&self) -> Result<tempfile::TempDir, String> {
         tempfile::tempdir_in(&self.parent).map_err(|error| format!("{}: {error}", self.parent.display()))
+    }
+
+    /// An engine as a server has it, with everything on disk, in a fresh folder.
+    fn open(&self) -> Result<(tempfile::TempDir, Engine), String> {
+        let dir = self.fresh_dir()?;
+        let opened = || -> Result<Engine, StoreError> {
+            let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"))?);
+            Engine::open(Box::new(Sqlite::open(dir.path())?), blobs, EngineOptions::default())
+        };
+        let engine = opened().map_err(|error| error.to_string())?;
+        Ok((dir, engine))
     }
 }
 

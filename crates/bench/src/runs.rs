@@ -2,7 +2,7 @@
 
 use crate::in_process::name;
 use crate::{BATCH, Measure, Options, payload_text, percentile};
-use engine::{Answer, Delivery, Engine, EngineOptions, Report, Request, Work};
+use engine::{Answer, Delivery, Engine, Report, Request, Work};
 use flow::Language;
 use kernel::command::{Command, Outcome, Reply};
 use kernel::decide::{NewRun, NewWorkflow};
@@ -15,8 +15,6 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use store::blobs::MemoryBlobs;
-use store::sqlite::Sqlite;
 
 pub const NODES: usize = 10;
 const STARTERS: usize = 32;
@@ -25,10 +23,6 @@ const WORKERS: usize = 4;
 const AHEAD_MAX: u64 = 500;
 const PARKED: usize = 100_000;
 const FAN: usize = 10_000;
-
-pub fn blobs() -> Arc<MemoryBlobs> {
-    Arc::default()
-}
 
 /// Ten nodes in a row, each handing its input on.
 pub fn line() -> String {
@@ -47,13 +41,6 @@ pub fn line_json() -> serde_json::Value {
     };
     let nodes: serde_json::Map<String, serde_json::Value> = (0..NODES).map(node).collect();
     json!({"workflow": "line", "nodes": nodes})
-}
-
-fn open(options: &Options) -> Result<(tempfile::TempDir, Engine), String> {
-    let dir = options.fresh_dir()?;
-    let store = Sqlite::open(dir.path()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).map_err(|error| error.to_string())?;
-    Ok((dir, engine))
 }
 
 fn put(engine: &Engine, text: &str) -> Result<(), String> {
@@ -133,7 +120,7 @@ impl Worker {
 }
 
 pub fn in_process(options: &Options) -> Result<Vec<Measure>, String> {
-    let (_dir, engine) = open(options)?;
+    let (_dir, engine) = options.open()?;
     put(&engine, &line())?;
     let (end, started, hops) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let mut threads = Vec::new();
@@ -178,7 +165,7 @@ pub fn in_process(options: &Options) -> Result<Vec<Measure>, String> {
 
 /// From a result to the next node's task, one run at a time.
 pub fn idle_hop(options: &Options) -> Result<Vec<Measure>, String> {
-    let (_dir, engine) = open(options)?;
+    let (_dir, engine) = options.open()?;
     put(&engine, &line())?;
     let mut worker = Worker::new(&engine, 0, 1)?;
     let input = Payload(payload_text().into());
@@ -200,7 +187,7 @@ pub fn idle_hop(options: &Options) -> Result<Vec<Measure>, String> {
 }
 
 pub fn fan_out(options: &Options) -> Result<Vec<Measure>, String> {
-    let (_dir, engine) = open(options)?;
+    let (_dir, engine) = options.open()?;
     put(
         &engine,
         "workflow: fan\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 10000\n    do:\n      nodes:\n        x: {type: bench, with: '${item}'}\n  n: {type: transform, after: e, value: size(output)}\n",
@@ -260,7 +247,7 @@ pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {
 
 /// Half of them wait for an answer, half sleep.
 pub fn parked(options: &Options) -> Result<Vec<Measure>, String> {
-    let (_dir, engine) = open(options)?;
+    let (_dir, engine) = options.open()?;
     put(
         &engine,
         "workflow: asks\nnodes:\n  a: {type: transform, value: input}\n  ask: {type: approval, after: a}\n  b: {type: bench, after: ask}\n",

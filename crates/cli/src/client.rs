@@ -173,7 +173,7 @@ impl Client {
         let Target { url, source, .. } = &self.target;
         let failure = Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"));
         if self.target.is_loopback() {
-            let fix = format!("{}; or name another with --url or SIGNALLER_URL", place::advice());
+            let fix = format!("{}; or name another with --url or SIGNALLER_URL", place::advice(url));
             return failure.fix(fix).retryable().next("dev", "start a server here");
         }
         failure

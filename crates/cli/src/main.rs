@@ -139,6 +139,8 @@ mod tests {
             if leaf && !command.get_after_help().is_some_and(|text| text.to_string().contains("signaller ")) {
                 missing.push(format!("{path}: no example"));
             }
+            let silent = command.get_arguments().filter(|argument| !argument.is_hide_set() && argument.get_help().is_none());
+            missing.extend(silent.map(|argument| format!("{path} {}: no help", argument.get_id())));
             let shown = command.get_subcommands().filter(|deeper| !deeper.is_hide_set());
             shown.for_each(|deeper| walk(deeper, &path, missing));
         }
@@ -154,7 +156,7 @@ mod tests {
             ("task ad", "task", "unrecognized subcommand 'ad'"),
             ("task add", "task add", "the following required arguments were not provided: <TYPE>"),
             ("task wait task-1 --timeout 5", "task wait", "invalid value '5' for '--timeout <DURATION>': `5` is not a duration"),
-            ("task show run-1", "task show", "`run-1` is not a task id"),
+            ("task show run-1", "task show", "`run-1` is a run, not a task: see `signaller run show run-1`"),
             ("status --josn", "status", "unexpected argument '--josn' found"),
             ("", "", "a command is missing"),
         ] {

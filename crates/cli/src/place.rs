@@ -153,13 +153,16 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// How to start a server here, for whoever found none.
-pub fn advice() -> String {
+/// How to start a server here that answers at `url`, for whoever found none there.
+pub fn advice(url: &str) -> String {
     let file = read(None).unwrap_or_default();
     let command = if Path::new(FILE_DEFAULT).is_file() { "serve" } else { "dev" };
     let data = DataDir::resolve(None, file.data_dir.filter(|_| command == "serve"), env);
     let there = if data.path.is_dir() { "" } else { ", which is not there yet" };
-    format!("start one with `signaller {command}`: here its data is in {data}{there}")
+    let listens = listen(None, file.listen.filter(|_| command == "serve"), env).map(|address| address.to_string());
+    let wanted = url.split("://").nth(1).unwrap_or("").replace("localhost", "127.0.0.1");
+    let flag = if listens.is_ok_and(|listens| listens == wanted) { String::new() } else { format!(" --listen {wanted}") };
+    format!("start one with `signaller {command}{flag}`: here its data is in {data}{there}")
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub struct Ready {
     pub pid: u32,
     /// Nothing was there before.
     pub fresh: bool,
+    /// Whoever calls it has to know its token.
+    pub asks_token: bool,
 }
 
 #[derive(Serialize)]
@@ -58,7 +60,8 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         .build()
         .map_err(|error| Failure::new(Exit::Unavailable, "runtime", format!("cannot start threads: {error}")))?;
     let stopped = runtime.block_on(listen(&settings, listener, engine, screen, |address, store| {
-        greet(&Ready { address, store, pid: std::process::id(), fresh });
+        let asks_token = settings.token.is_some();
+        greet(&Ready { address, store, pid: std::process::id(), fresh, asks_token });
     }))?;
     match stopped {
         Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; everything that ran had finished.")),

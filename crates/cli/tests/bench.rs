@@ -17,6 +17,10 @@ fn every_result_has_a_name_a_value_and_a_unit() {
         ("task.in_process", &["task.in_process.per_s"]),
         ("task.http.per_s", &["task.http.per_s"]),
         ("task.keys_", &["task.keys_1.per_s", "task.keys_10000.per_s"]),
+        ("run.in_process", &["run.in_process.hops_per_s"]),
+        ("run.http", &["run.http.hops_per_s"]),
+        ("run.idle_hop", &["run.idle_hop_ms.p50"]),
+        ("run.validate", &["run.validate_5k_ms"]),
     ] {
         let (code, answer) = run(&["--json", "--seconds", "1", "--only", only]);
         let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
@@ -50,6 +54,12 @@ fn the_names_others_rely_on_are_there() {
         "queued.bytes_each",
         "lease_us.at_1m",
         "lease_us.at_1k",
+        "run.in_process.hops_per_s",
+        "run.http.hops_per_s",
+        "run.idle_hop_ms.p50",
+        "run.fan_out_10k_s",
+        "run.validate_5k_ms",
+        "run.parked_bytes_each",
     ] {
         assert!(names.contains(&name), "{name}");
     }

@@ -117,7 +117,13 @@ fn a_paused_run_begins_nothing_and_a_cancelled_one_ends() {
     assert_eq!(house.server.get("/v1/runs?paused=true")["runs"].as_array().unwrap().len(), 1);
     let none = house.server.post("/v1/work", &json!({"worker": "w", "types": ["b"], "want": 1, "wait_ms": 100}));
     assert_eq!(none["tasks"], json!([]), "{none}");
+    // Listed for people with who and why; what is so already is told so.
+    let listed = house.told("run list --paused");
+    assert!(listed.contains("paused by ana: later"), "{listed}");
+    assert_eq!(house.told(&format!("run pause {run}")), format!("{run} was paused already; nothing changed.\n"));
     assert_eq!(house.told(&format!("run resume {run}")), format!("{run} goes on.\n"));
+    assert_eq!(house.told(&format!("run resume {run}")), format!("{run} was not paused; nothing changed.\n"));
+    assert_eq!(house.ok(&format!("run resume {run}"))["runs"][0]["changed"], false);
     let second = lease(&house.server, "w", "b");
     assert_eq!(second["input"], 1, "without `with` it gets what came before: {second}");
 

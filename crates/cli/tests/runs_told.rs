@@ -133,7 +133,7 @@ fn a_question_says_who_may_answer_and_an_answer_who_did() {
     house.put(REFUND);
     let run = house.start_run("refund", &json!({"amount": 250}));
     done(&house, "classifier", json!(null));
-    house.node_is(&run, "ask", "asking");
+    until("it asks", || (house.server.get("/v1/approvals")["approvals"][0]["run"] == run.as_str()).then_some(()));
     let document = house.run(&format!("run explain {run}")).json();
     let wait = &document["result"]["waits"][0];
     assert_eq!((&wait["who"], &wait["message"]), (&json!(["finance", "boss"]), &json!("Refund 250?")), "{document}");
@@ -171,10 +171,38 @@ fn a_question_says_who_may_answer_and_an_answer_who_did() {
     assert!(late["error"]["message"].as_str().unwrap().contains("was answered with yes by finance"), "{late}");
     let run = house.start_run("refund", &json!({"amount": 250}));
     done(&house, "classifier", json!(null));
-    house.node_is(&run, "ask", "asking");
+    until("it asks", || (house.server.get("/v1/approvals")["approvals"][0]["run"] == run.as_str()).then_some(()));
     house.ok(&format!("approval answer {run}/ask --no --by boss --comment never"));
     let late = house.refused(&format!("approval answer {run}/ask --yes --by finance"), 4, "run_ended");
     assert!(late["error"]["message"].as_str().unwrap().contains("boss refused: never"), "{late}");
+}
+
+#[test]
+fn a_question_in_a_body_is_found_by_its_node_alone() {
+    let house = House::start();
+    house.put("workflow: w\nnodes:\n  l:\n    type: loop\n    max_iterations: 2\n    until: output.approved\n    do: {nodes: {ask: {type: approval}}}\n");
+    let run = house.start_run("w", &json!({}));
+    until("it asks", || (house.server.get("/v1/approvals")["approvals"][0]["run"] == run.as_str()).then_some(()));
+    let refused = house.refused(&format!("approval answer {run}/ask --yes"), 4, "not_asking");
+    let message = format!("{run}/ask asks nothing, but {run}/l[0]/ask does");
+    assert_eq!((&refused["error"]["message"], &refused["fix"]), (&json!(message), &json!(format!("answer {run}/l[0]/ask"))));
+    house.ok(&format!("approval answer {run}/l[0]/ask --yes"));
+    assert_eq!(house.ended(&run)["status"], "done");
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_told_from_one_without_runs() {
+    let house = House::start();
+    house.put(REFUND);
+    assert_eq!(house.told("run list --workflow refund"), "No run fits.\n");
+    assert_eq!(house.told("run list --workflow refnd"), "No run fits; there is no workflow `refnd`.\n");
+    let graph = house.refused("workflow graph nosuch.yaml", 3, "file_not_found");
+    assert_eq!(graph["error"]["message"], "there is no file `nosuch.yaml`");
+    // A task of a run is done again through its run alone.
+    let run = house.start_run("refund", &json!({"amount": 5}));
+    let task = done(&house, "classifier", json!({}));
+    let explained = house.run(&format!("task explain {}", task["task"].as_str().unwrap())).json();
+    assert_eq!(commands(&explained)[0], format!("signaller run show {run}/check"), "{explained}");
 }
 
 #[test]

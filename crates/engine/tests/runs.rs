@@ -275,7 +275,7 @@ fn a_failed_node_is_tried_again() {
     };
     assert!(matches!(house.ask(retry(Some("a"))), Err(Rejection::NodeSettled { .. })));
     assert!(matches!(house.ask(retry(Some("zz"))), Err(Rejection::NodeNotFound { .. })));
-    assert_eq!(house.ask(retry(Some("b"))), Ok(Reply::Run { run, status: RunStatus::Running }));
+    assert_eq!(house.ask(retry(Some("b"))), Ok(Reply::Run { run, status: RunStatus::Running, changed: true }));
     house.restart();
     house.work(echo);
     assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!({"n": 5})));

@@ -275,6 +275,8 @@ pub enum Reply {
     Run {
         run: RunId,
         status: RunStatus,
+        /// It made a difference.
+        changed: bool,
     },
     /// Unchanged: this version has the same text.
     Workflow {

@@ -81,7 +81,7 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
     let since = match task {
         Task::Idle(_) => {
             told.cause("idle", format!("{id} is in no queue"), None, None);
-            told.act(format!("signaller task retry {id}"));
+            told.act(again(task, "retry"));
             told.act(format!("signaller task start {id}"));
             told.blockers(state, task);
             None
@@ -112,14 +112,14 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
             Some(lease.since())
         }
         Task::Done(_) => {
-            told.act(format!("signaller task reset {id}"));
+            told.act(again(task, "reset"));
             task.finished_at()
         }
         Task::Failed(_) => {
             if let Some(failure) = task.card().failure() {
                 told.cause("failed", format!("its last attempt ended with {}: {}", failure.code, failure.message), None, None);
             }
-            told.act(format!("signaller task retry {id}"));
+            told.act(again(task, "retry"));
             task.finished_at()
         }
         Task::Cancelled(_) => {
@@ -131,7 +131,7 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
                 };
                 told.cause("cancelled", told_by, None, None);
             }
-            told.act(format!("signaller task retry {id}"));
+            told.act(again(task, "retry"));
             task.finished_at()
         }
     };
@@ -142,6 +142,15 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
     let eta_reason = unknown.filter(|_| waiting).map(|cause| format!("nobody can say when this ends: {}", cause.sentence));
     let sentence = sentence(task, &told.causes, now);
     Explanation { task: id, status, sentence, blocked_on: told.causes, since, eta, eta_reason, next_actions: told.actions }
+}
+
+/// How it is done once more; the work of a run, through its run.
+fn again(task: &Task, verb: &str) -> String {
+    match (task.card().node(), verb) {
+        (Some(at), "retry") => format!("signaller run retry {}", at.run),
+        (Some(at), _) => format!("signaller run show {}", at.show()),
+        (None, _) => format!("signaller task {verb} {}", task.card().id()),
+    }
 }
 
 fn sentence(task: &Task, causes: &[Cause], now: Time) -> String {

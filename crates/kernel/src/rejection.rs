@@ -193,7 +193,9 @@ impl Rejection {
     /// What the caller can do about it.
     pub fn fix(&self) -> String {
         match self {
-            Rejection::TaskNotFound { .. } => "list tasks to find its id; a deleted task is gone for good".into(),
+            Rejection::TaskNotFound { .. } => {
+                "list tasks to find its id; one that was deleted is gone for good, and not every number was given".into()
+            }
             Rejection::BulkNotFound { .. } => "list bulks to find its id".into(),
             Rejection::BulkClosed { .. } => "nothing is left to cancel; show the bulk to see what it did".into(),
             Rejection::WrongState { task, status, .. } => match status {

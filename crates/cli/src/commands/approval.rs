@@ -27,6 +27,7 @@ enum ApprovalCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller approval list\n  signaller approval list --workflow refund --limit 200")]
 struct ListArgs {
+    /// Only those of this workflow
     #[arg(long, value_parser = WorkflowName::parse)]
     workflow: Option<WorkflowName>,
     /// How many [default: 50, at most 1000]

@@ -26,6 +26,7 @@ enum BulkCommand {
     /// Show one bulk
     #[command(after_help = "Examples:\n  signaller bulk show bulk-3\n  signaller bulk show bulk-3 --wait")]
     Show {
+        /// The bulk, by its id
         #[arg(value_name = "BULK", value_parser = bulk_id)]
         bulk: BulkId,
         /// Wait until it is closed
@@ -35,6 +36,7 @@ enum BulkCommand {
     /// Stop a bulk where it is; what it did stays done
     #[command(after_help = "Examples:\n  signaller bulk cancel bulk-3")]
     Cancel {
+        /// The bulk, by its id
         #[arg(value_name = "BULK", value_parser = bulk_id)]
         bulk: BulkId,
     },

@@ -11,6 +11,7 @@ use clap_complete::Shell;
     after_help = "Examples:\n  signaller completions bash > ~/.local/share/bash-completion/completions/signaller\n  signaller completions zsh > ~/.zfunc/_signaller"
 )]
 pub struct CompletionsArgs {
+    /// Which shell it is for
     shell: Shell,
 }
 

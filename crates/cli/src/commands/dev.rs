@@ -38,6 +38,7 @@ pub fn greet(ready: &Ready, screen: Screen) {
     }
     let url =
         if ready.address == crate::config::DEFAULT_URL { String::new() } else { format!("SIGNALLER_URL={} ", ready.address) };
+    let token = if ready.asks_token { "SIGNALLER_TOKEN=… " } else { "" };
     screen.line(&format!("Signaller listens on {} and keeps everything in {}.", ready.address, ready.store));
     let tries: &[(&str, &str)] = if ready.fresh {
         &[
@@ -51,7 +52,7 @@ pub fn greet(ready: &Ready, screen: Screen) {
     screen.line("\nThree things to try, in another terminal:");
     let width = tries.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
     for (command, what) in tries {
-        screen.line(&format!("  {url}signaller {command:width$}   {what}"));
+        screen.line(&format!("  {url}{token}signaller {command:width$}   {what}"));
     }
     screen.line("\nCtrl-C stops it; nothing is lost.");
 }

@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 
 /// Changes each once. `noun` is what one of them is called, here and in the answer.
-pub fn each<I: Copy + PartialEq + Display, N, S: Serialize>(
+pub fn each<I: Copy + PartialEq + Display, N: Serialize>(
     session: &Session,
     noun: &'static str,
     named: &[I],
     change: impl Fn(I) -> Result<N, Failure>,
-    status: impl Fn(&N) -> S,
     tell: impl Fn(&N) -> String,
 ) -> Outcome {
     let mut wanted: Vec<I> = Vec::new();
@@ -36,7 +35,10 @@ pub fn each<I: Copy + PartialEq + Display, N, S: Serialize>(
         match change(*id) {
             Ok(now) => {
                 lines.push(tell(&now));
-                all.push(json!({noun: id.to_string(), "ok": true, "status": status(&now)}));
+                let mut one = json!({noun: id.to_string(), "ok": true});
+                let rest = serde_json::to_value(&now).expect("an answer has a JSON form");
+                one.as_object_mut().expect("it is one").extend(rest.as_object().cloned().unwrap_or_default());
+                all.push(one);
             }
             Err(failure) => {
                 away = failure.exit == Exit::Unavailable;

@@ -86,15 +86,25 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
 // How values are read from the command line.
 
 pub fn task_id(text: &str) -> Result<TaskId, String> {
-    TaskId::parse(text).ok_or_else(|| format!("`{text}` is not a task id such as task-9m2"))
+    TaskId::parse(text).ok_or_else(|| not_id(text, "task", "task-9m2"))
 }
 
 pub fn run_id(text: &str) -> Result<RunId, String> {
-    RunId::parse(text).ok_or_else(|| format!("`{text}` is not a run id such as run-7"))
+    RunId::parse(text).ok_or_else(|| not_id(text, "run", "run-7"))
 }
 
 pub fn bulk_id(text: &str) -> Result<BulkId, String> {
-    BulkId::parse(text).ok_or_else(|| format!("`{text}` is not a bulk id such as bulk-3"))
+    BulkId::parse(text).ok_or_else(|| not_id(text, "bulk", "bulk-3"))
+}
+
+/// If it is the id of something else, it says of what.
+fn not_id(text: &str, kind: &str, example: &str) -> String {
+    let others =
+        [("task", TaskId::parse(text).is_some()), ("run", RunId::parse(text).is_some()), ("bulk", BulkId::parse(text).is_some())];
+    match others.iter().find(|(_, fits)| *fits) {
+        Some((other, _)) => format!("`{text}` is a {other}, not a {kind}: see `signaller {other} show {text}`"),
+        None => format!("`{text}` is not a {kind} id such as {example}"),
+    }
 }
 
 /// The first attempt counts, so that there is at least one.

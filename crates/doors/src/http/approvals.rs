@@ -16,7 +16,10 @@ use kernel::rejection::Rejection;
 use kernel::row::NodeRow;
 use kernel::run::{NodeAt, Run};
 use kernel::time::Time;
-use store::{Reader, StoreError};
+use store::{NodeQuery, Reader, StoreError};
+
+/// To find one that is meant.
+const NODES_LOOKED_AT: usize = 1_000;
 
 /// List what waits for somebody's answer, the longest waiting first.
 #[utoipa::path(get, path = "/v1/approvals", tag = "approvals", params(ApprovalQuery),
@@ -96,10 +99,14 @@ pub async fn answer(State(door): State<Door>, Body(body): Body<ApprovalAnswer>) 
         Answer::Reply(Ok(Reply::Done)) => Ok(Json(ApprovalAnswered { node, approved, by })),
         Answer::Reply(Err(rejection @ (Rejection::NotAsking { .. } | Rejection::RunEnded { .. }))) => {
             let problem = Problem::from(&rejection);
-            let answered = door.blocking(move |engine| answered(engine, &at)).await?;
-            Err(No(match answered {
-                Some(answered) => Problem { message: format!("{node} {answered}; the first answer counts"), ..problem },
-                None => problem,
+            let facts = door.blocking(move |engine| Ok((answered(engine, &at)?, asking_below(engine, &at)?)));
+            Err(No(match facts.await? {
+                (Some(answered), _) => Problem { message: format!("{node} {answered}; the first answer counts"), ..problem },
+                (None, Some(asking)) => {
+                    let message = format!("{node} asks nothing, but {asking} does");
+                    Problem { message, fix: format!("answer {asking}"), ..problem }
+                }
+                (None, None) => problem,
             }))
         }
         Answer::Reply(Err(rejection)) => Err(rejection.into()),
@@ -124,6 +131,15 @@ fn answered(engine: &Engine, at: &NodeAt) -> Result<Option<String>, StoreError> 
             }),
         })
     })
+}
+
+/// Of a node in the body of a loop or an each that was named without its turn or item: one that asks.
+fn asking_below(engine: &Engine, at: &NodeAt) -> Result<Option<String>, StoreError> {
+    let query = NodeQuery { status: Some("started".into()), ..NodeQuery::of(at.run, NODES_LOOKED_AT) };
+    let rows = engine.read(|reader| reader.nodes(&query))?;
+    let rows = rows.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    let asks = |row: &&NodeRow| row.at.node == at.node && matches!(row.slot.work(), Some((_, Started::Asking { .. })));
+    Ok(rows.iter().find(asks).map(|row| row.at.show()))
 }
 
 /// What somebody answered a node that asked and is done.

@@ -121,7 +121,7 @@ pub fn wrong_cursor(cursor: &str) -> Problem {
 
 async fn changed(door: &Door, command: Command) -> Result<Json<RunNow>, No> {
     match door.command(command).await? {
-        Reply::Run { run, status } => Ok(Json(RunNow { run, status: status.into(), caller: None })),
+        Reply::Run { run, status, changed } => Ok(Json(RunNow { run, status: status.into(), changed, caller: None })),
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
     }
 }

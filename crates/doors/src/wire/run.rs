@@ -330,6 +330,8 @@ pub struct RunNow {
     #[schema(value_type = String)]
     pub run: RunId,
     pub status: RunStatus,
+    /// Whether the command made a difference: one that is paused already, or was not, stays as it is.
+    pub changed: bool,
     /// Of one that was cancelled: the node that called it, which fails by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,

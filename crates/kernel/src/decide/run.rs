@@ -89,7 +89,7 @@ pub(super) fn cancel(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) 
     running(step, run, "cancel")?;
     step.record_run(run, Record::RunCancelled { reason: reason.to_owned(), by: by.clone(), closed: false }, None);
     walk::over(step, run, Ending::Cancelled { by: by.clone(), reason: reason.to_owned() });
-    Ok(Reply::Run { run, status: RunStatus::Cancelled })
+    Ok(Reply::Run { run, status: RunStatus::Cancelled, changed: true })
 }
 
 /// Nobody wants a run that was called any more. One that was tried again since is wanted.

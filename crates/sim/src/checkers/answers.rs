@@ -68,7 +68,7 @@ fn reply_durable(scene: &Scene<'_>, ticket: Ticket, reply: &Reply) -> Check {
             let gone = turn.statuses.get(task).is_some_and(|was| was.contains(&None));
             ensure(gone, || format!("{task} was told to be deleted"))
         }
-        (Reply::Run { run, status }, _) => {
+        (Reply::Run { run, status, .. }, _) => {
             ensure(run_was(scene, *run, Some(*status)), || format!("{run} was told to be {}", status.as_str()))
         }
         (Reply::Task { task, status }, _) => {

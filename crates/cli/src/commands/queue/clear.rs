@@ -13,6 +13,7 @@ use serde_json::json;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller queue drain mails")]
 pub struct DrainArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     #[command(flatten)]
@@ -25,6 +26,7 @@ pub struct DrainArgs {
     after_help = "Examples:\n  signaller queue clear mails --dry-run\n  signaller queue clear mails --yes --reason 'sent twice'"
 )]
 pub struct ClearArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     /// Why, for the history

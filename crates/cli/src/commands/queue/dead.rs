@@ -11,10 +11,11 @@ use doors::wire::{KeyPair, PageQuery, QueueRedrive, TaskFilter, TaskList};
 use kernel::ids::TaskId;
 use kernel::names::{QueueName, Tag, TypeName};
 
-/// List the dead letters of a queue: tasks whose attempts are spent
+/// List the dead letters of a queue: tasks whose attempts are spent, other than those of runs, which the run has
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller queue dead ci")]
 pub struct DeadArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     /// How many [default: 50, at most 1000]
@@ -32,13 +33,16 @@ pub struct DeadArgs {
   signaller queue redrive ci --error exit_1 --rate 50/s
   signaller queue redrive ci --task task-9m2")]
 pub struct RedriveArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     /// These tasks only; may be given several times
     #[arg(long = "task", value_name = "TASK", value_parser = task_id, conflicts_with_all = ["kind", "tag", "key", "error_code", "per_s"])]
     tasks: Vec<TaskId>,
+    /// Only those of this type
     #[arg(long = "type", value_name = "TYPE", value_parser = TypeName::parse)]
     kind: Option<TypeName>,
+    /// Only those with this tag
     #[arg(long, value_parser = Tag::parse)]
     tag: Option<Tag>,
     /// Only this value of a limit key

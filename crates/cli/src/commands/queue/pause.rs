@@ -14,6 +14,7 @@ use kernel::names::QueueName;
     after_help = "Examples:\n  signaller queue pause mails --for 10m --reason 'provider is down'\n  signaller queue pause mails"
 )]
 pub struct PauseArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     /// Resume by itself after so long
@@ -31,6 +32,7 @@ pub struct PauseArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller queue resume mails")]
 pub struct ResumeArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
 }

@@ -20,6 +20,7 @@ use kernel::names::{QueueName, Tag, TypeName};
   signaller queue priority ci background --type lint
   signaller queue priority ci 90 --task task-9m2 --task task-9m3")]
 pub struct PriorityArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     /// critical, high, normal, background, or a head start in seconds
@@ -31,8 +32,10 @@ pub struct PriorityArgs {
     /// Only this value of a limit key
     #[arg(long, value_name = "NAME=VALUE", value_parser = key_pair)]
     key: Option<KeyPair>,
+    /// Only those of this type
     #[arg(long = "type", value_name = "TYPE", value_parser = TypeName::parse)]
     kind: Option<TypeName>,
+    /// Only those with this tag
     #[arg(long, value_parser = Tag::parse)]
     tag: Option<Tag>,
     #[command(flatten)]

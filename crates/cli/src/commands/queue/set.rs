@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
   signaller queue set mails --key-concurrency tenant=2 --key-rate tenant=10/m --fair-key tenant --weight acme=3
   signaller queue set ci --concurrency none --require-tag none")]
 pub struct SetArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse, required = true)]
     queue: Option<QueueName>,
     /// Tasks running at once

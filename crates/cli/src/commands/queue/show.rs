@@ -15,6 +15,7 @@ use kernel::names::QueueName;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller queue show ci")]
 pub struct ShowArgs {
+    /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
 }

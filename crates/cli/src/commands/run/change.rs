@@ -13,6 +13,7 @@ use serde_json::json;
 
 #[derive(Args, Debug)]
 pub struct Runs {
+    /// One or more runs, by their ids
     #[arg(value_name = "RUN", required = true, value_parser = run_id)]
     runs: Vec<RunId>,
 }
@@ -88,13 +89,19 @@ pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
 pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let pause = |run| session.client.post(&format!("/v1/runs/{run}/pause"), &body);
-    each(session, &args.runs, pause, |now| format!("{} is paused; what runs in it may finish.", now.run))
+    each(session, &args.runs, pause, |now| match now.changed {
+        true => format!("{} is paused; what runs in it may finish.", now.run),
+        false => format!("{} was paused already; nothing changed.", now.run),
+    })
 }
 
 pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
     let body = Signed { by: Some(session.by.clone()) };
     let resume = |run| session.client.post(&format!("/v1/runs/{run}/resume"), &body);
-    each(session, &args.runs, resume, |now| format!("{} goes on.", now.run))
+    each(session, &args.runs, resume, |now| match now.changed {
+        true => format!("{} goes on.", now.run),
+        false => format!("{} was not paused; nothing changed.", now.run),
+    })
 }
 
 pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
@@ -164,5 +171,5 @@ fn each(
     change: impl Fn(RunId) -> Result<RunNow, Failure>,
     tell: impl Fn(&RunNow) -> String,
 ) -> Outcome {
-    each::each(session, "run", &runs.runs, change, |now| now.status, tell)
+    each::each(session, "run", &runs.runs, change, tell)
 }

@@ -13,6 +13,7 @@ use kernel::ids::RunId;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller run explain run-7")]
 pub struct ExplainArgs {
+    /// The run, by its id
     #[arg(value_name = "RUN", value_parser = run_id)]
     run: RunId,
 }

@@ -1,12 +1,12 @@
 //! `signaller run list`.
 
 use crate::client::with_query;
-use crate::commands::{Session, run_id};
-use crate::output::{Answer, Outcome};
+use crate::commands::{Session, run_id, workflow};
+use crate::output::{Answer, Failure, Outcome};
 use crate::table::{cell, run_status_cell, short, table};
 use crate::units::{now, show_about_ms, show_age};
 use clap::Args;
-use doors::wire::{RunList, RunQuery, RunStatus, RunView};
+use doors::wire::{RunList, RunQuery, RunStatus, RunView, WorkflowView};
 use kernel::ids::RunId;
 use kernel::names::{IdempotencyKey, Tag, WorkflowName};
 
@@ -17,6 +17,7 @@ use kernel::names::{IdempotencyKey, Tag, WorkflowName};
   signaller run list --parent run-7
   signaller run list --workflow refund --status failed --limit 200")]
 pub struct ListArgs {
+    /// Only those of this workflow
     #[arg(long, value_parser = WorkflowName::parse)]
     workflow: Option<WorkflowName>,
     /// running, done, failed or cancelled
@@ -25,6 +26,7 @@ pub struct ListArgs {
     /// Only those that are paused
     #[arg(long)]
     paused: bool,
+    /// Only those with this tag
     #[arg(long, value_parser = Tag::parse)]
     tag: Option<Tag>,
     /// Only those that a node of this run has called
@@ -46,7 +48,10 @@ pub struct ListArgs {
 
 fn status(text: &str) -> Result<RunStatus, String> {
     let status = kernel::run::RunStatus::parse(text).map(RunStatus::from);
-    status.ok_or_else(|| format!("`{text}` is none of running, done, failed, cancelled"))
+    status.ok_or_else(|| match text {
+        "paused" => "a paused run is still running: ask with --paused".to_owned(),
+        _ => format!("`{text}` is none of running, done, failed, cancelled"),
+    })
 }
 
 pub fn run(args: ListArgs, session: &Session) -> Outcome {
@@ -58,7 +63,11 @@ pub fn run(args: ListArgs, session: &Session) -> Outcome {
     let asked = typed(&query);
     if list.runs.is_empty() {
         if !["run list", "run list --all"].contains(&asked.as_str()) {
-            let answer = Answer::new(&list, "No run fits.");
+            let text = match &query.workflow {
+                Some(workflow) if !is_known(session, workflow)? => format!("No run fits; there is no workflow `{workflow}`."),
+                _ => "No run fits.".to_owned(),
+            };
+            let answer = Answer::new(&list, text);
             let hidden = query.called == Some(false);
             return Ok(if hidden {
                 answer.next(format!("{asked} --all"), "also those that other runs have called")
@@ -91,6 +100,14 @@ pub fn run(args: ListArgs, session: &Session) -> Outcome {
     Ok(Answer::new(&list, text).next(format!("{asked}{limit} --cursor {next}"), "the next page"))
 }
 
+fn is_known(session: &Session, workflow: &WorkflowName) -> Result<bool, Failure> {
+    match session.client.get::<WorkflowView>(&workflow::path(workflow, "")) {
+        Ok(_) => Ok(true),
+        Err(failure) if &*failure.code == "workflow_not_found" => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
 /// The command that asks for such runs, less limit and cursor.
 fn typed(query: &RunQuery) -> String {
     let flags = [
@@ -111,7 +128,8 @@ fn remark(run: &RunView) -> String {
     let text = match (&run.pause, &run.error, &run.parent) {
         _ if run.deleting => "being deleted".to_owned(),
         _ if run.stopping => "being stopped".to_owned(),
-        (Some(pause), ..) => format!("paused by {} {}", pause.by, pause.reason),
+        (Some(pause), ..) if pause.reason.is_empty() => format!("paused by {}", pause.by),
+        (Some(pause), ..) => format!("paused by {}: {}", pause.by, pause.reason),
         _ if run.held => "paused with the run that called it".to_owned(),
         (None, Some(error), _) => format!("{}: {}", error.code, error.message),
         (None, None, Some(parent)) => format!("called by {parent}"),

@@ -18,6 +18,7 @@ use kernel::run::NodeAt;
 #[command(after_help = "Examples:\n  signaller run show run-7\n  signaller run show run-7/pay\n  \
                         signaller run show run-7/rounds[1].check[4]/lint\n  signaller run show run-7 --json | jq .result.output")]
 pub struct ShowArgs {
+    /// The run, or one node of it
     #[arg(value_name = "RUN[/NODE]", value_parser = shown)]
     what: Shown,
     /// How many of its nodes [default: 100, at most 1000]; what goes on or went wrong comes before the rest

@@ -16,6 +16,7 @@ use kernel::names::{IdempotencyKey, Tag, WorkflowName};
   signaller run start refund --input @order.json --idempotency-key order-17 --deadline 2h --wait --timeout 5m\n
 With --wait the exit code is 0 when it is done, 1 when it failed or was cancelled, and 6 when it had not ended after --timeout.")]
 pub struct StartArgs {
+    /// The workflow, by its name
     #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
     workflow: WorkflowName,
     /// Its input: JSON, @FILE, or - for stdin

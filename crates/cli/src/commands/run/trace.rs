@@ -21,6 +21,7 @@ use std::collections::HashMap;
                         Examples:\n  signaller run trace run-7\n  signaller run trace run-7 --called\n  signaller run trace run-7 --limit 100"
 )]
 pub struct TraceArgs {
+    /// The run, by its id
     #[arg(value_name = "RUN", value_parser = run_id)]
     run: RunId,
     /// Also what happened in the runs that it called, and in those that these called

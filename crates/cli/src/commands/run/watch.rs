@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "In JSON a line for each record comes before the answer, which is the run.\n\n\
                         Examples:\n  signaller run watch run-7\n  signaller run watch run-7 --timeout 5m --json")]
 pub struct WatchArgs {
+    /// The run, by its id
     #[arg(value_name = "RUN", value_parser = run_id)]
     run: RunId,
     /// Give up after so long, and exit with 6: the run goes on

@@ -11,6 +11,7 @@ use kernel::ids::TaskId;
 
 #[derive(Args, Debug)]
 pub struct Tasks {
+    /// One or more tasks, by their ids
     #[arg(value_name = "TASK", required = true, value_parser = task_id)]
     tasks: Vec<TaskId>,
 }
@@ -134,5 +135,5 @@ fn each(
     change: impl Fn(TaskId) -> Result<TaskStatus, Failure>,
     tell: impl Fn(&TaskStatus) -> String,
 ) -> Outcome {
-    each::each(session, "task", &tasks.tasks, change, |now| now.status, tell)
+    each::each(session, "task", &tasks.tasks, change, tell)
 }

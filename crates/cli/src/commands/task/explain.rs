@@ -12,6 +12,7 @@ use kernel::ids::TaskId;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller task explain task-9m2")]
 pub struct ExplainArgs {
+    /// The task, by its id
     #[arg(value_name = "TASK", value_parser = task_id)]
     task: TaskId,
 }

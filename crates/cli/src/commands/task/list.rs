@@ -15,13 +15,16 @@ use kernel::names::{QueueName, Tag, TypeName};
   signaller task list --status running
   signaller task list --queue ci --status failed --error exit_1 --limit 200")]
 pub struct ListArgs {
+    /// Only those of this queue
     #[arg(long, value_parser = QueueName::parse)]
     queue: Option<QueueName>,
+    /// Only those of this type
     #[arg(long = "type", value_name = "TYPE", value_parser = TypeName::parse)]
     kind: Option<TypeName>,
     /// idle, queued, running, done, failed or cancelled
     #[arg(long, value_parser = status)]
     status: Option<Status>,
+    /// Only those with this tag
     #[arg(long, value_parser = Tag::parse)]
     tag: Option<Tag>,
     /// Only tasks with this value of a limit key

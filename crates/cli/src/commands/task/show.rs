@@ -14,6 +14,7 @@ use kernel::ids::TaskId;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller task show task-9m2\n  signaller task show task-9m2 --json | jq .result.output")]
 pub struct ShowArgs {
+    /// The task, by its id
     #[arg(value_name = "TASK", value_parser = task_id)]
     task: TaskId,
 }

@@ -25,6 +25,7 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller task wait task-9m2\n  signaller task wait task-9m2 task-9m3 --timeout 5m")]
 pub struct WaitArgs {
+    /// One or more tasks, by their ids
     #[arg(value_name = "TASK", required = true, value_parser = task_id)]
     tasks: Vec<TaskId>,
     /// Give up after so long, and exit with 6: the tasks go on

@@ -12,6 +12,7 @@ use kernel::names::WorkflowName;
 #[command(after_help = "A node of another workflow that calls it fails with `workflow_disabled`.\n\n\
                         Examples:\n  signaller workflow disable refund --reason 'audit until Monday'")]
 pub struct DisableArgs {
+    /// The workflow, by its name
     #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
     workflow: WorkflowName,
     /// Why, for the history and for whoever is refused
@@ -23,6 +24,7 @@ pub struct DisableArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller workflow enable refund")]
 pub struct EnableArgs {
+    /// The workflow, by its name
     #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
     workflow: WorkflowName,
 }

@@ -4,7 +4,7 @@ use super::{path, read};
 use crate::client::with_query;
 use crate::commands::Session;
 use crate::commands::workflow::validate::{not_valid, told};
-use crate::output::{Answer, Failure, Outcome, Screen};
+use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use clap::Args;
 use doors::definition;
 use doors::wire::{GraphFormat, GraphQuery, ProblemAt};
@@ -37,6 +37,10 @@ pub fn run(args: GraphArgs, json: bool, screen: Screen, session: impl Fn() -> Re
     } else {
         let wrong =
             |why| Failure::usage(format!("there is no file `{}`, and: {why}", args.what)).fix("name a file or a workflow");
+        if [".yaml", ".yml", ".json"].iter().any(|ending| args.what.ends_with(ending)) {
+            let message = format!("there is no file `{}`", args.what);
+            return Err(Failure::new(Exit::NotFound, "file_not_found", message).fix("name a file that is there, or a workflow"));
+        }
         let workflow = WorkflowName::parse(&args.what).map_err(wrong)?;
         let format = if args.mermaid { GraphFormat::Mermaid } else { GraphFormat::Text };
         let query = GraphQuery { version: args.version, format: Some(format), width: u16::try_from(width).ok() };

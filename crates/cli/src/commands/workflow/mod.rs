@@ -55,7 +55,7 @@ pub fn run(args: WorkflowArgs, globals: &Globals, screen: Screen) -> Outcome {
 }
 
 /// `/v1/workflows/NAME` and what comes after.
-fn path(workflow: &WorkflowName, rest: &str) -> String {
+pub fn path(workflow: &WorkflowName, rest: &str) -> String {
     // `check` written out is an operation of its own.
     let name = if workflow.as_str() == "check" { "%63heck".to_owned() } else { segment(workflow.as_str()) };
     format!("/v1/workflows/{name}{rest}")

@@ -31,12 +31,13 @@ pub fn list(_: ListArgs, session: &Session) -> Outcome {
     Ok(Answer::new(&list, text).next("workflow show WORKFLOW", "one of them whole"))
 }
 
-/// Show a workflow: its nodes, its versions, its text
+/// Show a workflow: its nodes and its versions, or its text
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   signaller workflow show refund
   signaller workflow show refund --version 1 --text > refund.yaml")]
 pub struct ShowArgs {
+    /// The workflow, by its name
     #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
     workflow: WorkflowName,
     /// This version instead of the newest

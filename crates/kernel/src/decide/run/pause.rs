@@ -15,23 +15,25 @@ use crate::runs::{Live, Spot};
 use crate::step::{FollowUp, Step};
 
 pub(in crate::decide) fn pause(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
-    if running(step, run, "pause")?.run.pause.is_none() {
+    let changed = running(step, run, "pause")?.run.pause.is_none();
+    if changed {
         let (by, reason) = (by.clone(), reason.to_owned());
         change(step, run, |told| Record::RunPaused { reason, by, told }, |live| live.run.is_paused());
     }
-    Ok(Reply::Run { run, status: RunStatus::Running })
+    Ok(Reply::Run { run, status: RunStatus::Running, changed })
 }
 
 pub(in crate::decide) fn resume(step: &mut Step<'_>, run: RunId, by: &Actor) -> Result<Reply, Rejection> {
     let live = running(step, run, "resume")?;
-    if live.run.pause.is_some() {
+    let changed = live.run.pause.is_some();
+    if changed {
         let by = by.clone();
         change(step, run, |told| Record::RunResumed { by, told }, |live| live.run.is_held());
     } else if let Some(parent) = live.run.spec.parent.as_ref().filter(|_| live.run.is_held()) {
         let why = format!("{run} is paused with {}, which called it: resume that run", parent.run);
         return Err(Rejection::Invalid { why });
     }
-    Ok(Reply::Run { run, status: RunStatus::Running })
+    Ok(Reply::Run { run, status: RunStatus::Running, changed })
 }
 
 /// The run that called it is paused. Heard late or again, it changes nothing.

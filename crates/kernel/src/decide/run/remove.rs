@@ -31,7 +31,7 @@ pub(in crate::decide) fn delete(step: &mut Step<'_>, run: RunId, by: &Actor) -> 
         }
         step.record_run(run, Record::RunDeleting { by: by.clone(), expired: false }, None);
     }
-    Ok(Reply::Run { run, status })
+    Ok(Reply::Run { run, status, changed: true })
 }
 
 /// Runs that ended too long ago, or are too many. What has been taken up again meanwhile stays.

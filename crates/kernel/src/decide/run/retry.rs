@@ -40,7 +40,7 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
     let again = live.run.again + 1;
     record(step, run, again, by);
     reopen(step, run, &FramePath::root(), only, by);
-    Ok(Reply::Run { run, status: RunStatus::Running })
+    Ok(Reply::Run { run, status: RunStatus::Running, changed: true })
 }
 
 /// It goes on, and has as long as it was given at first.
