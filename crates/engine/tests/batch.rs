@@ -282,3 +282,16 @@ fn what_is_worth_it_is_made_ready_while_another_is_at_the_disk() {
     }
     assert!(bench.core.is_ready());
 }
+
+#[test]
+fn what_piles_up_is_bounded_by_bytes() {
+    let mut bench = Bench::open();
+    let large = NewTask { input: Payload(format!("\"{}\"", "x".repeat(200 * 1_024)).into()), ..new(None) };
+    let mut full = Vec::new();
+    for ticket in 1..=50 {
+        let command = Command::Add { tasks: vec![large.clone()] };
+        bench.core.decide(bench.now, 0, ticketed(ticket, command), true).unwrap_or_else(|_| panic!("nothing is read"));
+        full.push(bench.core.is_full());
+    }
+    assert!(!full[30] && full[45], "8 MiB are enough: {full:?}");
+}

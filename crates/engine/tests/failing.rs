@@ -356,6 +356,55 @@ fn what_comes_in_during_a_commit_shares_the_next() {
     }
 }
 
+/// The next is on its way before it is known that the first fails: it is not written, and nobody is told yes.
+#[test]
+fn what_waits_for_the_disk_fails_with_what_is_before_it() {
+    let (gate, disk) = (Arc::new(Gate::default()), MemoryDisk::new());
+    let store = Gated { inner: disk.open(), gate: gate.clone() };
+    let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
+    gate.set(true);
+    let mut first = pin!(engine.ask(add_many(100)));
+    assert!(begin(&mut first).is_pending());
+    gate.wait_for_one();
+    let mut later: Vec<_> = (0..5).map(|_| Box::pin(engine.ask(add_many(300)))).collect();
+    assert!(later.iter_mut().all(|add| begin(&mut add.as_mut()).is_pending()));
+    disk.inject(Fault::CommitLost);
+    gate.set(false);
+    assert_eq!(told(wait(first)), "UnknownOutcome");
+    // Those that came in after it was loaded again are added.
+    let later: Vec<String> = later.into_iter().map(|add| told(wait(add))).collect();
+    assert!(later.is_sorted_by_key(|told| told.starts_with("added")), "{later:?}");
+    let added = later.iter().filter(|told| told.starts_with("added")).count();
+    assert!(later.iter().all(|told| told.starts_with("added") || told == "UnknownOutcome"), "{later:?}");
+    match engine.ask_blocking(Request::Status) {
+        Ok(Answer::Status(status)) => assert_eq!((status.counts.queued, status.commits_failed), (added * 300, 1)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What became durable before the end is told.
+#[test]
+fn the_last_answers_are_handed_out_before_the_end() {
+    for _ in 0..20 {
+        let (gate, disk) = (Arc::new(Gate::default()), MemoryDisk::new());
+        let store = Gated { inner: disk.open(), gate: gate.clone() };
+        let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
+        gate.set(true);
+        let mut adds: Vec<_> = (0..50).map(|_| Box::pin(engine.ask(add_many(100)))).collect();
+        assert!(adds.iter_mut().all(|add| begin(&mut add.as_mut()).is_pending()));
+        gate.wait_for_one();
+        let mut stop = pin!(engine.stop());
+        assert!(begin(&mut stop).is_pending());
+        gate.set(false);
+        assert_eq!(wait(stop), Stopped::Drained);
+        let told: Vec<String> = adds.into_iter().map(|add| told(wait(add))).collect();
+        let added = told.iter().filter(|told| told.starts_with("added")).count();
+        let is_task = |entry: &&kernel::record::Entry| matches!(entry.record, Record::TaskAdded { .. });
+        let durable = disk.read(|durable| durable.entries_after(RecordSeq::NONE).filter(is_task).count());
+        assert!(added > 0 && durable == added * 100, "{durable} are there: {told:?}");
+    }
+}
+
 /// Whichever thread committed them.
 #[test]
 fn the_stream_has_records_in_their_order() {
