@@ -87,7 +87,9 @@ fn refuse(args: &[OsString], error: &clap::Error) -> ExitCode {
     let texts: Vec<&str> = args.iter().skip(1).filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
     let screen = Screen::new(texts.contains(&"--json"), texts.contains(&"--human"));
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    if asked || screen.people {
+    // Whoever names half a command is shown the rest.
+    let half = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if asked || (half && screen.people) {
         let _ = error.print();
         return ExitCode::from(error.exit_code() as u8);
     }
@@ -104,7 +106,9 @@ fn usage_failure(error: &clap::Error, name: &str) -> Failure {
     // Clap's text ends in usage and a pointer to --help; the first paragraph is the error itself.
     let message = text.split("\n\n").next().unwrap_or("").trim_start_matches("error: ").trim();
     let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    Failure::usage(message).fix(format!("see `signaller {help}`")).next(help, "every argument, with examples")
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map_or_else(String::new, |tip| format!("{tip}; "));
+    Failure::usage(message).fix(format!("{tip}see `signaller {help}`")).next(help, "every argument, with examples")
 }
 
 /// The leading words of the arguments that name a command.
@@ -167,6 +171,9 @@ mod tests {
             let failure = usage_failure(&error, name);
             assert!(failure.message.contains(message), "{}", failure.message);
         }
+        let error = Cli::command().try_get_matches_from(["signaller", "task", "ad"]).unwrap_err();
+        let fix = usage_failure(&error, "task").fix;
+        assert!(fix.as_deref().is_some_and(|fix| fix.starts_with("a similar subcommand exists: 'add'; see")), "{fix:?}");
     }
 
     /// The arguments of every example in every help text parse.
