@@ -27,6 +27,11 @@ impl Canvas {
         (self.lines, self.size) = (lines, size);
     }
 
+    /// What was drawn stays, and what was typed since, such as `^C`, goes.
+    pub fn leave(&self) {
+        write("\r\x1b[K");
+    }
+
     /// Takes what was drawn off the terminal.
     pub fn clear(&mut self) {
         write(&over(&std::mem::take(&mut self.lines), &[], self.size.0.max(1)));

@@ -63,8 +63,10 @@ pub fn until_ended(session: &Session, run: RunId, timeout_ms: Option<u64>, from_
     let mut watch = Watch { session, run, canvas, last: None, deadline, stopped, away: None };
     let ended = watch.follow(timeout_ms, from_start, sender, &news);
     // What was drawn last stays, unless the whole takes its place.
-    if let (Ok(_), Some(canvas)) = (&ended, &mut watch.canvas) {
-        canvas.clear();
+    match (&ended, &mut watch.canvas) {
+        (Ok(_), Some(canvas)) => canvas.clear(),
+        (Err(_), Some(canvas)) => canvas.leave(),
+        (_, None) => {}
     }
     outcome(session, ended?, live)
 }

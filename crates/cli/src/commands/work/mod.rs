@@ -61,7 +61,9 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message.
-/// The code of a failure is exit_N, signal_N, output_too_large or result_refused; timed_out and worker_lost come from the server.
+/// A command whose time budget is spent is stopped, as is one that was cancelled; what it started ends with the worker.
+/// The code of a failure is exit_N, signal_N, output_too_large, result_refused or timed_out; worker_lost comes from
+/// the server.
 /// Ctrl-C finishes what runs and ends; a second one stops what runs and hands it back, no attempt burnt.
 #[derive(Args, Debug)]
 #[command(
