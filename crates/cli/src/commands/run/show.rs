@@ -20,7 +20,7 @@ use kernel::run::NodeAt;
                         signaller run show 'run-7/rounds[1].check[4]/lint'\n  \
                         signaller run show 'run-7/rounds[1]'\n  signaller run show run-7 --nodes 1000\n  signaller run show run-7 --json | jq .result.output")]
 pub struct ShowArgs {
-    /// The run, or one node of it
+    /// The run, or one node, turn or item of it
     #[arg(value_name = "RUN[/NODE]", value_parser = shown)]
     what: Shown,
     /// How many of its nodes, those in turns and items too [default: 100 for JSON; for people those in them only while they go on
