@@ -34,11 +34,6 @@ pub fn spinner(screen: &Screen, what: &str) -> ProgressBar {
     dressed(screen, None, what, "{spinner} {msg}")
 }
 
-/// Lines that are drawn again and again.
-pub fn drawing(screen: &Screen) -> ProgressBar {
-    dressed(screen, None, "", "{msg}")
-}
-
 fn dressed(screen: &Screen, total: Option<u64>, what: &str, template: &str) -> ProgressBar {
     let watched = screen.people && std::io::stderr().is_terminal();
     let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

@@ -100,8 +100,9 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
     assert_eq!((&answer["result"]["done"], &answer["result"]["stopped"]), (&json!(0), &json!(1)), "{answer}");
     assert!(slow.err.contains("task-1 is stopped: its time budget is spent"), "{}", slow.err);
 
-    // Cancelled while it runs: whether the worker hears of it in time or not, it is not done.
-    for (heartbeat_ms, script, heard) in [(500, "sleep 30 & wait; echo 1", true), (30_000, "sleep 2; echo 1", false)] {
+    // Cancelled while it runs: the worker hears of it however rarely its heart beats.
+    for heartbeat_ms in [500, 30_000] {
+        let script = "sleep 30 & wait; echo 1";
         house.server.put("/v1/queues/c", &json!({"config": {"heartbeat_ms": heartbeat_ms}}));
         let task = house.add("c");
         let worker = house.work(&format!("work --type c --once -- sh -c '{} {script}'", house.begins()));
@@ -112,7 +113,7 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
         let message = json!(format!("{task} was cancelled by ana: enough"));
         assert_eq!((worked.exit, &answer["error"]["message"]), (1, &message), "{answer}");
         assert_eq!((&answer["result"]["done"], &answer["result"]["stopped"]), (&json!(0), &json!(1)), "{answer}");
-        assert_eq!(worked.err.contains("is stopped: it was cancelled"), heard, "{}", worked.err);
+        assert!(worked.err.contains("is stopped: it was cancelled"), "{}", worked.err);
     }
 
     // One that goes on does not count it as done either.
@@ -136,7 +137,7 @@ fn one_task_that_is_not_done_is_a_failure_by_name() {
 fn a_result_that_is_refused_points_at_a_worker_of_the_same_name() {
     let house = House::start();
     house.add("t");
-    let work = |once: &str| format!("--human work --type t --name twin {once} -- sh -c '{} sleep 1; echo 1'", house.begins());
+    let work = |once: &str| format!("--human work --type t --name twin {once} -- sh -c '{} sleep 0.5; echo 1'", house.begins());
     let worker = house.work(&work("--once"));
     house.until_begun();
     // The twin knows nothing of the lease, and by asking gives it back.

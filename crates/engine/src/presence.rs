@@ -2,6 +2,7 @@
 //! restart every live lease gets one fresh window.
 
 use crate::request::{Held, Ticket, Work, WorkerSummary};
+use kernel::explain::Heard;
 use kernel::ids::{Fence, TaskId};
 use kernel::lease::Lease;
 use kernel::names::{QueueName, TypeName, WorkerName};
@@ -23,7 +24,7 @@ pub struct Poll {
     pub queues: Arc<[QueueName]>,
     pub want: usize,
     pub until: Time,
-    /// The leases it reported as held, answered when it is.
+    /// The leases it named as held, answered when it is.
     pub holding: Vec<Held>,
 }
 
@@ -74,8 +75,9 @@ pub struct Presence {
 impl Presence {
     // ---- Polls --------------------------------------------------------------------------------------------------
 
+    /// One that wants nothing waits to hear what becomes of its leases, and is in no line for work.
     pub fn park(&mut self, poll: Poll) {
-        for kind in poll.types.iter() {
+        for kind in poll.types.iter().filter(|_| poll.want > 0) {
             self.polls_by_type.entry(kind.clone()).or_default().insert(poll.ticket);
         }
         self.polls_by_worker.insert(poll.worker.clone(), poll.ticket);
@@ -198,6 +200,13 @@ impl Presence {
         held.map(|task| (*task, self.leases[task].fence, self.leases[task].named)).collect()
     }
 
+    /// When the worker of this lease was last heard of, and when it is taken for lost if it is not heard again.
+    pub fn heard(&self, task: TaskId) -> Option<Heard> {
+        let watch = self.leases.get(&task)?;
+        let at = watch.deadline.plus_us(-i64::from(watch.window_ms) * 1_000);
+        Some(Heard { at, until: watch.deadline })
+    }
+
     pub fn silent(&self, now: Time, max: usize) -> Vec<(TaskId, Fence)> {
         let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now).take(max);
         late.map(|(_, task)| (*task, self.leases[task].fence)).collect()
@@ -272,7 +281,7 @@ impl Presence {
                 types: seen.types.clone(),
                 asked_at: seen.at,
                 holding: self.leases_by_worker.get(worker).map_or(0, BTreeSet::len),
-                waiting: self.polls_by_worker.contains_key(worker),
+                waiting: self.polls_by_worker.get(worker).is_some_and(|ticket| self.polls[ticket].want > 0),
             })
             .collect();
         all.sort_by(|a, b| b.asked_at.cmp(&a.asked_at).then_with(|| a.worker.cmp(&b.worker)));

@@ -3,16 +3,17 @@
 //! goes on being decided, into the next one. Nothing leaves before the commit of its parcel. A failed commit discards memory
 //! and loads it again; it never rolls back by hand.
 
+mod looks;
+
 use crate::deliver::{Filled, Filler};
 use crate::flows::Flows;
 use crate::inputs::Inputs;
 use crate::parcel::{Depot, Leaving, Open, Parcel, enter};
-use crate::presence::{Poll, Presence, Takers};
+use crate::presence::{Poll, Presence};
 use crate::request::*;
 use crate::values::Values;
 use kernel::command::{Command, Grant, Reply};
 use kernel::eval::Flow;
-use kernel::explain::{Explanation, Facts, Queues, explain, explain_run, likeness};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
@@ -541,10 +542,7 @@ impl Turn<'_> {
                 Answer::Explained(told.map(Box::new))
             }
             Request::ExplainRun { run } => {
-                let (state, now) = (self.step.state(), self.step.now());
-                let queues = Queues { told: &|task| self.told_of(task), likeness: &|task| likeness(state, task, now) };
-                let told = explain_run(state, run, &queues, now);
-                Answer::RunExplained(told.map(Box::new).ok_or(Rejection::RunNotFound { run }))
+                Answer::RunExplained(self.told_of_run(run).map(Box::new).ok_or(Rejection::RunNotFound { run }))
             }
             Request::Values(values) => {
                 // One by one, so that each is weighed with those before it.
@@ -568,36 +566,6 @@ impl Turn<'_> {
             }
         };
         self.answers.push((ticket, answer));
-    }
-
-    /// What its queue says of a task: the one place where a run's explanation looks at a queue. It is a look, no decision.
-    fn told_of(&self, task: TaskId) -> Option<Explanation> {
-        let task = self.step.state().task(task)?;
-        Some(explain(self.step.state(), task, &self.facts(task), self.step.now()))
-    }
-
-    fn facts(&self, task: &Task) -> Facts {
-        let route = task.card().route();
-        let Takers { asked_at, busy, elsewhere, left_at } = self.presence.takers(route.kind(), route.queue());
-        Facts { asked_at, busy, elsewhere, left_at, up_since: self.up_since, stopping: *self.stopping }
-    }
-
-    fn status(&self) -> StatusSummary {
-        let state = self.step.state();
-        StatusSummary {
-            now: self.step.now(),
-            up_since: self.up_since,
-            store: enter(self.depot).store.describe(),
-            stopping: *self.stopping,
-            counts: state.counts(),
-            queues: state.queue_summaries().len(),
-            bulks: state.bulks_open().count(),
-            runs: state.runs_live(),
-            commits: self.commits.0,
-            commits_failed: self.commits.1,
-            last_record: state.last_record(),
-            workers: self.presence.workers(),
-        }
     }
 
     fn command(&mut self, mut command: Command) -> Answer {
@@ -638,7 +606,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A worker that is waiting for more work while holding this task need not wait to hear that it should stop.
+    /// A worker whose poll waits here while it holds this task need not wait to hear that it should stop.
     fn tell_worker(&mut self, task: TaskId) {
         let worker = self.step.state().task(task).and_then(Task::lease).map(|lease| lease.worker().clone());
         let Some(ticket) = worker.and_then(|worker| self.presence.poll_of(&worker)) else { return };
@@ -681,13 +649,15 @@ impl Turn<'_> {
             // Never named: the grant got lost on its way, or the worker with it. Named before and now forgotten: the worker
             // lost it.
             let lost = was_named || self.presence.unnamed(task);
-            if lost { self.lapse_one(task, fence) } else { self.release(task, fence) }
+            if lost { self.mislay(task, fence) } else { self.release(task, fence) }
         }
         if want > 0 && (!*self.stopping || defect("leases_while_stopping")) {
             worked.deliveries = self.lease(&worker, &types, &queues, want);
         }
         let idle = worked.results.is_empty() && worked.deliveries.is_empty() && !news && !*self.stopping;
-        if !idle || wait_ms == 0 || want == 0 {
+        // Who wants nothing may wait to hear of what it holds, such as that it should stop; with neither it has nothing to wait
+        // for.
+        if !idle || wait_ms == 0 || (want == 0 && worked.holding.is_empty()) {
             return Some(worked);
         }
         // While it waits it cannot send heartbeats, so a worker that holds leases is answered before they grow old.
@@ -741,6 +711,12 @@ impl Turn<'_> {
         let jitter = self.jitter();
         // A rejection means the lease ended by itself in this very tick: either way nobody watches it any more.
         _ = self.run(&Command::Lapse { task, fence, jitter });
+        self.presence.ended(task);
+    }
+
+    fn mislay(&mut self, task: TaskId, fence: Fence) {
+        let jitter = self.jitter();
+        _ = self.run(&Command::Mislay { task, fence, jitter });
         self.presence.ended(task);
     }
 

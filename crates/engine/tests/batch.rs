@@ -1,11 +1,11 @@
 //! What one batch makes of commands that touch the same things.
 
-use engine::{Answer, Core, Holding, Parcel, Report, Request, Ticked, Ticket, Work};
+use engine::{Answer, Core, Holding, Parcel, Report, Request, Ticked, Ticket, Work, Worked};
 use kernel::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName, WorkerName};
 use kernel::queue::QueueConfig;
-use kernel::record::{Owner, Payload, TaskSpec};
+use kernel::record::{Owner, Payload, Record, TaskSpec};
 use kernel::time::Time;
 use std::sync::Arc;
 use store::memory::{Fault, MemoryDisk};
@@ -126,6 +126,88 @@ fn a_task_that_ends_its_worker_each_time_burns_its_attempts() {
     assert_eq!(attempts, [1, 1, 1, 0, 0]);
     bench.now = bench.now.plus_ms(60_000);
     assert_eq!(granted(&bench.ask(vec![Request::Work(poll("w", 1, 0))]))[0].2, 2, "after its backoff the next attempt begins");
+}
+
+fn holding(leases: &[(TaskId, Fence, u16)]) -> Vec<Holding> {
+    leases.iter().map(|(task, fence, _)| Holding { task: *task, fence: *fence, progress: None }).collect()
+}
+
+/// What was answered: the ticket, how many tasks it hands over, and which held ones are to stop.
+fn worked(ticked: &Ticked) -> Vec<(u64, usize, Vec<TaskId>)> {
+    let stops = |worked: &Worked| worked.holding.iter().filter(|held| held.cancel).map(|held| held.task).collect();
+    let each = |(ticket, answer): &(Ticket, Answer)| match answer {
+        Answer::Worked(worked) => Some((ticket.0, worked.deliveries.len(), stops(worked))),
+        _ => None,
+    };
+    ticked.answers.iter().filter_map(each).collect()
+}
+
+#[test]
+fn a_full_worker_waits_to_hear_of_its_leases_and_is_offered_nothing() {
+    let cancel = |task| Request::Command(Command::Cancel { task, by: actor(), reason: String::new() });
+    let mut bench = Bench::open();
+    bench.tick(vec![Command::Add { tasks: vec![new(None); 2] }]);
+    let got = granted(&bench.ask(vec![Request::Work(poll("w", 2, 0))]));
+    let listens = |bench: &mut Bench, got: &[(TaskId, Fence, u16)]| {
+        let ticked = bench.ask(vec![Request::Work(Work { holding: holding(got), ..poll("w", 0, 20_000) })]);
+        assert_eq!(worked(&ticked), [], "it waits");
+        bench.tickets
+    };
+    let ticket = listens(&mut bench, &got);
+    // What comes in meanwhile is not for it, nor is what is to be started at once.
+    let (third, _) = added(&bench.tick(vec![Command::Add { tasks: vec![new(None)] }]));
+    let start = Command::Start { task: third, force: false, worker: None, by: actor() };
+    assert_eq!(worked(&bench.ask(vec![Request::Command(start)])), []);
+    assert_eq!(worked(&bench.ask(vec![Request::Work(poll("other", 1, 0))])), [(bench.tickets, 1, vec![])]);
+    // It hears of a cancel with the commit of it; who is slow to stop waits for the next.
+    assert_eq!(worked(&bench.ask(vec![cancel(got[1].0)])), [(ticket, 0, vec![got[1].0])]);
+    let ticket = listens(&mut bench, &got);
+    assert_eq!(worked(&bench.ask(vec![cancel(got[0].0)])), [(ticket, 0, vec![got[0].0, got[1].0])]);
+    // It is answered in time to beat its heart, and at once when it has more to say.
+    let ticket = listens(&mut bench, &got);
+    bench.now = bench.now.plus_ms(10_000);
+    assert_eq!(worked(&bench.ask(Vec::new())).iter().map(|answer| answer.0).collect::<Vec<_>>(), [ticket]);
+    let ticket = listens(&mut bench, &got);
+    let results = got.iter().map(|(task, fence, _)| Report { task: *task, fence: *fence, outcome: Outcome::Released }).collect();
+    let ticked = bench.ask(vec![Request::Work(Work { results, ..poll("w", 0, 20_000) })]);
+    let mut answered: Vec<u64> = worked(&ticked).iter().map(|answer| answer.0).collect();
+    answered.sort_unstable();
+    assert_eq!(answered, [ticket, bench.tickets]);
+    // With nothing to hear of it does not wait.
+    let ticked = bench.ask(vec![Request::Work(poll("w", 0, 20_000))]);
+    assert_eq!(worked(&ticked), [(bench.tickets, 0, vec![])]);
+}
+
+#[test]
+fn a_lease_that_its_worker_does_not_name_any_more_is_not_called_silence() {
+    let mut bench = Bench::open();
+    bench.tick(vec![add()]);
+    let got = granted(&bench.ask(vec![Request::Work(poll("same", 1, 0))]));
+    bench.ask(vec![Request::Work(Work { holding: holding(&got), ..poll("same", 0, 0) })]);
+    let ticked = bench.ask(vec![Request::Work(poll("same", 1, 0))]);
+    let retried = ticked.entries.iter().find_map(|entry| match &entry.record {
+        Record::TaskRetried { failure, .. } => Some(format!("{}: {}", failure.code, failure.message)),
+        _ => None,
+    });
+    let message = "worker same asked again without naming it: it began anew, or another worker has its name";
+    assert_eq!(retried.as_deref(), Some(&*format!("worker_lost: {message}")));
+}
+
+#[test]
+fn explain_knows_whether_the_worker_of_a_task_is_still_heard_of() {
+    let mut bench = Bench::open();
+    let (task, _) = added(&bench.tick(vec![add()]));
+    let got = granted(&bench.ask(vec![Request::Work(poll("w", 1, 0))]));
+    let told = |bench: &mut Bench| match bench.ask(vec![Request::Explain { task }]).answers.pop() {
+        Some((_, Answer::Explained(Ok(told)))) => told.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(told(&mut bench).contains("is running on worker w"));
+    bench.now = bench.now.plus_ms(19_980);
+    let silent = "has not been heard of for 20.0 s; if it stays silent, the lease is taken back in 10.0 s";
+    assert!(told(&mut bench).contains(silent), "{}", told(&mut bench));
+    bench.ask(vec![Request::Work(Work { holding: holding(&got), ..poll("w", 0, 0) })]);
+    assert!(told(&mut bench).contains("is running on worker w"));
 }
 
 #[test]

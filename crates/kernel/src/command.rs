@@ -111,6 +111,12 @@ pub enum Command {
         fence: Fence,
         jitter: u32,
     },
+    /// The worker came back and did not name this lease: it lost it, or another goes by its name.
+    Mislay {
+        task: TaskId,
+        fence: Fence,
+        jitter: u32,
+    },
 
     ConfigureQueue {
         queue: QueueName,

@@ -29,10 +29,26 @@ pub struct Facts {
     pub elsewhere: usize,
     /// When the last that took this type, in this queue, took its leave.
     pub left_at: Option<Time>,
+    /// When the worker that holds it was last heard of.
+    pub heard: Option<Heard>,
     /// When this engine began to listen.
     pub up_since: Time,
     /// It is shutting down and leases nothing.
     pub stopping: bool,
+}
+
+/// A worker's last word on a lease, and when it is taken for lost if there is no other.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Heard {
+    pub at: Time,
+    pub until: Time,
+}
+
+impl Heard {
+    /// Half of its window has gone by. Workers are to be heard of every third of it, so one of them is late at the least.
+    pub fn is_silent(self, now: Time) -> bool {
+        now.ms_since(self.at) * 2 > self.until.ms_since(self.at)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +110,16 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
             let lease = running.lease();
             let waits = "and its slots stay taken until the worker confirms or falls silent";
             match lease.ending() {
-                None => {}
+                None => {
+                    if let Some(heard) = facts.heard.filter(|heard| heard.is_silent(now)) {
+                        let (ago, left) = (span(now.ms_since(heard.at)), span(heard.until.ms_since(now)));
+                        let sentence = format!(
+                            "worker {} has not been heard of for {ago}; if it stays silent, the lease is taken back in {left}",
+                            lease.worker()
+                        );
+                        told.cause("worker_silent", sentence, Some(heard.at), Some(heard.until));
+                    }
+                }
                 Some(Ending::Cancel { by, reason }) => {
                     let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
                     told.cause(
@@ -169,6 +194,7 @@ fn sentence(task: &Task, causes: &[Cause], now: Time) -> String {
             let since = span(now.ms_since(lease.since()));
             match first {
                 None => format!("{id} is running on worker {} for {since}.", lease.worker()),
+                Some(first) if lease.ending().is_none() => format!("{id} was leased {since} ago: {first}."),
                 Some(first) => format!("{id} is being stopped: {first}."),
             }
         }

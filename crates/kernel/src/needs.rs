@@ -145,6 +145,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         },
         Command::Lease { .. }
         | Command::Lapse { .. }
+        | Command::Mislay { .. }
         | Command::Release { .. }
         | Command::Due
         | Command::ConfigureQueue { .. }

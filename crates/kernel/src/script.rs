@@ -18,7 +18,7 @@ pub(crate) mod world;
 
 use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::{Command, NewTask, Outcome, PauseUntil, Reply};
-use crate::explain::Facts;
+use crate::explain::{Facts, Heard};
 use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
 use crate::message::Message;
 use crate::names::*;
@@ -221,6 +221,7 @@ impl Script {
                 })
             }
             "lapse" => Box::new(move |script, task| Command::Lapse { task, fence: fence(script, task), jitter }),
+            "mislay" => Box::new(move |script, task| Command::Mislay { task, fence: fence(script, task), jitter }),
             "undelivered" => Box::new(move |script, task| Command::Release {
                 task,
                 fence: fence(script, task),
@@ -376,7 +377,8 @@ impl Script {
         let left_at = words.option("left").map(ago);
         let mut count = |name| words.option(name).map_or(0, |count| count.parse().unwrap());
         let (busy, elsewhere) = (count("busy"), count("elsewhere"));
-        let facts = Facts { asked_at, busy, elsewhere, left_at, up_since: START, stopping: words.flag("stopping") };
+        let heard = words.option("heard").map(ago).map(|at| Heard { at, until: at.plus_ms(30_000) });
+        let facts = Facts { asked_at, busy, elsewhere, left_at, heard, up_since: START, stopping: words.flag("stopping") };
         let task = self.world.task(self.id(name)).expect("a task to explain");
         let told = crate::explain::explain(&self.world.state, &task, &facts, self.world.now);
         let codes: Vec<String> = told

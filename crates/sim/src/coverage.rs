@@ -48,7 +48,7 @@ pub const FAULTS: [&str; 34] = [
 const BULKS: [&str; 5] = ["clear", "drain", "redrive", "reprioritize", "unblock"];
 
 /// Everything `explain` can name.
-const CAUSES: [&str; 20] = [
+const CAUSES: [&str; 21] = [
     "backoff",
     "behind",
     "blocked_by",
@@ -68,6 +68,7 @@ const CAUSES: [&str; 20] = [
     "scheduled",
     "stopping",
     "timed_out",
+    "worker_silent",
     "workers_busy",
 ];
 

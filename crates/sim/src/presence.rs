@@ -135,7 +135,8 @@ impl Presence {
         let beat_ms = held.map(|watch| u64::from(watch.window_ms) / 3).min().unwrap_or(u64::MAX);
         Parked {
             worker: work.worker.clone(),
-            types: work.types.clone(),
+            // One that wants nothing is offered nothing: it waits to hear of its leases.
+            types: if work.want > 0 { work.types.clone() } else { [].into() },
             queues: work.queues.clone(),
             until: now.plus_ms(work.wait_ms.min(beat_ms)),
             holding: work.holding.iter().map(|held| (held.task, held.fence)).collect(),
@@ -149,7 +150,8 @@ impl Presence {
         worker: &'a WorkerName,
     ) -> impl Iterator<Item = (&'a [TypeName], &'a [QueueName])> {
         let parked = self.polls.values().filter(move |poll| poll.worker == *worker).map(|poll| (&*poll.types, &*poll.queues));
-        let fresh = turn.works().filter(move |work| work.worker == *worker).map(|work| (&*work.types, &*work.queues));
+        let fresh =
+            turn.works().filter(move |work| work.worker == *worker && work.want > 0).map(|work| (&*work.types, &*work.queues));
         parked.chain(fresh)
     }
 }

@@ -1,5 +1,6 @@
 //! Chains of records, walked the same way in every store: back from an owner's last record to its first, and over all
-//! owners that make up a run.
+//! owners that make up a run. Where a run has very many, the records are read as they were written instead, and those of
+//! others let go by: a page costs what it holds, not what the run does.
 
 use crate::store::StoreError;
 use kernel::ids::{RecordSeq, RunId, TaskId};
@@ -7,6 +8,7 @@ use kernel::needs::Begun;
 use kernel::node::Started;
 use kernel::record::{Entry, Record};
 use kernel::row::{BadRow, FRAMES, NODES, RUNS, TASKS, Table, Value};
+use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 
 /// Rows and records of one moment.
@@ -14,8 +16,28 @@ pub(crate) trait Moment {
     /// A record, with or without its payload.
     fn record(&self, seq: RecordSeq, payload: bool) -> Result<Option<Entry>, StoreError>;
 
-    /// The last records of the rows whose key begins with this number.
-    fn lasts(&self, table: &'static Table, number: i64) -> Result<Vec<RecordSeq>, StoreError>;
+    /// The last records of the rows whose key begins with this number, of so many rows at most.
+    fn lasts(&self, table: &'static Table, number: i64, limit: usize) -> Result<Vec<RecordSeq>, StoreError>;
+
+    /// Hands over the records after `after` and their owners as texts, oldest first, until it has enough.
+    fn scan(&self, after: RecordSeq, each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>)
+    -> Result<(), StoreError>;
+
+    /// The run whose work this task is.
+    fn run_of(&self, task: TaskId) -> Result<Option<RunId>, StoreError>;
+}
+
+/// How much of a run's history is looked for in which way.
+#[derive(Copy, Clone)]
+pub(crate) struct Pace {
+    /// Rows and records looked at along the chains; a run with more is looked for in the order of the records.
+    pub walked_max: usize,
+    /// Records looked at in their order. Where a run has so few of them, its chains are walked after all.
+    pub scanned_max: usize,
+}
+
+impl Pace {
+    pub const USUAL: Pace = Pace { walked_max: 2_000, scanned_max: 1_000_000 };
 }
 
 /// Walks a chain back from `last` until `each` says that it is enough.
@@ -75,41 +97,108 @@ pub(crate) fn begun(moment: &dyn Moment, node_last: RecordSeq) -> Result<Vec<Beg
     Ok(begun)
 }
 
-/// The first `limit` records after `after` of all the chains that make up a run, in the order in which they were written.
-/// Only their numbers are held meanwhile, and of these no more than are asked for.
-pub(crate) fn run_history(
-    moment: &dyn Moment,
-    run: RunId,
-    after: RecordSeq,
-    limit: usize,
-    tasks: bool,
-) -> Result<Vec<Entry>, StoreError> {
-    let mut first = First { limit, seqs: BinaryHeap::new() };
-    let mut started = Vec::new();
+/// The first `limit` records after `after` of all that makes up a run, in the order in which they were written. Only their
+/// numbers are held meanwhile, and of these no more than are asked for.
+pub(crate) fn run_history(moment: &dyn Moment, wanted: &Wanted, pace: Pace) -> Result<Vec<Entry>, StoreError> {
+    let seqs = match walked(moment, wanted, pace.walked_max)? {
+        Some(seqs) => seqs,
+        None => {
+            let (mut seqs, reached) = scanned(moment, wanted, pace.scanned_max)?;
+            if let Some(after) = reached {
+                let rest = Wanted { after, limit: wanted.limit - seqs.len(), ..*wanted };
+                seqs.extend(walked(moment, &rest, usize::MAX)?.into_iter().flatten());
+            }
+            seqs
+        }
+    };
+    let entries = seqs.into_iter().map(|seq| moment.record(seq, true));
+    entries.filter_map(Result::transpose).collect()
+}
+
+/// Which records of a run.
+#[derive(Copy, Clone)]
+pub(crate) struct Wanted {
+    pub run: RunId,
+    pub after: RecordSeq,
+    pub limit: usize,
+    /// Also those of its tasks.
+    pub tasks: bool,
+}
+
+/// Along the chains of the run, its frames, its nodes and its tasks. `None`: that would be more than `budget` steps.
+fn walked(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<Option<Vec<RecordSeq>>, StoreError> {
+    let Wanted { run, after, limit, tasks } = *wanted;
+    let mut left = budget;
+    let mut lasts = Vec::new();
     for table in [&RUNS, &FRAMES, &NODES] {
+        let found = moment.lasts(table, run.number(), left.saturating_add(1))?;
+        if found.len() > left {
+            return Ok(None);
+        }
+        left -= found.len();
         // A task may have gone on after its node was last heard of.
         let asks = tasks && table == &NODES;
-        for last in moment.lasts(table, run.number())? {
-            if last <= after && !asks {
-                continue;
-            }
-            walk(moment, last, false, |entry| {
-                started.extend(task_of(&entry).filter(|_| asks));
-                first.offer(entry.seq, after);
-                entry.prev > after || (asks && entry.prev > RecordSeq::NONE)
-            })?;
+        lasts.extend(found.into_iter().filter(|last| *last > after || asks).map(|last| (last, asks)));
+    }
+    let mut first = First { limit, seqs: BinaryHeap::new() };
+    let mut started = Vec::new();
+    for (last, asks) in lasts {
+        walk(moment, last, false, |entry| {
+            left = left.saturating_sub(1);
+            started.extend(task_of(&entry).filter(|_| asks));
+            first.offer(entry.seq, after);
+            left > 0 && (entry.prev > after || (asks && entry.prev > RecordSeq::NONE))
+        })?;
+        if left == 0 {
+            return Ok(None);
         }
     }
     for task in started {
-        for last in moment.lasts(&TASKS, task.number())?.into_iter().filter(|last| *last > after) {
+        left = left.saturating_sub(1);
+        for last in moment.lasts(&TASKS, task.number(), 1)?.into_iter().filter(|last| *last > after) {
             walk(moment, last, false, |entry| {
+                left = left.saturating_sub(1);
                 first.offer(entry.seq, after);
-                entry.prev > after
+                left > 0 && entry.prev > after
             })?;
         }
+        if left == 0 {
+            return Ok(None);
+        }
     }
-    let entries = first.seqs.into_sorted_vec().into_iter().map(|seq| moment.record(seq, true));
-    entries.filter_map(Result::transpose).collect()
+    Ok(Some(first.seqs.into_sorted_vec()))
+}
+
+/// In the order of all records. Also says where it left off, if there is more to look at and room for it.
+fn scanned(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<(Vec<RecordSeq>, Option<RecordSeq>), StoreError> {
+    let Wanted { run, after, limit, tasks } = *wanted;
+    let (mut seqs, mut left, mut reached, mut over) = (Vec::new(), budget, after, true);
+    let (own, parts) = (run.to_string(), format!("{run}/"));
+    let mut known: FxHashMap<TaskId, bool> = FxHashMap::default();
+    moment.scan(after, &mut |seq, owner| {
+        if left == 0 || seqs.len() == limit {
+            over = false;
+            return Ok(false);
+        }
+        (left, reached) = (left - 1, seq);
+        let ours = match TaskId::parse(owner).filter(|_| tasks) {
+            None => owner == own || owner.starts_with(&parts),
+            Some(task) => match known.get(&task) {
+                Some(ours) => *ours,
+                None => {
+                    let ours = moment.run_of(task)? == Some(run);
+                    known.insert(task, ours);
+                    ours
+                }
+            },
+        };
+        if ours {
+            seqs.push(seq);
+        }
+        Ok(true)
+    })?;
+    let reached = Some(reached).filter(|_| !over && seqs.len() < limit);
+    Ok((seqs, reached))
 }
 
 /// The smallest numbers of those it was offered.

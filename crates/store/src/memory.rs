@@ -4,7 +4,7 @@
 
 mod runs;
 
-use crate::chain::{self, column};
+use crate::chain::{self, Pace, Wanted, column};
 use crate::store::{ApprovalQuery, Batch, NodeQuery, Reader, RunQuery, Store, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
@@ -452,7 +452,7 @@ impl Reader for MemoryReader {
     }
 
     fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError> {
-        self.read(|durable| chain::run_history(durable, run, after, limit, tasks))
+        self.read(|durable| chain::run_history(durable, &Wanted { run, after, limit, tasks }, Pace::USUAL))
     }
 
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {

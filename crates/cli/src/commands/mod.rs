@@ -37,6 +37,8 @@ pub enum Command {
     Queue(queue::QueueArgs),
     Bulk(bulk::BulkArgs),
     Work(work::WorkArgs),
+    #[command(hide = true)]
+    WorkGuard(work::GuardArgs),
     Watch(watch::WatchArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
@@ -77,6 +79,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Queue(args) => queue::run(args, &session()?),
         Command::Bulk(args) => bulk::run(args, &session()?),
         Command::Work(args) => work::run(args, &session()?),
+        Command::WorkGuard(work::GuardArgs {}) => work::guard(),
         Command::Watch(args) => watch::run(args, &session()?),
         Command::Status(args) => status::run(args, &session()?),
         Command::Completions(args) => completions::run(args, globals.json),

@@ -9,6 +9,7 @@ use crate::wire::{self, *};
 use axum::extract::State;
 use engine::{Answer, Engine, Request};
 use kernel::ids::RunId;
+use kernel::node::NodeState;
 use kernel::rejection::Rejection;
 use kernel::row::NodeRow;
 use store::{Reader, StoreError};
@@ -27,9 +28,38 @@ pub async fn explain(State(door): State<Door>, Named(run): Named<RunId>) -> Resu
         Answer::RunExplained(Err(rejection)) => return Err(rejection.into()),
         other => return Err(unexpected(&other)),
     }
-    let found = door.read(move |reader| with_ending(reader, run)).await?;
-    let (_, view) = found.ok_or(Rejection::RunNotFound { run })?;
-    Ok(Json(ended(&view)))
+    let found = door.read(move |reader| {
+        let Some((_, view)) = with_ending(reader, run)? else { return Ok(None) };
+        let within = first_within(reader, &view)?;
+        Ok(Some((view, within)))
+    });
+    let (view, within) = found.await?.ok_or(Rejection::RunNotFound { run })?;
+    Ok(Json(ended(&view, within)))
+}
+
+/// Failed nodes of a run that are looked through for the one at the bottom of it.
+const FAILED_MAX: usize = 1_000;
+
+/// What failed first, by its place, in the loop or the each that failed the run: that one only counts.
+fn first_within(reader: &mut dyn Reader, view: &RunView) -> Result<Option<String>, StoreError> {
+    let Some(failed_at) = &view.failed_at else { return Ok(None) };
+    let (open, status) = (format!("{failed_at}["), Some(NodeStatus::Failed.in_row().to_owned()));
+    let rows = reader.nodes(&store::NodeQuery { status, ..store::NodeQuery::of(view.run, FAILED_MAX) })?;
+    let mut first: Option<NodeRow> = None;
+    for row in &rows {
+        let row = NodeRow::from_row(&row.values)?;
+        // Below a loop or an each that failed lies why.
+        let below = first.as_ref().map_or(open.clone(), |first| format!("{}[", place(&first.at.frame, &first.at.node)));
+        if place(&row.at.frame, &row.at.node).replace('/', ".").starts_with(&below.replace('/', ".")) {
+            first = Some(row);
+        }
+    }
+    Ok(first.and_then(|row| match row.slot.state() {
+        NodeState::Failed { failure, .. } => {
+            Some(format!("; for one, {} with {}: {}", place(&row.at.frame, &row.at.node), failure.code, failure.message))
+        }
+        _ => None,
+    }))
 }
 
 /// What those that wait for an answer ask, which only the store has.
@@ -50,7 +80,7 @@ fn with_questions(reader: &mut dyn Reader, engine: &Engine, mut told: RunExplana
     Ok(told)
 }
 
-fn ended(view: &RunView) -> RunExplanation {
+fn ended(view: &RunView, within: Option<String>) -> RunExplanation {
     let run = view.run;
     let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", span(ms)));
     let mut next_actions = vec![format!("signaller run show {run}")];
@@ -88,7 +118,7 @@ fn ended(view: &RunView) -> RunExplanation {
                 let colon = if error.message.is_empty() { "" } else { ": " };
                 format!(" with {}{colon}{}", error.code, error.message)
             });
-            format!("{run} failed{at}{took}{why}.{again}")
+            format!("{run} failed{at}{took}{why}{}.{again}", within.unwrap_or_default())
         }
         wire::RunStatus::Cancelled => {
             let who = view.cancelled.as_ref().map_or_else(String::new, |why| {

@@ -4,6 +4,7 @@ use super::Door;
 use super::answer::{Json, No};
 use super::approvals::answer_of;
 use super::body::{Named, Params};
+use super::run::turns_of;
 use super::tasks::with_payloads;
 use super::values::value;
 use crate::wire::*;
@@ -16,7 +17,7 @@ use kernel::ir::{Ir, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output, Slot, Started};
 use kernel::rejection::Rejection;
-use kernel::row::NodeRow;
+use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::task::Task;
 use std::collections::HashMap;
@@ -42,15 +43,49 @@ pub async fn show(
         Problem { next_actions: vec![next], ..problem }
     };
     let at = placed(run, &text).ok_or_else(|| unknown(&text))?;
+    let inside = move |ir: Option<&Ir>, at: &NodeAt, problem: Problem| match ir.and_then(|ir| standing(ir, &at.node)) {
+        // Only where it stands was left out.
+        Some((of, example)) if at.frame.is_root() => {
+            let fix = format!("`{}` stands in `{of}`: say in which turn or item, as in {run}/{example}", at.node);
+            let next =
+                NextAction { command: format!("signaller run show {run}/{example}"), description: "the first of them".into() };
+            Problem { fix, next_actions: vec![next], ..problem }
+        }
+        _ => problem,
+    };
     let found = door.blocking(move |engine| {
         let Some(row) = engine.read(|reader| reader.run(run))? else {
             return Ok(Err(Problem::from(&Rejection::RunNotFound { run })));
         };
         let spec = Run::from_row(&row.values)?.spec().clone();
         let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
-        Ok(whole(engine, ir.as_deref(), &at)?.ok_or_else(|| unknown(&text)))
+        Ok(whole(engine, ir.as_deref(), &at)?.ok_or_else(|| inside(ir.as_deref(), &at, unknown(&text))))
     });
     Ok(Json(found.await??))
+}
+
+/// Of a node inside of a loop or an each: what it stands in, and the first of its places.
+fn standing(ir: &Ir, node: &NodeId) -> Option<(NodeId, String)> {
+    let mut body = ir.node(ir.find(node)?).body;
+    let (mut of, mut steps) = (None, Vec::new());
+    while body != ROOT {
+        let owner = ir.body(body).of?;
+        of.get_or_insert_with(|| ir.node(owner).id.clone());
+        steps.push(format!("{}[0]", ir.node(owner).id));
+        body = ir.node(owner).body;
+    }
+    steps.reverse();
+    Some((of?, format!("{}/{node}", steps.join("."))))
+}
+
+/// The turns or items of a loop or an each, unless there are too many to count.
+fn frames_of(reader: &mut dyn Reader, at: &NodeAt) -> Result<Option<FrameCounts>, StoreError> {
+    let rows = reader.frames(at.run, LOOKED_AT_MAX)?;
+    if rows.len() == LOOKED_AT_MAX {
+        return Ok(None);
+    }
+    let frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    Ok(turns_of(&frames).remove(&(at.frame.clone(), at.node.clone())))
 }
 
 fn whole(engine: &Engine, ir: Option<&Ir>, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
@@ -71,6 +106,7 @@ fn whole(engine: &Engine, ir: Option<&Ir>, at: &NodeAt) -> Result<Option<NodeVie
     let task = view.task.map(|task| with_payloads(engine, task)).transpose()?.flatten();
     engine.read(|reader| {
         at_work(reader, [&mut view])?;
+        view.frames = frames_of(reader, at)?;
         if let Some(ir) = ir {
             let mut frames = Frames::default();
             frames.look(reader, ir, at.run, &at.frame)?;
@@ -114,13 +150,24 @@ fn input(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option
 /// Records of one node that are looked through for what it asked.
 const HISTORY_MAX: usize = 16;
 
-/// Whether a worker is at the tasks of those that were started, and which.
+/// Whether a worker is at the tasks of those that were started, and which; how the attempt before ended, and when the next is
+/// due. A worker may still be at the task of one that was cancelled.
 pub fn at_work<'a>(reader: &mut dyn Reader, nodes: impl IntoIterator<Item = &'a mut NodeView>) -> Result<(), StoreError> {
     for node in nodes {
-        let Some(task) = node.task.filter(|_| node.status == NodeStatus::Running) else { continue };
-        match reader.task(task)?.map(|row| Task::from_row(&row.values)).transpose()? {
+        let under_way = node.status == NodeStatus::Running;
+        let Some(task) = node.task.filter(|_| under_way || node.status == NodeStatus::Cancelled) else { continue };
+        let found = reader.task(task)?.map(|row| Task::from_row(&row.values)).transpose()?;
+        if under_way && let Some(task @ (Task::Running(_) | Task::Queued(_))) = &found {
+            node.last_error = task.card().failure().map(TaskError::from);
+        }
+        match found {
             Some(Task::Running(running)) => node.worker = Some(running.lease().worker().clone()),
-            Some(Task::Queued(_) | Task::Idle(_)) | None => node.status = NodeStatus::Queued,
+            _ if !under_way => {}
+            Some(Task::Queued(queued)) => {
+                node.status = NodeStatus::Queued;
+                node.again_at = node.last_error.is_some().then(|| Instant(queued.ready_at()));
+            }
+            Some(Task::Idle(_)) | None => node.status = NodeStatus::Queued,
             // It has ended, and the node is about to hear of it.
             Some(_) => {}
         }

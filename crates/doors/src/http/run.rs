@@ -162,7 +162,7 @@ fn count(all: impl Iterator<Item = NodeStatus>) -> NodeCounts {
 }
 
 /// The turns and items that each loop and each has begun.
-fn turns_of(frames: &[FrameRow]) -> HashMap<(FramePath, NodeId), FrameCounts> {
+pub fn turns_of(frames: &[FrameRow]) -> HashMap<(FramePath, NodeId), FrameCounts> {
     let mut turns: HashMap<(FramePath, NodeId), FrameCounts> = HashMap::new();
     for frame in frames {
         let Some((above, node, _)) = frame.path.up() else { continue };

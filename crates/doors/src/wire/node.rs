@@ -115,7 +115,7 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
-    /// The worker that is at its task.
+    /// The worker that is at its task; of one that was cancelled, the worker that has still to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub worker: Option<WorkerName>,
@@ -138,6 +138,12 @@ pub struct NodeView {
     pub frames: Option<FrameCounts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
+    /// How the last attempt of its task ended, while there is to be another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<TaskError>,
+    /// Not before this instant is its task tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_at: Option<Instant>,
     /// What its failure means: `fail`, `to` or `ignore`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<String>,
@@ -190,6 +196,8 @@ impl NodeView {
             items: None,
             frames: None,
             error: None,
+            last_error: None,
+            again_at: None,
             then: None,
             cause: None,
             why: None,
@@ -383,7 +391,8 @@ pub struct WaitView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub message: Option<Box<RawValue>>,
-    /// Others of the same node, in other turns or items, that wait for the same.
+    /// Others that wait for the same: of the same node in other turns or items, and tasks of other nodes that stand in their
+    /// queue alike.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub alike: u64,
 }

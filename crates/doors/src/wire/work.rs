@@ -33,7 +33,7 @@ pub struct WorkPoll {
     /// Tasks it can take on.
     #[serde(default)]
     pub want: usize,
-    /// How long to wait for one when there is nothing to report.
+    /// How long to wait for one when there is nothing to report; with `want` 0, for word that something held should stop.
     #[serde(default)]
     pub wait_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

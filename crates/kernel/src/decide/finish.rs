@@ -57,16 +57,26 @@ pub(super) fn release(step: &mut Step<'_>, task: TaskId, fence: Fence, cause: Re
 
 pub(super) fn lapse(step: &mut Step<'_>, task: TaskId, fence: Fence, jitter: u32) -> Result<Reply, Rejection> {
     let lease = held(step, task, fence)?;
+    let message = format!("worker {} was silent for more than {} ms", lease.worker, lease.heartbeat_ms);
+    lose(step, task, lease, message, jitter)
+}
+
+pub(super) fn mislay(step: &mut Step<'_>, task: TaskId, fence: Fence, jitter: u32) -> Result<Reply, Rejection> {
+    let lease = held(step, task, fence)?;
+    let worker = &lease.worker;
+    let message = format!("worker {worker} asked again without naming it: it began anew, or another worker has its name");
+    lose(step, task, lease, message, jitter)
+}
+
+/// The worker is gone, as `message` says it, or this lease is gone from it.
+fn lose(step: &mut Step<'_>, task: TaskId, lease: Lease, message: String, jitter: u32) -> Result<Reply, Rejection> {
     let failure = match lease.ending {
         Some(Ending::Cancel { by, reason }) => {
             step.record_task(task, Record::TaskCancelled { cause: CancelCause::Asked, by, reason, digest: None });
             return Ok(Reply::Finished { duplicate: false });
         }
         Some(Ending::TimedOut) => timed_out(),
-        None => {
-            let message = format!("worker {} was silent for more than {} ms", lease.worker, lease.heartbeat_ms);
-            Failure { code: "worker_lost".into(), message }
-        }
+        None => Failure { code: "worker_lost".into(), message },
     };
     fail(step, task, failure, true, None, 0, jitter);
     Ok(Reply::Finished { duplicate: false })

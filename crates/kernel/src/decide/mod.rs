@@ -45,6 +45,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::Finish { task, fence, outcome, jitter } => finish::decide(step, *task, *fence, outcome, *jitter),
         Command::Release { task, fence, cause } => finish::release(step, *task, *fence, *cause),
         Command::Lapse { task, fence, jitter } => finish::lapse(step, *task, *fence, *jitter),
+        Command::Mislay { task, fence, jitter } => finish::mislay(step, *task, *fence, *jitter),
         Command::ConfigureQueue { queue, config, by } => queue::configure(step, queue, config, by),
         Command::PauseQueue { queue, until, reason, by } => queue::pause(step, queue, *until, reason, by),
         Command::ResumeQueue { queue, by } => queue::resume(step, queue, by),

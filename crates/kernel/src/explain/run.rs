@@ -9,6 +9,7 @@ use crate::node::{NodeState, Started};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live};
 use crate::state::State;
+use crate::task::Status;
 use crate::time::Time;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -36,7 +37,8 @@ pub struct Wait {
     pub called: Option<Box<RunExplanation>>,
     /// Who may answer; empty also where anyone may.
     pub who: Vec<Arc<str>>,
-    /// Others of the same node, in other turns or items, that wait for the same.
+    /// Others that wait for the same: of the same node in other turns or items, and tasks of other nodes that stand in their
+    /// queue alike.
     pub alike: usize,
 }
 
@@ -97,12 +99,14 @@ impl Teller<'_> {
     /// How many were not told, those that are alike not counted.
     fn waits(&mut self, live: &Live, depth: u16, waits: &mut Vec<Wait>, actions: &mut Vec<String>) -> usize {
         let mut more = 0;
-        let mut known: FxHashMap<(NodeIx, u64), usize> = FxHashMap::default();
+        let mut known: FxHashMap<(Option<NodeIx>, u64), usize> = FxHashMap::default();
         for (path, node, at) in live.started() {
             if matches!(at, Started::Turning { .. } | Started::Spreading { .. }) {
                 continue;
             }
-            let likeness = (node, self.likeness(at));
+            // Whose task it is does not matter to its queue.
+            let whose = Some(node).filter(|_| !matches!(at, Started::Working { .. }));
+            let likeness = (whose, self.likeness(at));
             if let Some(told) = known.get(&likeness) {
                 waits[*told].alike += 1;
                 continue;
@@ -156,7 +160,12 @@ impl Teller<'_> {
                 Some(told) => {
                     eta = told.eta;
                     actions.extend(told.next_actions.iter().cloned());
-                    let sentence = told.sentence.trim_end_matches('.').to_owned();
+                    // Nothing else tells the causes beyond the first.
+                    let causes: Vec<&str> = told.blocked_on.iter().map(|cause| &*cause.sentence).collect();
+                    let sentence = match (told.status, causes.len()) {
+                        (Status::Queued, 2..) => format!("{id} waits: {}", causes.join("; and ")),
+                        _ => told.sentence.trim_end_matches('.').to_owned(),
+                    };
                     task = Some(Box::new(told));
                     ("task", sentence)
                 }

@@ -25,6 +25,11 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "add b; add a by=b; cancel b; explain a",
             "a waits: it is blocked by b, which ended without success. [blocked_by] eta unknown",
         ),
+        ("add a; lease w; advance 14s; explain a heard=10s", "a is running on worker w for 14.0 s. [] no eta"),
+        (
+            "add a; lease w; advance 22s; explain a heard=20s",
+            "a was leased 22.0 s ago: worker w has not been heard of for 20.0 s; if it stays silent, the lease is taken back in 10.0 s. [worker_silent until 32s] no eta",
+        ),
         ("add b; add a by=b idle; explain a", "a is idle: it runs when it is queued or started. [idle, blocked_by] no eta"),
         ("add a delay=90s; explain a", "a waits: it is scheduled to start in 1 min. [scheduled until 90s] eta 90s"),
         (

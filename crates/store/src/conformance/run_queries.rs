@@ -276,19 +276,22 @@ pub(super) fn no_record_of_a_run_is_missed_while_commits_go_on(open: &mut Open<'
             }
         });
         let mut written = vec![RecordSeq(1)];
-        for id in 1..=150 {
-            // Of all four kinds in turn, so that a reader between two of its steps would see some without the others.
-            scribe.record(Owner::Frame(run(1), path(&format!("each[{id}]"))), Record::FrameOpened {});
-            scribe.work(&node(1, &format!("each[{id}]"), "lint"), task(id));
-            scribe.record(
-                Owner::Run(run(1)),
-                Record::RunPaused { reason: String::new(), by: super::scribe::actor("ada"), told: true },
-            );
-            // One that is not of the run.
-            scribe.add(task(10_000 + id), TaskSpec { idle: true, ..super::scribe::plain("ci") });
+        // In the end more than chains are walked for: the later pages come in the order of the records.
+        for ids in (1..=750).collect::<Vec<u64>>().chunks(5) {
+            for id in ids {
+                // Of all four kinds in turn, so that a reader between two of its steps would see some without the others.
+                scribe.record(Owner::Frame(run(1), path(&format!("each[{id}]"))), Record::FrameOpened {});
+                scribe.work(&node(1, &format!("each[{id}]"), "lint"), task(*id));
+                scribe.record(
+                    Owner::Run(run(1)),
+                    Record::RunPaused { reason: String::new(), by: super::scribe::actor("ada"), told: true },
+                );
+                // One that is not of the run.
+                scribe.add(task(10_000 + id), TaskSpec { idle: true, ..super::scribe::plain("ci") });
+            }
             let batch = scribe.batch();
             store.commit(&batch).unwrap();
-            written.extend(batch.entries.iter().filter(|entry| belongs(entry, run(1), &[id])).map(|entry| entry.seq));
+            written.extend(batch.entries.iter().filter(|entry| belongs(entry, run(1), ids)).map(|entry| entry.seq));
         }
         is_over.store(true, Ordering::Release);
         assert_eq!(follower.join().unwrap(), written);

@@ -3,11 +3,12 @@
 use super::Durable;
 use crate::chain::{self, Moment, column};
 use crate::store::{ApprovalQuery, NodeQuery, RunQuery, StoreError};
-use kernel::ids::{RecordSeq, RunId};
+use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::names::{IdempotencyKey, WorkflowName};
 use kernel::record::Entry;
-use kernel::row::{BadRow, FRAMES, NODES, RUNS, Row, Table, Value, WORKFLOWS};
+use kernel::row::{BadRow, FRAMES, NODES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::Run;
+use kernel::task::Task;
 use kernel::time::Time;
 use std::collections::BTreeSet;
 
@@ -144,8 +145,27 @@ impl Moment for Durable {
         Ok(entry.map(|entry| if payload { entry.clone() } else { Entry { payload: None, ..entry.clone() } }))
     }
 
-    fn lasts(&self, table: &'static Table, number: i64) -> Result<Vec<RecordSeq>, StoreError> {
-        let rows = self.below(table, &Value::Int(number));
+    fn lasts(&self, table: &'static Table, number: i64, limit: usize) -> Result<Vec<RecordSeq>, StoreError> {
+        let rows = self.below(table, &Value::Int(number)).take(limit);
         Ok(rows.map(|row| chain::last_of(table, &row.values)).collect::<Result<_, BadRow>>()?)
+    }
+
+    fn scan(
+        &self,
+        after: RecordSeq,
+        each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        for entry in self.entries_after(after) {
+            if !each(entry.seq, &entry.owner.to_string())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_of(&self, task: TaskId) -> Result<Option<RunId>, StoreError> {
+        let row = self.row(&TASKS, &[Value::Int(task.number())]);
+        let task = row.map(Task::from_row).transpose()?;
+        Ok(task.and_then(|task| task.card().node().map(|at| at.run)))
     }
 }

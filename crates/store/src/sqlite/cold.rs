@@ -123,15 +123,38 @@ impl Moment for Now<'_> {
         Ok(entry.transpose().map_err(|(_, bad)| bad)?)
     }
 
-    fn lasts(&self, table: &'static Table, number: i64) -> Result<Vec<RecordSeq>, StoreError> {
+    fn lasts(&self, table: &'static Table, number: i64, limit: usize) -> Result<Vec<RecordSeq>, StoreError> {
         let (first, name) = (table.columns[0].0, table.name);
-        let mut select = self.db.prepare_cached(&format!("SELECT \"last\" FROM {name} WHERE {first} = ?1"))?;
+        let mut select = self.db.prepare_cached(&format!("SELECT \"last\" FROM {name} WHERE {first} = ?1 LIMIT ?2"))?;
         let mut lasts = Vec::new();
-        let mut rows = select.query([number])?;
+        let mut rows = select.query([number, i64::try_from(limit).unwrap_or(i64::MAX)])?;
         while let Some(row) = rows.next()? {
             // One below zero is no record's, as is 0.
             lasts.push(RecordSeq(row.get::<_, i64>(0)?.max(0) as u64));
         }
         Ok(lasts)
+    }
+
+    fn scan(
+        &self,
+        after: RecordSeq,
+        each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut select = self.db.prepare_cached("SELECT seq, owner FROM records WHERE seq > ?1 ORDER BY seq")?;
+        let mut rows = select.query([after.0 as i64])?;
+        while let Some(row) = rows.next()? {
+            // What is no text is nobody's.
+            let owner = row.get_ref(1)?.as_str().unwrap_or_default();
+            if !each(RecordSeq(row.get::<_, i64>(0)? as u64), owner)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_of(&self, task: TaskId) -> Result<Option<RunId>, StoreError> {
+        let mut select = self.db.prepare_cached("SELECT node ->> 'run' FROM tasks WHERE id = ?1")?;
+        let run: Option<Option<String>> = select.query_row([task.number()], |row| row.get(0)).optional()?;
+        Ok(run.flatten().and_then(|run| RunId::parse(&run)))
     }
 }

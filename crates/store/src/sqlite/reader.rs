@@ -3,7 +3,7 @@
 
 use super::cold::{Now, limited};
 use super::{bind, runs, statements};
-use crate::chain;
+use crate::chain::{self, Pace, Wanted};
 use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
@@ -208,7 +208,8 @@ impl Reader for SqliteReader {
         self.bounded(|db| {
             // Rows and records of one moment, unless one is held already.
             let moment = if db.is_autocommit() { Some(db.unchecked_transaction()?) } else { None };
-            let entries = chain::run_history(&Now { db, is_late: &|| self.clock.is_late() }, run, after, limit, tasks)?;
+            let now = Now { db, is_late: &|| self.clock.is_late() };
+            let entries = chain::run_history(&now, &Wanted { run, after, limit, tasks }, Pace::USUAL)?;
             moment.map(|moment| moment.finish()).transpose()?;
             Ok(entries)
         })

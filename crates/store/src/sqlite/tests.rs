@@ -1,4 +1,5 @@
 use super::*;
+use crate::chain::{self, Pace, Wanted};
 use crate::conformance;
 use crate::conformance::sample::{sample, tag};
 use crate::conformance::scribe::{Scribe, flow, node, path, plain, plain_run, queue, run, task};
@@ -290,6 +291,37 @@ fn a_long_history_is_stopped_too() {
     assert_eq!((count(&mut reader), count(&mut reader)), (1 + 200 * 2, 1 + 200 * 2));
     reader.release().unwrap();
     assert_eq!(count(&mut reader), 2 + 200 * 2);
+}
+
+/// However its records are looked for, a run's history is the same: along the chains alone, in the order of the records
+/// alone, or from there on along the chains.
+#[test]
+fn a_history_is_the_same_whichever_way_it_is_read() {
+    let (_dir, mut store) = with_sample();
+    let mut scribe = sample().0;
+    for id in 200..=210 {
+        scribe.worked(&node(100, "", &format!("n{id}")), task(id));
+        scribe.add(task(1_000 + id), plain("ci"));
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let now = cold::Now { db: &store.db, is_late: &|| false };
+    let history =
+        |wanted: &Wanted, walked_max, scanned_max| chain::run_history(&now, wanted, Pace { walked_max, scanned_max }).unwrap();
+    for id in [100, 101, 102, 106, 109, 999] {
+        for tasks in [false, true] {
+            let whole = Wanted { run: run(id), after: RecordSeq::NONE, limit: usize::MAX, tasks };
+            let all = history(&whole, usize::MAX, 0);
+            assert!(id != 100 || all.len() > if tasks { 50 } else { 30 }, "{}", all.len());
+            for (after, limit) in [(0, usize::MAX), (0, 3), (9, 1), (30, 20), (60, 0), (999_999, 5)] {
+                let wanted = Wanted { after: RecordSeq(after), limit, ..whole };
+                let rest: Vec<Entry> = all.iter().filter(|entry| entry.seq > wanted.after).take(limit).cloned().collect();
+                for (walked_max, scanned_max) in [(0, 0), (0, 7), (0, 40), (0, usize::MAX), (5, 30), (40, 3), (usize::MAX, 0)] {
+                    let found = history(&wanted, walked_max, scanned_max);
+                    assert_eq!(found, rest, "{id} {tasks} after {after} limit {limit}: {walked_max} {scanned_max}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

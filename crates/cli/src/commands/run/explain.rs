@@ -1,33 +1,131 @@
 //! `signaller run explain`.
 
+use crate::client::with_query;
 use crate::commands::{Session, run_id};
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::{plain, plain_text};
 use crate::table::short;
 use crate::units::{grouped, now, show_age, show_when};
 use clap::Args;
-use doors::wire::{Instant, RunExplanation};
+use doors::wire::{Explanation, Instant, NodeShowQuery, NodeStatus, NodeView, RunExplanation, place};
 use kernel::ids::RunId;
+use kernel::run::NodeAt;
+use serde::Serialize;
 
-/// Say what a run waits for, or how it ended and what can be done
+/// Say what a run waits for, or one node of it, or how it ended and what can be done
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run explain run-7")]
+#[command(after_help = "Examples:\n  signaller run explain run-7\n  signaller run explain run-7/pay")]
 pub struct ExplainArgs {
-    /// The run, by its id
-    #[arg(value_name = "RUN", value_parser = run_id)]
-    run: RunId,
+    /// The run by its id, or a node of it
+    #[arg(value_name = "RUN[/NODE]", value_parser = explained)]
+    what: Explained,
+}
+
+#[derive(Clone, Debug)]
+enum Explained {
+    Run(RunId),
+    Node(NodeAt),
+}
+
+fn explained(text: &str) -> Result<Explained, String> {
+    if !text.contains('/') {
+        return run_id(text).map(Explained::Run);
+    }
+    let wrong = || format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay");
+    NodeAt::parse(text).map(Explained::Node).ok_or_else(wrong)
 }
 
 pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
-    let explanation: RunExplanation = session.client.get(&format!("/v1/runs/{}/explain", args.run))?;
+    let run = match args.what {
+        Explained::Run(run) => run,
+        Explained::Node(at) => return node(&at, session),
+    };
+    let explanation: RunExplanation = session.client.get(&format!("/v1/runs/{run}/explain"))?;
     let (screen, now) = (&session.screen, now());
     let mut text = plain_text(&explanation.sentence).into_owned();
     told(screen, &explanation, now, 1, &mut text);
-    for action in &explanation.next_actions {
+    advise(screen, &explanation.next_actions, &mut text);
+    let answer = Answer::new(&explanation, text).advised(&explanation.next_actions);
+    Ok(answer.next(format!("run show {run}"), "see it whole"))
+}
+
+fn advise(screen: &Screen, actions: &[String], text: &mut String) {
+    for action in actions {
         text.push_str(&format!("\n{} {}", screen.paint(Paint::Dim, "try:"), plain_text(action)));
     }
-    let answer = Answer::new(&explanation, text).advised(&explanation.next_actions);
-    Ok(answer.next(format!("run show {}", args.run), "see it whole"))
+}
+
+/// What one node waits for, or how it ended.
+#[derive(Serialize)]
+struct NodeExplanation {
+    run: RunId,
+    node: String,
+    status: NodeStatus,
+    sentence: String,
+    /// Why its task does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<Explanation>,
+    next_actions: Vec<String>,
+}
+
+fn node(at: &NodeAt, session: &Session) -> Outcome {
+    let (run, name) = (at.run, place(&at.frame, &at.node));
+    let query = NodeShowQuery { node: name.clone() };
+    let view: NodeView = session.client.get(&with_query(&format!("/v1/runs/{run}/node"), &query))?;
+    let (mut task, mut next_actions) = (None::<Explanation>, Vec::new());
+    if let Some(id) = view.task.filter(|_| view.status.is_under_way()) {
+        let found: Explanation = session.client.get(&format!("/v1/tasks/{id}/explain"))?;
+        next_actions.extend(found.next_actions.iter().cloned());
+        task = Some(found);
+    }
+    if view.status == NodeStatus::Asking {
+        let answers = ["--yes", "--no"].map(|word| format!("signaller approval answer {} {word} --by NAME", at.show()));
+        next_actions.extend(answers);
+    }
+    next_actions.extend(view.sub_run.map(|called| format!("signaller run explain {called}")));
+    let spot = at.show();
+    let sentence = match (&task, &view.error) {
+        (Some(task), _) => {
+            let causes: Vec<&str> = task.blocked_on.iter().map(|cause| &*cause.sentence).collect();
+            match causes.len() {
+                0 | 1 => format!("{spot}: {}", task.sentence),
+                _ => format!("{spot}: {} waits: {}.", task.task, causes.join("; and ")),
+            }
+        }
+        (None, Some(error)) => format!("{spot} failed with {}: {}.", error.code, error.message),
+        (None, None) => standing(&spot, &view),
+    };
+    let mut text = plain_text(&sentence).into_owned();
+    advise(&session.screen, &next_actions, &mut text);
+    let told = NodeExplanation { run, node: name, status: view.status, sentence, task, next_actions };
+    let answer = Answer::new(&told, text).advised(&told.next_actions);
+    Ok(answer.next(format!("run show '{spot}'"), "see it whole").next(format!("run explain {run}"), "the whole run"))
+}
+
+/// One whose work is not a task, or over.
+fn standing(spot: &str, view: &NodeView) -> String {
+    let until = view.until.map_or_else(String::new, |until| format!(", which ends {}", show_when(until, now())));
+    match view.status {
+        NodeStatus::Asking => format!("{spot} waits for an answer{until}."),
+        NodeStatus::Sleeping => format!("{spot} sleeps{until}."),
+        NodeStatus::Waiting if view.waits_for.is_empty() => format!("{spot} has not been reached."),
+        NodeStatus::Waiting => {
+            let names: Vec<String> = view.waits_for.iter().map(|node| format!("`{node}`")).collect();
+            format!("{spot} waits for {}.", names.join(", "))
+        }
+        NodeStatus::Skipped => {
+            let why = view.why.as_deref().or(view.cause.as_deref());
+            format!("{spot} was skipped{}.", why.map_or_else(String::new, |why| format!(": {why}")))
+        }
+        NodeStatus::Running if view.sub_run.is_some() => {
+            let called = view.sub_run.map_or_else(String::new, |called| called.to_string());
+            format!("{spot} waits for {called}, which it called.")
+        }
+        NodeStatus::Running if view.frames.is_some() || view.items.is_some() => {
+            format!("{spot} waits for what goes on in it; its run says what that is.")
+        }
+        status => format!("{spot} is {status}."),
+    }
 }
 
 /// Each wait, and beneath one that is a call what that waits for.

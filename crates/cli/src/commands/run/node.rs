@@ -1,16 +1,22 @@
 //! `signaller run show RUN/NODE`: one node of a run.
 
+use super::picture;
 use super::show::beginning;
 use crate::client::with_query;
 use crate::commands::Session;
 use crate::json_text::pretty;
-use crate::output::{Answer, Outcome, Screen};
+use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::plain::plain_text;
 use crate::table::{facts, node_paint};
 use crate::telling_runs::answered;
 use crate::units::{count_of, now, show_about_ms, show_age, show_when};
-use doors::wire::{Instant, NodeShowQuery, NodeStatus, NodeView, place};
+use doors::wire::{Instant, NodeList, NodeQuery, NodeShowQuery, NodeStatus, NodeView, place};
+use kernel::frame::FramePath;
+use kernel::ids::RunId;
 use kernel::run::NodeAt;
+
+/// Nodes of one turn or item that are shown.
+const NODES_MAX: u32 = 200;
 
 pub fn run(at: &NodeAt, session: &Session) -> Outcome {
     let run = at.run;
@@ -29,6 +35,30 @@ pub fn run(at: &NodeAt, session: &Session) -> Outcome {
         answer = answer.next(format!("run show {called}"), "the run it called");
     }
     Ok(answer.next(format!("run show {run}"), "the whole run").next(format!("run trace {run}"), "everything that happened in it"))
+}
+
+/// `signaller run show RUN/NODE[3]`: one turn or item, with the nodes in it.
+pub fn run_frame(run: RunId, frame: &FramePath, limit: Option<u32>, session: &Session) -> Outcome {
+    let screen = &session.screen;
+    let query = NodeQuery { frame: Some(frame.to_string()), limit: limit.or(Some(NODES_MAX)), ..NodeQuery::default() };
+    let list: NodeList = session.client.get(&with_query(&format!("/v1/runs/{run}/nodes"), &query))?;
+    if list.nodes.is_empty() {
+        let message = format!("nothing has happened in `{frame}` of {run}");
+        let failure = Failure::new(Exit::NotFound, "node_not_found", message);
+        let failure = failure.fix("turns and items are counted from 0; the loop or each says how many there are");
+        return Err(failure.next(format!("run show {run}"), "the whole run"));
+    }
+    let mut lines = vec![format!("{run}/{frame}, {}", count_of(list.nodes.len() as u64, "node"))];
+    lines.extend(picture::all_lines(screen, run, &list.nodes, now()));
+    if list.next.is_some() {
+        lines.push("… and more; add --nodes 1000".to_owned());
+    }
+    let first = list.nodes.first().map(|node| format!("run show '{run}/{}'", node.node));
+    let mut answer = Answer::new(&list, lines.join("\n"));
+    if let Some(first) = first {
+        answer = answer.next(first, "one of its nodes");
+    }
+    Ok(answer.next(format!("run show {run}"), "the whole run"))
 }
 
 fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
@@ -56,7 +86,8 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
         lines.push(("until", format!("{} ({until})", show_when(until, now))));
     }
     if let Some(task) = node.task {
-        let worker = node.worker.as_ref().map_or_else(String::new, |worker| format!(" on worker {worker}"));
+        let stops = if node.status == NodeStatus::Cancelled { ", which has still to stop" } else { "" };
+        let worker = node.worker.as_ref().map_or_else(String::new, |worker| format!(" on worker {worker}{stops}"));
         let attempts = node.attempts.map_or_else(String::new, |attempts| format!(", {}", count_of(attempts.into(), "attempt")));
         lines.push(("task", format!("{task}{worker}{attempts}")));
     }
@@ -65,6 +96,16 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
     }
     if let Some(items) = node.items {
         lines.push(("items", items.to_string()));
+    }
+    if let Some(frames) = &node.frames {
+        let all = frames.open + frames.done + frames.failed + frames.dropped;
+        let parts = [(frames.done, "done"), (frames.open, "under way"), (frames.failed, "failed"), (frames.dropped, "dropped")];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        let name = if node.items.is_some() { "begun" } else { "turns" };
+        let dot = if at.frame.is_root() { "" } else { "." };
+        let first = format!("{}/{}{dot}{}[0]", at.run, at.frame, at.node);
+        lines.push((name, format!("{all}, {}; see `signaller run show '{first}'`", parts.join(", "))));
     }
     if let Some(way) = &node.way {
         let to = node.to.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -80,6 +121,12 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
             _ => "",
         };
         lines.push(("error", plain_text(&format!("{}: {}{then}", error.code, error.message)).into_owned()));
+    }
+    if let Some(error) = node.last_error.as_ref().filter(|_| node.error.is_none()) {
+        lines.push(("last error", plain_text(&format!("{}: {}", error.code, error.message)).into_owned()));
+    }
+    if let Some(again) = node.again_at.filter(|at| now.ms_until(*at) > 0) {
+        lines.push(("again", format!("{} ({again})", show_when(again, now))));
     }
     for (name, payload) in [("input", &node.input), ("output", &node.output)] {
         if let Some(payload) = payload {

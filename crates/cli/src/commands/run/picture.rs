@@ -6,6 +6,7 @@ use crate::plain::plain;
 use crate::table::{node_paint, short};
 use crate::units::{grouped, show_about_ms, show_between, show_when};
 use doors::wire::{FrameCounts, Instant, NodeStatus, NodeView, RunView};
+use kernel::ids::RunId;
 
 /// Nodes inside one loop or each that are told one by one; of a wide each, only some of those that failed.
 const INSIDE_MAX: usize = 8;
@@ -34,6 +35,45 @@ pub fn lines(screen: &Screen, run: &RunView, now: Instant) -> Vec<String> {
         drawn.push(Drawn::Node(Line { indent: 0, node }));
         inside(run, node, &mut drawn);
     }
+    aligned(screen, run.run, drawn, now)
+}
+
+/// Each node by itself, with those in turns and items beneath theirs.
+pub fn all_lines(screen: &Screen, run: RunId, nodes: &[NodeView], now: Instant) -> Vec<String> {
+    let mut drawn = Vec::new();
+    listed(nodes, "", 0, &mut drawn);
+    // Those whose own node is not among them.
+    for node in nodes {
+        if !drawn.iter().any(|line| matches!(line, Drawn::Node(line) if std::ptr::eq(line.node, node))) {
+            drawn.push(Drawn::Node(Line { indent: 0, node }));
+        }
+    }
+    aligned(screen, run, drawn, now)
+}
+
+fn listed<'a>(nodes: &'a [NodeView], frame: &str, indent: usize, drawn: &mut Vec<Drawn<'a>>) {
+    for node in nodes.iter().filter(|node| node.frame == frame) {
+        drawn.push(Drawn::Node(Line { indent, node }));
+        let dot = if frame.is_empty() { "" } else { "." };
+        let open = format!("{frame}{dot}{}[", node.id);
+        let mut frames: Vec<&str> = nodes.iter().map(|node| &*node.frame).filter(|frame| frame.starts_with(&open)).collect();
+        frames.retain(|frame| frame[open.len()..].split_once(']').is_some_and(|(_, rest)| rest.is_empty()));
+        frames.dedup();
+        frames.iter().for_each(|frame| listed(nodes, frame, indent + 2, drawn));
+    }
+}
+
+/// How many nodes there are that [`lines`] does not tell one by one.
+pub fn hidden(run: &RunView) -> u64 {
+    let counted = run.counts.as_ref().map_or(0, |counts| counts.all());
+    let mut drawn = Vec::new();
+    let own: Vec<&NodeView> = run.nodes.iter().filter(|node| node.frame.is_empty()).collect();
+    own.iter().for_each(|node| inside(run, node, &mut drawn));
+    let told = own.len() + drawn.iter().filter(|line| matches!(line, Drawn::Node(_))).count();
+    counted.saturating_sub(told as u64)
+}
+
+fn aligned(screen: &Screen, run: RunId, drawn: Vec<Drawn<'_>>, now: Instant) -> Vec<String> {
     let nodes = || drawn.iter().filter_map(|line| if let Drawn::Node(line) = line { Some(line) } else { None });
     let names = nodes().map(|line| line.indent + line.node.node.chars().count()).max().unwrap_or(0);
     let kinds = nodes().map(|line| kind(line.node).chars().count()).max().unwrap_or(0);
@@ -64,7 +104,7 @@ fn kind(node: &NodeView) -> &str {
     node.kind.as_deref().unwrap_or("")
 }
 
-fn shown(screen: &Screen, run: &RunView, line: &Line<'_>, (names, kinds): (usize, usize), now: Instant) -> String {
+fn shown(screen: &Screen, run: RunId, line: &Line<'_>, (names, kinds): (usize, usize), now: Instant) -> String {
     let Line { indent, node } = line;
     let mark = match node.status {
         NodeStatus::Waiting | NodeStatus::Queued => "·",
@@ -91,7 +131,7 @@ fn shown(screen: &Screen, run: &RunView, line: &Line<'_>, (names, kinds): (usize
 }
 
 /// What is worth knowing of a node beside its state.
-fn note(run: &RunView, node: &NodeView, now: Instant) -> String {
+fn note(run: RunId, node: &NodeView, now: Instant) -> String {
     let mut parts = Vec::new();
     parts.extend(node.frames.as_ref().map(|frames| turns(node, frames)));
     if node.frames.is_none()
@@ -124,13 +164,20 @@ fn note(run: &RunView, node: &NodeView, now: Instant) -> String {
             _ => {}
         }
     }
+    if let Some(error) = node.last_error.as_ref().filter(|_| node.status == NodeStatus::Queued) {
+        parts.push(short(&format!("{}: {}", error.code, error.message), NOTE_CHARS_MAX));
+        parts.extend(node.again_at.filter(|at| now.ms_until(*at) > 0).map(|at| format!("again {}", show_when(at, now))));
+    }
+    if let Some(worker) = node.worker.as_ref().filter(|_| node.status == NodeStatus::Cancelled) {
+        parts.push(format!("worker {worker} has still to stop"));
+    }
     if node.status.is_under_way() || node.status == NodeStatus::Failed {
         let worker = node.worker.as_ref().map_or_else(String::new, |worker| format!(" on {worker}"));
         parts.extend(node.task.map(|task| format!("{task}{worker}")));
         parts.extend(node.sub_run.map(|run| run.to_string()));
     }
     if node.status == NodeStatus::Asking {
-        parts.push(format!("answer: signaller approval answer {}/{} --yes --by NAME", run.run, node.node));
+        parts.push(format!("answer: signaller approval answer {run}/{} --yes --by NAME", node.node));
     }
     if let Some(until) = node.until.filter(|_| node.status.is_under_way()) {
         parts.push(format!("ends {}", show_when(until, now)));
@@ -171,6 +218,9 @@ mod tests {
             {"node":"ask","id":"ask","type":"approval","status":"asking","since":"2026-11-15T08:57:00Z","until":"2026-11-15T08:59:00Z"},
             {"node":"rounds","id":"rounds","type":"each","status":"running","since":"2026-11-15T08:57:00Z","items":14,
              "frames":{"open":2,"done":12,"failed":1,"dropped":0}},
+            {"node":"late","id":"late","type":"t","status":"queued","since":"2026-11-15T08:57:00Z","task":"task-8",
+             "last_error":{"code":"exit_1","message":"boom"},"again_at":"2026-11-15T08:58:18Z"},
+            {"node":"cut","id":"cut","type":"t","status":"cancelled","task":"task-7","worker":"w-2"},
             {"node":"end","id":"end","type":"http","status":"waiting","waits_for":["rounds"]},
             {"node":"no","id":"no","type":"http","status":"skipped","cause":"untaken","why":"`route` took its rules[1]"},
             {"node":"rounds[12]/lint","id":"lint","frame":"rounds[12]","type":"t","status":"running","since":"2026-11-15T08:57:30Z","task":"task-9","worker":"w-1"},
@@ -183,10 +233,28 @@ mod tests {
             "? ask                approval  asking          1 min  answer: signaller approval answer run-7/ask --yes --by NAME, ends in 1m",
             "▸ rounds             each      running         1 min  12 of 14 done, 1 failed, 2 under way",
             "  ▸ rounds[12]/lint  t         running          30 s  task-9 on w-1",
+            "· late               t         queued          1 min  exit_1: boom, again in 18s, task-8",
+            "× cut                t         cancelled              worker w-2 has still to stop",
             "· end                http      waiting                for rounds",
             "- no                 http      skipped                `route` took its rules[1]",
         ];
         assert_eq!(drawn, expected);
+        let all = all_lines(&screen, run.run, &run.nodes, "2026-11-15T08:58:00Z".parse().unwrap());
+        let names: Vec<&str> = all.iter().map(|line| line[..line.len().min(24)].trim_end()).collect();
+        assert_eq!(all.len(), run.nodes.len(), "{all:?}");
+        assert!(names[3].starts_with("  ▸ rounds[12]/lint") && names[4].starts_with("  ✓ rounds[11]/lint"), "{names:?}");
+        // The one that is done is not told one by one.
+        let counts = doors::wire::NodeCounts {
+            done: 2,
+            asking: 1,
+            running: 2,
+            waiting: 1,
+            skipped: 1,
+            queued: 1,
+            cancelled: 1,
+            ..Default::default()
+        };
+        assert_eq!(hidden(&RunView { counts: Some(counts), ..run }), 1);
     }
 
     #[test]

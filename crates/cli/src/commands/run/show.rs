@@ -7,21 +7,24 @@ use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain_text;
 use crate::table::{facts, priority_text, run_status_text};
-use crate::units::{count_of, now, show_about_ms, show_age, show_when};
+use crate::units::{count_of, grouped, now, show_about_ms, show_age, show_when};
 use clap::Args;
 use doors::wire::{Instant, NodeCounts, RunShowQuery, RunStatus, RunView};
+use kernel::frame::FramePath;
 use kernel::ids::RunId;
 use kernel::run::NodeAt;
 
-/// Show one run whole, or one node of it: its input, its state, its output
+/// Show one run whole, or one node, turn or item of it: its input, its state, its output
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller run show run-7\n  signaller run show run-7/pay\n  \
-                        signaller run show run-7/rounds[1].check[4]/lint\n  signaller run show run-7 --json | jq .result.output")]
+                        signaller run show 'run-7/rounds[1].check[4]/lint'\n  \
+                        signaller run show 'run-7/rounds[1]'\n  signaller run show run-7 --nodes 1000\n  signaller run show run-7 --json | jq .result.output")]
 pub struct ShowArgs {
-    /// The run, or one node of it
+    /// The run, or one node, turn or item of it
     #[arg(value_name = "RUN[/NODE]", value_parser = shown)]
     what: Shown,
-    /// How many of its nodes [default: 100, at most 1000]; what goes on or went wrong comes before the rest
+    /// How many of its nodes, those in turns and items too [default: 100 for JSON; for people those in them only while they go on
+    /// or if they failed; at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     nodes: Option<u32>,
 }
@@ -30,13 +33,18 @@ pub struct ShowArgs {
 enum Shown {
     Run(RunId),
     Node(NodeAt),
+    Frame(RunId, FramePath),
 }
 
 fn shown(text: &str) -> Result<Shown, String> {
     if !text.contains('/') {
         return run_id(text).map(Shown::Run);
     }
-    let wrong = || format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay");
+    let frame = text.split_once('/').filter(|(_, frame)| frame.ends_with(']'));
+    if let Some(frame) = frame.and_then(|(run, frame)| Some(Shown::Frame(RunId::parse(run)?, FramePath::parse(frame)?))) {
+        return Ok(frame);
+    }
+    let wrong = || format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay, nor a turn or item of it");
     NodeAt::parse(text).map(Shown::Node).ok_or_else(wrong)
 }
 
@@ -44,11 +52,12 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     let run = match args.what {
         Shown::Run(run) => run,
         Shown::Node(at) => return node::run(&at, session),
+        Shown::Frame(run, frame) => return node::run_frame(run, &frame, args.nodes, session),
     };
     let query = RunShowQuery { nodes: args.nodes };
     let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{run}"), &query))?;
     let run = view.run;
-    let answer = Answer::new(&view, page(&session.screen, &view));
+    let answer = Answer::new(&view, page(&session.screen, &view, args.nodes.is_some()));
     let answer = answer.next(format!("run trace {run}"), "everything that happened in it");
     Ok(match view.status {
         RunStatus::Running if view.pause.is_some() => answer.next(format!("run resume {run}"), "let it go on"),
@@ -62,10 +71,13 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     })
 }
 
+/// Nodes that one answer may have.
+const NODES_MAX: u64 = 1_000;
 /// Lines of an input or output that a page shows.
 const VALUE_LINES_MAX: usize = 40;
 
-pub fn page(screen: &Screen, run: &RunView) -> String {
+/// `all`: each node that came along is told by itself.
+pub fn page(screen: &Screen, run: &RunView, all: bool) -> String {
     let now = now();
     let when = |at: Instant| format!("{} ({at})", show_age(at, now));
     let mut lines = vec![
@@ -109,7 +121,23 @@ pub fn page(screen: &Screen, run: &RunView) -> String {
             lines.push((name, beginning(pretty(payload.get()))));
         }
     }
-    let nodes = picture::lines(screen, run, now);
+    let mut nodes = match all {
+        true => picture::all_lines(screen, run.run, &run.nodes, now),
+        false => picture::lines(screen, run, now),
+    };
+    let told = if all { run.nodes.len() as u64 } else { 0 };
+    let hidden =
+        if all { run.counts.as_ref().map_or(0, |counts| counts.all().saturating_sub(told)) } else { picture::hidden(run) };
+    if hidden > 0 {
+        let inside = if all { "" } else { " in turns and items" };
+        let how = if all && told >= NODES_MAX {
+            "`run show RUN/NODE[0]` has those of one turn or item"
+        } else {
+            "--nodes 1000 lists them"
+        };
+        let text = format!("… and {} more{inside}; {how}", grouped(hidden));
+        nodes.push(screen.paint(Paint::Dim, &text));
+    }
     let drawn = if nodes.is_empty() { String::new() } else { format!("\n\n{}", nodes.join("\n")) };
     format!("{}{drawn}", facts(screen, &lines))
 }

@@ -14,7 +14,8 @@ use kernel::names::{IdempotencyKey, Tag, WorkflowName};
 #[command(after_help = "Examples:
   signaller run start refund --input '{\"order\":\"o-1\",\"amount\":250}'
   signaller run start refund --input @order.json --idempotency-key order-17 --deadline 2h --wait --timeout 5m\n
-With --wait the exit code is 0 when it is done, 1 when it failed or was cancelled, and 6 when it had not ended after --timeout.")]
+With --wait the exit code is 0 when it is done, 1 when it failed or was cancelled, and 6 when it had not ended after --timeout, \
+or at Ctrl-C: the run goes on.")]
 pub struct StartArgs {
     /// The workflow, by its name
     #[arg(value_name = "WORKFLOW", value_parser = WorkflowName::parse)]
@@ -63,7 +64,7 @@ pub fn run(args: StartArgs, session: &Session) -> Outcome {
     let run = started.run;
     if args.wait {
         session.screen.note(&if started.duplicate { again(&started) } else { format!("started {run}") });
-        return watch::until_ended(session, run, args.timeout);
+        return watch::until_ended(session, run, args.timeout, !started.duplicate);
     }
     let text = if started.duplicate { again(&started) } else { format!("Started {run} of {}.", args.workflow) };
     let answer = Answer::new(&started, text);

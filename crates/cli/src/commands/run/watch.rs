@@ -3,27 +3,32 @@
 
 use super::picture;
 use super::show::{counts_text, page, state};
+use crate::canvas::Canvas;
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
 use crate::json_text::pretty;
-use crate::output::{Answer, Exit, Failure, Outcome, raw};
+use crate::output::{Answer, Exit, Failure, Outcome, Paint, raw};
 use crate::plain::plain_json;
-use crate::progress::drawing;
+use crate::signals::on_giving_up;
 use crate::stream::{News, follow};
 use crate::telling;
 use crate::units::{now, parse_duration_ms, show_about_ms, show_exact_ms};
 use clap::Args;
 use doors::wire::{RecordView, RunHistory, RunHistoryQuery, RunShowQuery, RunStatus, RunView, StreamQuery};
-use indicatif::ProgressBar;
 use kernel::ids::RunId;
 use std::io::IsTerminal;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Follow a run until it has ended; the exit code says how
 #[derive(Args, Debug)]
-#[command(after_help = "In JSON a line for each record comes before the answer, which is the run.\n\n\
-                        Examples:\n  signaller run watch run-7\n  signaller run watch run-7 --timeout 5m --json")]
+#[command(
+    after_help = "In JSON a line for each record comes before the answer, which is the run. Of a run that has ended already only \
+                        that is told: `run trace` has its records. Ctrl-C gives up as --timeout does.\n\n\
+                        Examples:\n  signaller run watch run-7\n  signaller run watch run-7 --timeout 5m --json"
+)]
 pub struct WatchArgs {
     /// The run, by its id
     #[arg(value_name = "RUN", value_parser = run_id)]
@@ -35,7 +40,6 @@ pub struct WatchArgs {
 
 /// Nodes that are drawn at most, and how often.
 const NODES_DRAWN: u32 = 200;
-const LINES_DRAWN_MAX: usize = 40;
 const DRAWN_EVERY: Duration = Duration::from_millis(150);
 const ASKED_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks lies at least so many times what the last one took.
@@ -44,37 +48,65 @@ const LOOKS_APART: u32 = 5;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub fn run(args: WatchArgs, session: &Session) -> Outcome {
-    until_ended(session, args.run, args.timeout)
+    until_ended(session, args.run, args.timeout, false)
 }
 
-pub fn until_ended(session: &Session, run: RunId, timeout_ms: Option<u64>) -> Outcome {
+/// `from_start`: its records are told from the first on, also if it has ended by now.
+pub fn until_ended(session: &Session, run: RunId, timeout_ms: Option<u64>, from_start: bool) -> Outcome {
     let live = session.screen.people && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-    let mut watch = Watch { session, run, drawing: live.then(|| drawing(&session.screen)), last: None };
-    let ended = watch.follow(timeout_ms);
-    if let Some(drawing) = &watch.drawing {
-        drawing.finish_and_clear();
+    let (sender, news) = sync_channel(1_024);
+    let wake = sender.clone();
+    // If there is no room in the channel, there is something in it, which is as good.
+    let stopped = on_giving_up(move || _ = wake.try_send(Heard::Stop));
+    let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+    let canvas = live.then(Canvas::default);
+    let mut watch = Watch { session, run, canvas, last: None, deadline, stopped, away: None };
+    let ended = watch.follow(timeout_ms, from_start, sender, &news);
+    // What was drawn last stays, unless the whole takes its place.
+    match (&ended, &mut watch.canvas) {
+        (Ok(_), Some(canvas)) => canvas.clear(),
+        (Err(_), Some(canvas)) => canvas.leave(),
+        (_, None) => {}
     }
     outcome(session, ended?, live)
+}
+
+enum Heard {
+    News(News),
+    Stop,
 }
 
 struct Watch<'a> {
     session: &'a Session,
     run: RunId,
-    drawing: Option<ProgressBar>,
+    canvas: Option<Canvas>,
     /// The cursor of the last record told.
     last: Option<String>,
+    deadline: Option<Instant>,
+    stopped: Arc<AtomicBool>,
+    /// Why the server is not there.
+    away: Option<String>,
 }
 
 impl Watch<'_> {
-    fn follow(&mut self, timeout_ms: Option<u64>) -> Result<RunView, Failure> {
-        let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+    fn follow(
+        &mut self,
+        timeout_ms: Option<u64>,
+        from_start: bool,
+        sender: SyncSender<Heard>,
+        news: &Receiver<Heard>,
+    ) -> Result<RunView, Failure> {
         let mut view = self.look()?;
-        if self.drawing.is_none() {
+        // One that ended before anybody looked is told by its end.
+        let tells = self.canvas.is_none() && (from_start || view.status == RunStatus::Running);
+        if tells {
             self.tell_history()?;
         }
-        let (sender, news) = sync_channel(1_024);
         let query = StreamQuery { run: Some(self.run.to_string()), ..StreamQuery::default() };
-        follow(self.session.client.clone(), query, self.last.clone(), move |news| sender.send(news).is_ok());
+        if view.status == RunStatus::Running {
+            let tell = move |news| sender.send(Heard::News(news)).is_ok();
+            follow(self.session.client.clone(), query, self.last.clone(), tell);
+        }
         let (mut asked, mut answered, mut changed) = (Instant::now(), Instant::now(), false);
         // A wide run is much to look at: it is not asked for all the time.
         let mut every = DRAWN_EVERY;
@@ -82,19 +114,20 @@ impl Watch<'_> {
         while view.status == RunStatus::Running {
             self.draw(&view);
             let wait = if changed { every.saturating_sub(asked.elapsed()) } else { ASKED_EVERY };
-            let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = self.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
             match news.recv_timeout(wait.min(left)) {
-                Ok(News::Event(event)) => {
+                Ok(Heard::News(News::Event(event))) => {
                     changed = true;
                     self.tell(event.record().as_ref());
                 }
-                Ok(News::Lost(failure)) if !failure.retryable => return Err(failure),
-                Ok(News::Opened | News::Lost(_)) => changed = true,
+                Ok(Heard::News(News::Lost(failure))) if !failure.retryable => return Err(failure),
+                Ok(Heard::News(News::Lost(failure))) => self.lost(&failure),
+                Ok(Heard::News(News::Opened)) => changed = true,
+                Ok(Heard::Stop) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(ASKED_EVERY),
-                Err(RecvTimeoutError::Timeout) => {}
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(self.timed_out(timeout_ms.unwrap_or(0), &view));
+            if self.is_over() {
+                return Err(self.given_up(timeout_ms.unwrap_or(0), &view));
             }
             if asked.elapsed() >= if changed { every } else { ASKED_EVERY.max(every) } {
                 asked = Instant::now();
@@ -102,17 +135,34 @@ impl Watch<'_> {
                     Ok(found) => {
                         (view, answered, changed) = (found, Instant::now(), false);
                         every = DRAWN_EVERY.max(asked.elapsed() * LOOKS_APART);
+                        if self.away.take().is_some() && self.canvas.is_none() {
+                            self.session.screen.note("the server answers again");
+                        }
                     }
                     // The server may be on its way back; the run goes on where it was.
-                    Err(failure) if failure.retryable && answered.elapsed() < PATIENCE => {}
+                    Err(failure) if failure.retryable && answered.elapsed() < PATIENCE => self.lost(&failure),
                     Err(failure) => return Err(failure),
                 }
             }
         }
-        if self.drawing.is_none() {
-            self.tell_history()?;
+        if tells && !self.tell_history()? {
+            let note = format!("not all of its records were told in time; `signaller run trace {}` has them", self.run);
+            self.session.screen.note(&note);
         }
         Ok(view)
+    }
+
+    /// Its time is up, or nobody wants to see more.
+    fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The server is not there, which is said once; what was drawn is old as long as it is not.
+    fn lost(&mut self, failure: &Failure) {
+        let why = format!("{}; trying again", failure.message);
+        if self.away.replace(why.clone()).is_none() && self.canvas.is_none() {
+            self.session.screen.note(&why);
+        }
     }
 
     fn look(&self) -> Result<RunView, Failure> {
@@ -120,41 +170,43 @@ impl Watch<'_> {
         self.session.client.get(&with_query(&format!("/v1/runs/{}", self.run), &query))
     }
 
-    fn draw(&self, view: &RunView) {
-        let (Some(drawing), screen) = (&self.drawing, &self.session.screen) else { return };
+    fn draw(&mut self, view: &RunView) {
+        let (Some(canvas), screen) = (&mut self.canvas, &self.session.screen) else { return };
         let (mut lines, now) = (picture::lines(screen, view, now()), now());
-        if lines.len() > LINES_DRAWN_MAX {
-            let more = lines.len() - LINES_DRAWN_MAX;
-            lines.truncate(LINES_DRAWN_MAX);
-            lines.push(format!("  … and {more} more"));
-        }
         let counts = view.counts.as_ref().map_or_else(String::new, |counts| format!(", {}", counts_text(counts)));
         let for_so_long = show_about_ms(view.started_at.ms_until(now).max(0).unsigned_abs());
         lines.insert(0, format!("{} of {}, {} for {for_so_long}{counts}", view.run, view.workflow, state(screen, view)));
-        drawing.set_message(screen.known(&lines.join("\n")).into_owned());
+        if let Some(why) = &self.away {
+            lines.insert(0, screen.paint(Paint::Red, why));
+        }
+        let lines: Vec<String> = lines.iter().map(|line| screen.known(line).into_owned()).collect();
+        canvas.draw(&lines);
     }
 
-    /// What has been recorded since the last that was told.
-    fn tell_history(&mut self) -> Result<(), Failure> {
+    /// What has been recorded since the last that was told. `false`: there was no time for all of it.
+    fn tell_history(&mut self) -> Result<bool, Failure> {
         loop {
+            if self.is_over() {
+                return Ok(false);
+            }
             let query = RunHistoryQuery { limit: Some(1_000), cursor: self.last.clone() };
             let path = format!("/v1/runs/{}/history", self.run);
             let page: RunHistory = match self.session.client.get(&with_query(&path, &query)) {
                 Ok(page) => page,
                 // Deleted meanwhile: how it ended is known.
-                Err(failure) if failure.exit == Exit::NotFound => return Ok(()),
+                Err(failure) if failure.exit == Exit::NotFound => return Ok(true),
                 Err(failure) => return Err(failure),
             };
             page.records.iter().for_each(|record| self.tell(Some(record)));
             if page.next.is_none() {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
 
     /// Tasks are told by their nodes.
     fn tell(&mut self, record: Option<&RecordView>) {
-        let Some(view) = record.filter(|_| self.drawing.is_none()) else { return };
+        let Some(view) = record.filter(|_| self.canvas.is_none()) else { return };
         if self.last.as_deref().and_then(doors::wire::Cursor::parse).is_some_and(|last| view.seq <= last) {
             return;
         }
@@ -169,11 +221,20 @@ impl Watch<'_> {
         };
     }
 
-    fn timed_out(&self, timeout_ms: u64, view: &RunView) -> Failure {
+    fn given_up(&self, timeout_ms: u64, view: &RunView) -> Failure {
         let run = self.run;
-        let message = format!("{run} had not ended after {}", show_exact_ms(timeout_ms));
-        let failure = Failure::new(Exit::Limited, "timeout", message).retryable().result(view);
-        failure.fix("wait longer, or see what it waits for").next(format!("run explain {run}"), "see what it waits for")
+        let failure = match self.stopped.load(Ordering::Relaxed) {
+            true => {
+                Failure::new(Exit::Limited, "interrupted", format!("{run} had not ended when this was stopped; the run goes on"))
+                    .fix("watch it again, or see what it waits for")
+                    .next(format!("run watch {run}"), "see it go on")
+            }
+            false => {
+                let message = format!("{run} had not ended after {}; the run goes on", show_exact_ms(timeout_ms));
+                Failure::new(Exit::Limited, "timeout", message).fix("wait longer, or see what it waits for")
+            }
+        };
+        failure.retryable().result(view).next(format!("run explain {run}"), "see what it waits for")
     }
 }
 
@@ -181,7 +242,7 @@ fn outcome(session: &Session, view: RunView, live: bool) -> Outcome {
     let run = view.run;
     // What was drawn is gone from the screen: the whole takes its place.
     if live {
-        session.screen.line(&page(&session.screen, &view));
+        session.screen.line(&page(&session.screen, &view, false));
     }
     let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", show_about_ms(ms)));
     match view.status {

@@ -5,6 +5,7 @@ use crate::commands::{Session, task_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Exit, Failure, Outcome};
 use crate::progress::{bar, spinner};
+use crate::signals::on_giving_up;
 use crate::stream::{News, follow};
 use crate::table::status_text;
 use crate::units::{count_of, parse_duration_ms, show_about_ms, show_exact_ms};
@@ -14,6 +15,7 @@ use indicatif::ProgressBar;
 use kernel::ids::TaskId;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -23,7 +25,9 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Wait until tasks have ended; fails as soon as one failed or was cancelled
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller task wait task-9m2\n  signaller task wait task-9m2 task-9m3 --timeout 5m")]
+#[command(
+    after_help = "Ctrl-C gives up as --timeout does: the tasks go on.\n\nExamples:\n  signaller task wait task-9m2\n  signaller task wait task-9m2 task-9m3 --timeout 5m"
+)]
 pub struct WaitArgs {
     /// One or more tasks, by their ids
     #[arg(value_name = "TASK", required = true, value_parser = task_id)]
@@ -64,6 +68,11 @@ pub fn answer(session: &Session, tasks: &[TaskId], timeout_ms: Option<u64>, adde
     }
 }
 
+enum Heard {
+    News(News),
+    Stop,
+}
+
 struct Wait<'a> {
     session: &'a Session,
     show: ProgressBar,
@@ -83,25 +92,33 @@ impl Wait<'_> {
             ..StreamQuery::default()
         };
         let (sender, news) = sync_channel(1_024);
-        follow(self.session.client.clone(), query, None, move |news| sender.send(news).is_ok());
+        let wake = sender.clone();
+        // If there is no room in the channel, there is something in it, which is as good.
+        let stopped = on_giving_up(move || _ = wake.try_send(Heard::Stop));
+        follow(self.session.client.clone(), query, None, move |news| sender.send(Heard::News(news)).is_ok());
         let mut opened = false;
         while !self.waited.pending.is_empty() {
             let wait = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
             let wait = wait.min(if self.look_again { LOOK_AGAIN_AFTER } else { Duration::from_secs(3_600) });
-            match news.recv_timeout(wait) {
-                Ok(News::Opened) => {
+            let heard = news.recv_timeout(wait);
+            if stopped.load(Ordering::Relaxed) {
+                return Err(self.given_up());
+            }
+            match heard {
+                Ok(Heard::Stop) => {}
+                Ok(Heard::News(News::Opened)) => {
                     opened = true;
                     self.look_at_all()?;
                 }
-                Ok(News::Event(event)) if event.is_reset() => self.look_at_all()?,
-                Ok(News::Event(event)) => {
+                Ok(Heard::News(News::Event(event))) if event.is_reset() => self.look_at_all()?,
+                Ok(Heard::News(News::Event(event))) => {
                     let task = event.record().and_then(|record| TaskId::parse(&record.owner));
                     if let Some(task) = task.filter(|task| self.waited.pending.contains(task)) {
                         self.look_at(task)?;
                     }
                 }
-                Ok(News::Lost(failure)) if !opened || !failure.retryable => return Err(failure),
-                Ok(News::Lost(failure)) => {
+                Ok(Heard::News(News::Lost(failure))) if !opened || !failure.retryable => return Err(failure),
+                Ok(Heard::News(News::Lost(failure))) => {
                     self.show.suspend(|| self.session.screen.note(&format!("{}; trying again", failure.message)))
                 }
                 Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
@@ -164,6 +181,17 @@ impl Wait<'_> {
                 .fix(format!("see what happened with `signaller task history {task}`"))
                 .next(format!("task history {task}"), "everything that happened to it")
                 .next(format!("task retry {task}"), "queue it again")),
+        }
+    }
+
+    fn given_up(&self) -> Failure {
+        let count = count_of(self.waited.pending.len() as u64, "task");
+        let on = if self.waited.pending.len() == 1 { "goes on" } else { "go on" };
+        let message = format!("{count} had not ended when this was stopped, and {on}");
+        let failure = Failure::new(Exit::Limited, "interrupted", message).retryable();
+        match self.waited.pending.first() {
+            Some(task) => failure.fix("wait again, or see what it waits for").next(format!("task wait {task}"), "wait again"),
+            None => failure,
         }
     }
 

@@ -1,6 +1,7 @@
 //! One attempt as a process of its own group: the task on stdin, the output from stdout, the tail of stderr for the
 //! history. Everything read is bounded.
 
+use super::guard::Guard;
 use crate::plain::plain;
 use kernel::ids::TaskId;
 use kernel::limits::PAYLOAD_BYTES_MAX;
@@ -44,6 +45,7 @@ pub struct Group(Arc<Mutex<Alive>>);
 struct Alive {
     leader: Option<Pid>,
     ending: bool,
+    guard: Guard,
 }
 
 impl Group {
@@ -70,7 +72,9 @@ impl Group {
         if let (true, Some(leader)) = (alive.ending, alive.leader) {
             let _ = kill_process_group(leader, Signal::KILL);
         }
-        alive.leader = None;
+        if let Some(leader) = alive.leader.take() {
+            alive.guard.ended(leader);
+        }
     }
 }
 
@@ -80,6 +84,7 @@ pub fn start(
     command: &[OsString],
     env: Vec<(&'static str, String)>,
     stdin: Vec<u8>,
+    guard: Guard,
     ended: impl FnOnce(Ended) + Send + 'static,
 ) -> std::io::Result<Group> {
     let (program, args) = command.split_first().ok_or_else(|| std::io::Error::new(ErrorKind::NotFound, "no command"))?;
@@ -92,7 +97,8 @@ pub fn start(
         .stderr(Stdio::piped())
         .spawn()?;
     let leader = Pid::from_child(&child);
-    let group = Group(Arc::new(Mutex::new(Alive { leader: Some(leader), ending: false })));
+    guard.began(leader);
+    let group = Group(Arc::new(Mutex::new(Alive { leader: Some(leader), ending: false, guard })));
     let theirs = group.clone();
     if let Some(mut pipe) = child.stdin.take() {
         // On a thread of its own: a process that never reads must not hold anything up.
@@ -210,7 +216,7 @@ mod tests {
         let env = vec![("SIGNALLER_TASK", "task-1".to_owned())];
         let stdin = br#"{"task":"task-1"}"#.to_vec();
         let tell = move |end| sender.send(end).expect("the test waits");
-        let group = start(TaskId::new(1, 0), &command, env, stdin, tell).unwrap();
+        let group = start(TaskId::new(1, 0), &command, env, stdin, Guard::none(), tell).unwrap();
         act(&group);
         ended.recv_timeout(Duration::from_secs(30)).expect("the process ends")
     }

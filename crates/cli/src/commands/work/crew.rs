@@ -17,6 +17,8 @@ const POLL_RESULTS_BYTES: usize = 512 * 1024;
 const WAIT_IDLE: Duration = Duration::from_secs(20);
 /// While something runs, a poll must be back soon: its end has to be told, and only one poll is under way at a time.
 const WAIT_BUSY: Duration = Duration::from_millis(100);
+/// One that is full asks for nothing and may wait until it has something to say.
+const WAIT_FULL: Duration = Duration::from_secs(20);
 
 pub struct Crew {
     pub worker: WorkerName,
@@ -43,6 +45,8 @@ enum Fate {
     Its,
     /// Stopped because the server asked for it.
     Stopped,
+    /// Stopped because its time budget is spent, whether or not the server has said so.
+    Spent,
     /// The lease is gone: it means nothing any more.
     Lost,
     /// Handed back.
@@ -112,6 +116,13 @@ impl Crew {
     /// How long the server may go without hearing of what is held here.
     pub fn heartbeat(&self) -> Option<Duration> {
         self.held.values().map(|held| held.heartbeat / 3).min()
+    }
+
+    /// A poll that only waits to hear of what is held here; `None` while there is something to tell or to ask for. It is given
+    /// no task, so the next poll may be sent before it is answered.
+    pub fn listen(&self) -> Option<WorkPoll> {
+        let heartbeat = self.heartbeat().filter(|_| self.free() == 0 && !self.owes())?;
+        Some(WorkPoll { wait_ms: WAIT_FULL.min(heartbeat).as_millis() as u64, ..self.poll() })
     }
 
     pub fn poll(&self) -> WorkPoll {
@@ -207,10 +218,21 @@ impl Crew {
                 let error = TaskError { code: "stopped".into(), message: "the worker ended it on request".into() };
                 (Told::Stopped, failed(task, fence, error, false))
             }
+            (Fate::Spent, Verdict::Done(output)) => (Told::Done, done(task, fence, output)),
+            (Fate::Spent, Verdict::Failed { .. }) => {
+                let message = "the attempt ran longer than its time budget, and the worker ended it".into();
+                (Told::Stopped, failed(task, fence, TaskError { code: "timed_out".into(), message }, true))
+            }
             (Fate::Released, Verdict::Failed { .. }) => (Told::Released, released(task, fence)),
         };
         self.owed.push(result);
         told
+    }
+
+    /// The time budget of `task` is spent; `true`: its process is to be ended for that.
+    pub fn spent(&mut self, task: TaskId) -> bool {
+        let held = self.held.get_mut(&task).filter(|held| held.fate == Fate::Its);
+        held.map(|held| held.fate = Fate::Spent).is_some()
     }
 
     /// The process of `task` could not be started: it is handed back.
@@ -270,6 +292,11 @@ mod tests {
             match words.next().unwrap() {
                 "close" => crew.closing = true,
                 "release" => crew.release_all(),
+                "spend" => _ = crew.spent(TaskId::new(words.next().unwrap().parse().unwrap(), 0)),
+                "listen" => {
+                    let told = crew.listen().map(|poll| format!("want {} wait {}", poll.want, poll.wait_ms));
+                    assert_eq!(told.as_deref().unwrap_or("no"), step.split_once(' ').unwrap().1);
+                }
                 "nothing" => {}
                 word => match verdict(word) {
                     Some(verdict) => {
@@ -308,6 +335,41 @@ mod tests {
                     r#"{"results":[{"task":"task-1","ok":true},{"task":"task-2","ok":false,"code":"lease_lost"}]}"#,
                     "want 2 wait 20000 [] ()",
                 ),
+            ],
+        );
+    }
+
+    #[test]
+    fn who_is_full_listens_until_there_is_something_to_say() {
+        check(
+            crew(2),
+            &[
+                ("listen no", "want 2 wait 20000 [] ()"),
+                (r#"{"tasks":[T1]}"#, "want 1 wait 100 [] (task-1)"),
+                ("listen no", "want 1 wait 100 [] (task-1)"),
+                (r#"{"tasks":[T2]}"#, "want 0 wait 0 [] (task-1 task-2)"),
+                ("listen want 0 wait 300", "want 0 wait 0 [] (task-1 task-2)"),
+                ("done 1", "want 1 wait 0 [task-1:Done] (task-2)"),
+                ("listen no", "want 1 wait 0 [task-1:Done] (task-2)"),
+                (r#"{"results":[{"task":"task-1","ok":true}]}"#, "want 1 wait 100 [] (task-2)"),
+                ("close", "want 0 wait 0 [] (task-2)"),
+                ("listen want 0 wait 300", "want 0 wait 0 [] (task-2)"),
+            ],
+        );
+    }
+
+    #[test]
+    fn who_has_spent_its_time_is_ended_and_what_it_did_in_time_counts() {
+        check(
+            crew(2),
+            &[
+                (r#"{"tasks":[T1,T2]}"#, "want 0 wait 0 [] (task-1 task-2)"),
+                ("spend 1", "want 0 wait 0 [] (task-1 task-2)"),
+                ("spend 2", "want 0 wait 0 [] (task-1 task-2)"),
+                // The server says the same a little later.
+                (r#"{"holding":[{"task":"task-1","ok":true,"cancel":true}]}"#, "want 0 wait 0 [] (task-1 task-2)"),
+                ("failed 1", "want 1 wait 0 [task-1:Failed] (task-2)"),
+                ("done 2", "want 2 wait 0 [task-1:Failed task-2:Done] ()"),
             ],
         );
     }

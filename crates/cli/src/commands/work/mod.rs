@@ -1,8 +1,10 @@
-//! `signaller work`: a worker in any language in one line. One poll is under way at a time; each attempt is a process
-//! with a thread that waits for it; this loop alone knows what is held and decides.
+//! `signaller work`: a worker in any language in one line. One poll is under way at a time, and beside it, while the worker
+//! is full, one that only waits to hear that something should stop; each attempt is a process with a thread that waits for
+//! it; this loop alone knows what is held and decides.
 
 mod child;
 mod crew;
+mod guard;
 mod program;
 mod tally;
 mod verdict;
@@ -15,7 +17,9 @@ use crate::units::{count_of, show_about_ms};
 use child::Group;
 use clap::Args;
 use crew::{Crew, Todo, Told, Why};
-use doors::wire::{EndingView, TaskView, WorkAnswer, WorkPoll, WorkTask};
+use doors::wire::{EndingView, ServerStatus, TaskView, WorkAnswer, WorkPoll, WorkTask, WorkerView};
+use guard::Guard;
+pub use guard::GuardArgs;
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use serde::Serialize;
@@ -39,6 +43,13 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// A worker that was asked to end waits so long for a server that went away; asked again, no longer.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// What takes less is over before there is anything to hear of it.
+const LISTEN_AFTER: Duration = Duration::from_secs(1);
+/// A poll that listens has reached the server after so long. One that came there after the next would not name what that one
+/// was given.
+const LISTEN_SETTLED: Duration = Duration::from_secs(1);
+/// Another worker of this name that was heard of so short a time ago may well still be there.
+const RIVAL_MS_MAX: u64 = 30_000;
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -50,7 +61,9 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message.
-/// The code of a failure is exit_N, signal_N, output_too_large or result_refused; timed_out and worker_lost come from the server.
+/// A command whose time budget is spent is stopped, as is one that was cancelled; what it started ends with the worker.
+/// The code of a failure is exit_N, signal_N, output_too_large, result_refused or timed_out; worker_lost comes from
+/// the server.
 /// Ctrl-C finishes what runs and ends; a second one stops what runs and hands it back, no attempt burnt.
 #[derive(Args, Debug)]
 #[command(
@@ -82,8 +95,21 @@ pub struct WorkArgs {
 }
 
 enum Event {
-    Answered { poll: Box<WorkPoll>, answer: Box<Result<WorkAnswer, Failure>> },
-    Ended { task: TaskId, fence: Fence, verdict: Verdict, left_behind: bool },
+    Answered {
+        poll: Box<WorkPoll>,
+        answer: Box<Result<WorkAnswer, Failure>>,
+    },
+    /// The same of a poll that listens.
+    Heard {
+        poll: Box<WorkPoll>,
+        answer: Box<Result<WorkAnswer, Failure>>,
+    },
+    Ended {
+        task: TaskId,
+        fence: Fence,
+        verdict: Verdict,
+        left_behind: bool,
+    },
     Stop,
 }
 
@@ -92,7 +118,16 @@ struct Running {
     kind: TypeName,
     fence: Fence,
     since: Instant,
+    /// When its time budget is spent.
+    spent_at: Option<Instant>,
     kill_at: Option<Instant>,
+}
+
+/// A poll that waits to hear that something should stop.
+struct Listening {
+    sent: Instant,
+    /// Another poll was sent since: the server has answered it for that alone.
+    overtaken: bool,
 }
 
 struct Worker<'a> {
@@ -107,9 +142,14 @@ struct Worker<'a> {
     /// The last attempt that came to its end.
     last: Option<(TaskId, Last)>,
     events: Sender<Event>,
+    guard: Guard,
     polls: Sender<WorkPoll>,
+    listens: Sender<WorkPoll>,
     /// When the poll under way was sent.
     polling: Option<Instant>,
+    listening: Option<Listening>,
+    /// Not before this instant does it listen again.
+    listen_at: Instant,
     /// Not before this instant, unless there is something to tell.
     ask_at: Instant,
     /// Not before this instant, whatever there is to tell: the server is not well.
@@ -120,6 +160,8 @@ struct Worker<'a> {
     look_at: Instant,
     /// When a poll last went wrong: silence may have cost leases.
     unheard: Option<Instant>,
+    /// The server is away, and that was said.
+    away: bool,
     stops: u32,
     /// From then on a server that cannot be reached is not waited for.
     give_up_at: Option<Instant>,
@@ -131,9 +173,13 @@ struct Worker<'a> {
 
 pub fn run(args: WorkArgs, session: &Session) -> Outcome {
     program::check(&args.command)?;
+    if let Some(name) = &args.name {
+        warn_of_rival(session, name);
+    }
     let name = args.name.unwrap_or_else(default_name);
     let (events, inbox) = channel();
-    let polls = start_poller(session.client.clone(), events.clone());
+    let polls = start_poller(session.client.clone(), events.clone(), |poll, answer| Event::Answered { poll, answer });
+    let listens = start_poller(session.client.clone(), events.clone(), |poll, answer| Event::Heard { poll, answer });
     let stop = events.clone();
     on_stop(move || stop.send(Event::Stop).is_ok());
     let slots = if args.once { 1 } else { usize::from(args.concurrency) };
@@ -148,14 +194,19 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         ended: BTreeMap::new(),
         last: None,
         events,
+        guard: Guard::start(),
         polls,
+        listens,
         polling: None,
+        listening: None,
+        listen_at: now,
         ask_at: now,
         retry_at: now,
         retry_in: RETRY_FIRST,
         heard: None,
         look_at: now,
         unheard: None,
+        away: false,
         stops: 0,
         give_up_at: None,
         fatal: None,
@@ -165,13 +216,33 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
     worker.finish()
 }
 
+/// What `work` starts beside itself.
+pub fn guard() -> Outcome {
+    guard::run()
+}
+
+/// Two workers of one name take each other's leases away. Whether the other is still there nobody knows, so it is only said.
+fn warn_of_rival(session: &Session, name: &WorkerName) {
+    let found: Result<ServerStatus, Failure> = session.client.get_within("/v1/status", LOOK_MS_MAX);
+    let Ok(status) = found else { return };
+    let is_rival = |worker: &&WorkerView| worker.worker == *name && worker.asked_ms_ago <= RIVAL_MS_MAX;
+    if let Some(rival) = status.workers.iter().find(is_rival) {
+        let ago = show_about_ms(rival.asked_ms_ago);
+        let note = format!("a worker named `{name}` was heard of {ago} ago; two that share a name take each other's leases away");
+        session.screen.note(&note);
+    }
+}
+
+/// What the answer to a poll becomes.
+type Telling = fn(Box<WorkPoll>, Box<Result<WorkAnswer, Failure>>) -> Event;
+
 /// One poll at a time, on a thread of its own.
-fn start_poller(client: Client, events: Sender<Event>) -> Sender<WorkPoll> {
+fn start_poller(client: Client, events: Sender<Event>, told: Telling) -> Sender<WorkPoll> {
     let (polls, inbox) = channel::<WorkPoll>();
     thread::spawn(move || {
         for poll in inbox {
             let answer = Box::new(client.post_within("/v1/work", &poll, POLL_ANSWER_MS_MAX + poll.wait_ms));
-            if events.send(Event::Answered { poll: Box::new(poll), answer }).is_err() {
+            if events.send(told(Box::new(poll), answer)).is_err() {
                 return;
             }
         }
@@ -183,6 +254,7 @@ impl Worker<'_> {
     fn work(&mut self, inbox: &Receiver<Event>) {
         loop {
             let now = Instant::now();
+            self.stop_spent(now);
             self.kill_overdue(now);
             let idle = self.crew.running() == 0 && !self.crew.owes();
             if self.crew.closing && idle {
@@ -192,9 +264,11 @@ impl Worker<'_> {
                 return;
             }
             self.poll_if_due(now);
+            self.listen_if_due(now);
             let wait = self.next_deadline().map_or(Duration::from_secs(60), |at| at.saturating_duration_since(Instant::now()));
             match inbox.recv_timeout(wait) {
                 Ok(Event::Answered { poll, answer }) => self.answered(&poll, *answer),
+                Ok(Event::Heard { poll, answer }) => self.heard(&poll, *answer),
                 Ok(Event::Ended { task, fence, verdict, left_behind }) => {
                     if left_behind {
                         self.session.screen.note(&format!("{task} left something running behind it"));
@@ -211,21 +285,92 @@ impl Worker<'_> {
     /// When the server should hear of this worker next, if nothing happens before.
     fn poll_at(&self) -> Option<Instant> {
         let told = self.crew.owes().then_some(self.retry_at);
-        let asked = (self.crew.free() > 0).then_some(self.ask_at);
-        let beat = self.crew.heartbeat().map(|heartbeat| self.heard.map_or(self.ask_at, |heard| heard + heartbeat));
+        let settled = self.listening.as_ref().map(|listening| listening.sent + LISTEN_SETTLED);
+        let asked = (self.crew.free() > 0).then_some(self.ask_at.max(settled.unwrap_or(self.ask_at)));
+        let beat = self.crew.heartbeat().map(|heartbeat| match &self.listening {
+            // It is a heartbeat itself, and answered in time for the next.
+            Some(Listening { sent, overtaken: false }) => *sent + heartbeat + heartbeat / 2,
+            _ => self.heard.map_or(self.ask_at, |heard| heard + heartbeat),
+        });
         let due = told.into_iter().chain(asked).chain(beat).min()?;
         Some(due.max(self.retry_at))
     }
 
     fn next_deadline(&self) -> Option<Instant> {
         let poll = self.poll_at().filter(|_| self.polling.is_none() && self.fatal.is_none());
-        self.running.values().filter_map(|running| running.kill_at).chain(poll).min()
+        let ends = self.running.values().flat_map(|running| running.kill_at.into_iter().chain(running.spent_at));
+        ends.chain(poll).chain(self.next_listen()).min()
     }
 
     fn poll_if_due(&mut self, now: Instant) {
         let due = self.polling.is_none() && self.fatal.is_none() && self.poll_at().is_some_and(|at| at <= now);
-        if due && self.polls.send(self.crew.poll()).is_ok() {
+        if !due {
+            return;
+        }
+        let mut poll = self.crew.poll();
+        // What it has to tell it tells at once; it asks for more when the other poll cannot come after this one any more.
+        if self.listening.as_ref().is_some_and(|listening| now < listening.sent + LISTEN_SETTLED) {
+            (poll.want, poll.wait_ms) = (0, 0);
+        }
+        if self.polls.send(poll).is_ok() {
             self.polling = Some(now);
+            if let Some(listening) = &mut self.listening {
+                listening.overtaken = true;
+            }
+        }
+    }
+
+    /// When it should listen next: when it has nothing to say, and something runs here for long enough.
+    fn next_listen(&self) -> Option<Instant> {
+        let silent = self.polling.is_none() && self.listening.is_none() && self.fatal.is_none() && self.crew.listen().is_some();
+        let since = self.running.values().map(|running| running.since).min().filter(|_| silent)?;
+        Some((since + LISTEN_AFTER).max(self.listen_at).max(self.retry_at))
+    }
+
+    fn listen_if_due(&mut self, now: Instant) {
+        if self.next_listen().is_some_and(|at| at <= now)
+            && let Some(poll) = self.crew.listen()
+            && self.listens.send(poll).is_ok()
+        {
+            self.listening = Some(Listening { sent: now, overtaken: false });
+        }
+    }
+
+    /// A poll that listened was answered.
+    fn heard(&mut self, poll: &WorkPoll, answer: Result<WorkAnswer, Failure>) {
+        let Some(Listening { sent, overtaken }) = self.listening.take() else { return };
+        if overtaken {
+            return;
+        }
+        match answer {
+            Ok(answer) => {
+                self.came_back();
+                self.heard = Some(sent);
+                let todo = self.crew.answered(poll, answer);
+                // A server that answers at once, with nothing, is not asked again before the wait is over.
+                self.listen_at = if todo.is_empty() { sent + Duration::from_millis(poll.wait_ms) } else { Instant::now() };
+                todo.into_iter().for_each(|todo| self.act(todo));
+            }
+            // What is to be told is told by the other polls, and they give up when it is time.
+            Err(failure) => self.lost(&failure),
+        }
+    }
+
+    fn lost(&mut self, failure: &Failure) {
+        if !self.away {
+            self.session.screen.note(&format!("{}; trying again", failure.message));
+        }
+        (self.unheard, self.away) = (Some(Instant::now()), true);
+        let wait = failure.retry_after_ms.map_or(self.retry_in, Duration::from_millis).min(RETRY_MAX);
+        self.retry_at = Instant::now() + wait;
+        self.retry_in = (self.retry_in * 2).min(RETRY_MAX);
+    }
+
+    /// The server answers.
+    fn came_back(&mut self) {
+        self.retry_in = RETRY_FIRST;
+        if std::mem::take(&mut self.away) {
+            self.session.screen.note("the server answers again");
         }
     }
 
@@ -237,7 +382,7 @@ impl Worker<'_> {
                     self.introduce();
                 }
                 self.heard = Some(sent);
-                self.retry_in = RETRY_FIRST;
+                self.came_back();
                 // A server that answers at once, with nothing, is not asked again before the wait is over.
                 let pause = if answer.stopping { Duration::from_secs(1) } else { Duration::from_millis(poll.wait_ms) };
                 self.ask_at = if answer.tasks.is_empty() { sent + pause } else { Instant::now() };
@@ -254,13 +399,7 @@ impl Worker<'_> {
                 let what = "what this worker still held goes to another when its lease lapses";
                 self.fatal = Some(Failure { message: format!("{}; {what}", failure.message), ..failure });
             }
-            Err(failure) => {
-                self.unheard = Some(Instant::now());
-                self.session.screen.note(&format!("{}; trying again", failure.message));
-                let wait = failure.retry_after_ms.map_or(self.retry_in, Duration::from_millis).min(RETRY_MAX);
-                self.retry_at = Instant::now() + wait;
-                self.retry_in = (self.retry_in * 2).min(RETRY_MAX);
-            }
+            Err(failure) => self.lost(&failure),
         }
     }
 
@@ -376,9 +515,11 @@ impl Worker<'_> {
         env.extend(task.run.map(|run| ("SIGNALLER_RUN", run.to_string())));
         env.extend(task.node.clone().map(|node| ("SIGNALLER_NODE", node)));
         env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
-        match child::start(id, &self.command, env, stdin_of(&task), ended) {
+        match child::start(id, &self.command, env, stdin_of(&task), self.guard.clone(), ended) {
             Ok(group) => {
-                self.running.insert(id, Running { group, kind, fence, since: Instant::now(), kill_at: None });
+                let since = Instant::now();
+                let spent_at = since.checked_add(Duration::from_millis(task.budget_ms));
+                self.running.insert(id, Running { group, kind, fence, since, spent_at, kill_at: None });
                 self.crew.closing |= self.once;
             }
             Err(error) => {
@@ -421,6 +562,17 @@ impl Worker<'_> {
         self.crew.release_all();
         for task in self.running.keys().copied().collect::<Vec<_>>() {
             self.terminate(task);
+        }
+    }
+
+    /// The server says so too, but to a worker that waits for its answer.
+    fn stop_spent(&mut self, now: Instant) {
+        let spent = |(task, running): (&TaskId, &mut Running)| running.spent_at.take_if(|at| *at <= now).map(|_| *task);
+        for task in self.running.iter_mut().filter_map(spent).collect::<Vec<_>>() {
+            if self.crew.spent(task) {
+                self.terminate(task);
+                self.session.screen.note(&format!("{task} is stopped: its time budget is spent"));
+            }
         }
     }
 

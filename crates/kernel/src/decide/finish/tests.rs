@@ -55,7 +55,9 @@ fn the_last_failure_is_kept_until_it_succeeds() {
 }
 
 #[test]
-fn a_silent_worker_costs_an_attempt() {
+fn a_silent_worker_costs_an_attempt_and_so_does_one_that_forgets() {
+    check("add a; lease w; mislay a; show a", "leased a; a queued attempt=1 ready=1s error=worker_lost");
+    check("add a; lease w; cancel a; mislay a; show a", "leased a; a cancelled attempt=1 asked by ann");
     check("add a; lease w; lapse a; show a", "leased a; a queued attempt=1 ready=1s error=worker_lost");
     check("queue q attempts=1; add a; lease w; lapse a; show a", "leased a; a failed attempt=1 error=worker_lost");
 }

@@ -1,0 +1,48 @@
+//! Looks at what only the writer knows: why tasks and runs wait, and how the server stands. Nothing is decided here.
+
+use super::{Turn, enter};
+use crate::presence::Takers;
+use crate::request::StatusSummary;
+use kernel::explain::{Explanation, Facts, Queues, RunExplanation, explain, explain_run, likeness};
+use kernel::ids::{RunId, TaskId};
+use kernel::task::Task;
+
+impl Turn<'_> {
+    /// What its queue says of a task: the one place where a run's explanation looks at a queue. It is a look, no decision.
+    pub(super) fn told_of(&self, task: TaskId) -> Option<Explanation> {
+        let task = self.step.state().task(task)?;
+        Some(explain(self.step.state(), task, &self.facts(task), self.step.now()))
+    }
+
+    pub(super) fn told_of_run(&self, run: RunId) -> Option<RunExplanation> {
+        let (state, now) = (self.step.state(), self.step.now());
+        let silent = |task| self.presence.heard(task).is_some_and(|heard| heard.is_silent(now));
+        let alike = |task| likeness(state, task, now) ^ u64::from(silent(task));
+        explain_run(state, run, &Queues { told: &|task| self.told_of(task), likeness: &alike }, now)
+    }
+
+    fn facts(&self, task: &Task) -> Facts {
+        let route = task.card().route();
+        let Takers { asked_at, busy, elsewhere, left_at } = self.presence.takers(route.kind(), route.queue());
+        let heard = self.presence.heard(task.card().id());
+        Facts { asked_at, busy, elsewhere, left_at, heard, up_since: self.up_since, stopping: *self.stopping }
+    }
+
+    pub(super) fn status(&self) -> StatusSummary {
+        let state = self.step.state();
+        StatusSummary {
+            now: self.step.now(),
+            up_since: self.up_since,
+            store: enter(self.depot).store.describe(),
+            stopping: *self.stopping,
+            counts: state.counts(),
+            queues: state.queue_summaries().len(),
+            bulks: state.bulks_open().count(),
+            runs: state.runs_live(),
+            commits: self.commits.0,
+            commits_failed: self.commits.1,
+            last_record: state.last_record(),
+            workers: self.presence.workers(),
+        }
+    }
+}
