@@ -184,6 +184,10 @@ fn who_looks_on_is_told_when_the_server_is_gone_and_when_it_is_back() {
     let mut house = slow_house("1h");
     let run = house.start_run("w", &json!({}));
     let port = house.server.port;
+    // A worker that has done something and waits for more.
+    let mut worker = command(house.folder.path(), &house.server.url, "work --type idle -- true");
+    let mut worker = worker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    house.ok("task add idle --wait");
     let mut looking = Looking::start(&house, &format!("--human run watch {run}"));
     let mut said = BufReader::new(looking.0.stderr.take().unwrap());
     let mut told = BufReader::new(looking.0.stdout.take().unwrap());
@@ -200,6 +204,11 @@ fn who_looks_on_is_told_when_the_server_is_gone_and_when_it_is_back() {
     assert!(line.contains("the server answers again"), "{line}");
     house.ok(&format!("run cancel {run}"));
     assert_eq!(looking.0.wait().unwrap().code(), Some(1));
+    // The worker says it in the same words.
+    let mut lines = BufReader::new(worker.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("trying again")) && lines.any(|line| line == "the server answers again"));
+    signal(worker.id(), "TERM");
+    worker.wait().unwrap();
 }
 
 #[test]

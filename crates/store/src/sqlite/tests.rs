@@ -324,6 +324,72 @@ fn a_history_is_the_same_whichever_way_it_is_read() {
     }
 }
 
+/// Counts what is looked at: rows, and records of whoever.
+struct Counting<'a> {
+    now: cold::Now<'a>,
+    looks: std::cell::Cell<usize>,
+}
+
+impl Counting<'_> {
+    fn count(&self, looks: usize) {
+        self.looks.set(self.looks.get() + looks);
+    }
+}
+
+impl chain::Moment for Counting<'_> {
+    fn record(&self, seq: RecordSeq, payload: bool) -> Result<Option<Entry>, StoreError> {
+        self.count(1);
+        self.now.record(seq, payload)
+    }
+
+    fn lasts(&self, table: &'static Table, number: i64, limit: usize) -> Result<Vec<RecordSeq>, StoreError> {
+        let lasts = self.now.lasts(table, number, limit)?;
+        self.count(lasts.len());
+        Ok(lasts)
+    }
+
+    fn scan(
+        &self,
+        after: RecordSeq,
+        each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.now.scan(after, &mut |seq, owner| {
+            self.count(1);
+            each(seq, owner)
+        })
+    }
+
+    fn run_of(&self, task: kernel::ids::TaskId) -> Result<Option<kernel::ids::RunId>, StoreError> {
+        self.count(1);
+        self.now.run_of(task)
+    }
+}
+
+#[test]
+fn all_pages_of_a_wide_run_cost_what_they_hold() {
+    let (_dir, mut store) = fresh();
+    let mut scribe = Scribe::new();
+    scribe.start(run(1), plain_run("lint"));
+    for id in 1..=2_000 {
+        scribe.worked(&node(1, "", &format!("n{id}")), task(id));
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let now = cold::Now { db: &store.db, is_late: &|| false };
+    let counting = Counting { now, looks: std::cell::Cell::new(0) };
+    let mut wanted = Wanted { run: run(1), after: RecordSeq::NONE, limit: 500, tasks: true };
+    let pace = Pace { walked_max: 200, ..Pace::USUAL };
+    let (mut records, mut pages) = (0, 0);
+    loop {
+        let page = chain::run_history(&counting, &wanted, pace).unwrap();
+        let Some(last) = page.last() else { break };
+        (wanted.after, records, pages) = (last.seq, records + page.len(), pages + 1);
+    }
+    assert_eq!((records, pages), (1 + 2_000 * 5, 21));
+    // Each record is come across and then read, its task is asked for, and each page begins by finding that the run is wide.
+    let most = 3 * records + (pages + 1) * (pace.walked_max + 1);
+    assert!(counting.looks.get() <= most, "{} looks for {records} records", counting.looks.get());
+}
+
 #[test]
 fn a_row_that_does_not_decode_is_named() {
     let (dir, mut store) = with_sample();
