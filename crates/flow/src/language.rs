@@ -2,6 +2,7 @@
 
 use crate::context::{Context, ExprProblem, Expressions};
 use crate::expr::{Expr, Names, Problem, Reads, Root, Template};
+use crate::wide;
 use kernel::ir::{self, Form};
 
 /// CEL, and templates with CEL in them.
@@ -24,7 +25,7 @@ impl Expressions for Language {
             Form::Cel if context.boolean => Expr::compile_flag(source, &names).map(|expr| reads(expr.reads(), context)),
             Form::Cel => Expr::compile(source, &names).map(|expr| reads(expr.reads(), context)),
             Form::Template => {
-                let json = serde_json::from_str(source).expect("a definition's template is JSON");
+                let json = wide::read(source).expect("a definition's template is JSON");
                 Template::compile(&json, &names).map(|template| reads(template.reads(), context))
             }
         }

@@ -19,6 +19,7 @@ mod lower;
 pub mod problem;
 pub mod schema;
 pub mod source;
+pub mod wide;
 
 pub use context::{Context, ExprProblem, Expressions, Found, Names, Nodes};
 pub use define::Definition;

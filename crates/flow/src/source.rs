@@ -22,6 +22,8 @@ pub enum Data {
     Null,
     Bool(bool),
     Int(i64),
+    /// The digits of an integer that an i64 does not hold.
+    Wide(Arc<str>),
     Float(f64),
     Text(Text),
     List(Vec<Value>),
@@ -48,7 +50,7 @@ impl Value {
         match &self.data {
             Data::Null => "nothing",
             Data::Bool(_) => "a boolean",
-            Data::Int(_) => "an integer",
+            Data::Int(_) | Data::Wide(_) => "an integer",
             Data::Float(_) => "a number",
             Data::Text(_) => "a text",
             Data::List(_) => "a list",
@@ -106,6 +108,7 @@ impl Value {
                 }
                 text.push('}');
             }
+            Data::Wide(digits) => text.push_str(digits),
             _ => text.push_str(&self.to_json().to_string()),
         }
     }
@@ -115,6 +118,7 @@ impl Value {
             Data::Null => serde_json::Value::Null,
             Data::Bool(value) => (*value).into(),
             Data::Int(value) => (*value).into(),
+            Data::Wide(digits) => serde_json::from_str(digits).unwrap_or_default(),
             Data::Float(value) => (*value).into(),
             Data::Text(text) => (*text.text).into(),
             Data::List(values) => values.iter().map(Value::to_json).collect(),
@@ -324,7 +328,7 @@ fn number(text: &str) -> Option<Result<Data, &'static str>> {
         return None;
     }
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(text.parse().map(Data::Int).map_err(|_| range));
+        return Some(Ok(text.parse().map_or_else(|_| wide(text), Data::Int)));
     }
     let float_like = digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     match text.parse::<f64>() {
@@ -332,6 +336,12 @@ fn number(text: &str) -> Option<Result<Data, &'static str>> {
         Ok(_) if float_like => Some(Err("is too large a number")),
         _ => None,
     }
+}
+
+/// As JSON writes it.
+fn wide(text: &str) -> Data {
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    Data::Wide(format!("{sign}{}", text.trim_start_matches(['+', '-']).trim_start_matches('0')).into())
 }
 
 /// For messages: the beginning of a text.

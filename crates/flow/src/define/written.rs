@@ -18,7 +18,7 @@ pub fn cel(value: &Value, problems: &mut Problems) -> Option<Source> {
             composer.parts.push(Part { at: value.at.clone(), text: text.clone(), start: 0, pointer: String::new() });
             composer.text.push_str(&text.text);
         }
-        Data::Bool(_) | Data::Int(_) | Data::Float(_) => composer.text.push_str(&value.to_json().to_string()),
+        Data::Bool(_) | Data::Int(_) | Data::Wide(_) | Data::Float(_) => composer.text.push_str(&value.to_json_text()),
         Data::Null | Data::List(_) | Data::Map(_) => {
             wrong(value, "an expression", problems);
             return None;

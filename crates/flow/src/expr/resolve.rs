@@ -233,7 +233,7 @@ fn not_a_flag(node: &Node) -> Option<&'static str> {
         Form::Binary(Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Modulo, _) => Some("a number"),
         Form::Conditional(parts) => not_a_flag(&parts[1]).or_else(|| not_a_flag(&parts[2])),
         Form::Call(function, _) => match function.signature().gives? {
-            Type::Null | Type::Bool => None,
+            Type::Null | Type::Bool | Type::Wide => None,
             Type::Int | Type::Uint | Type::Double => Some("a number"),
             Type::Text => Some("a string"),
             Type::List => Some("a list"),

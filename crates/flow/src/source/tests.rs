@@ -52,7 +52,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ("? [a]\n: b", "1:3: a key must be a text"),
         ("a: b: c", "1:5: this is not YAML: mapping values are not allowed in this context\n  quote a text that holds `: `"),
         ("a: [1, 2", "2:1: this is not YAML: while parsing a flow sequence, expected ',' or ']'"),
-        ("a: 99999999999999999999", "1:4: `99999999999999999999` does not fit into 64 bits\n  quote it to make it text"),
+        ("a: 0xfffffffffffffffff", "1:4: `0xfffffffffffffffff` does not fit into 64 bits\n  quote it to make it text"),
         ("a: .inf", "1:4: `.inf` is not a number that JSON knows\n  quote it to make it text"),
         ("a: 1e999", "1:4: `1e999` is too large a number\n  quote it to make it text"),
         ("a: \"x", "1:4: this is not YAML: while scanning a quoted scalar, found unexpected end of stream"),
@@ -66,6 +66,13 @@ fn what_cannot_be_read_is_told_with_its_place() {
     }
     assert_eq!(parse_all(b"a: 1\nb: \xff").unwrap_err().to_string(), "2:4: the file is not UTF-8 text");
     assert_eq!(parse(b"a: 1\n---\nb: 1").unwrap_err().to_string(), "3:1: there are 2 documents; one is expected here");
+}
+
+#[test]
+fn an_integer_that_64_bits_do_not_hold_keeps_its_digits() {
+    let document = parse(b"{a: 99999999999999999999, b: -099999999999999999999, c: +18446744073709551615}").expect("it can be read");
+    let expected = r#"{"a":99999999999999999999,"b":-99999999999999999999,"c":18446744073709551615}"#;
+    assert_eq!(document.to_json_text(), expected);
 }
 
 #[test]
