@@ -12,6 +12,7 @@ mod rewrite;
 mod scalars;
 mod written;
 
+use crate::expr::Root;
 use crate::limits::*;
 use crate::problem::{At, Problems};
 use crate::source::{self, Data, Value};
@@ -137,6 +138,8 @@ pub enum Kind {
     },
     Transform {
         value: Source,
+        /// A part of `value` that must give a list.
+        items: Option<Source>,
         called: &'static str,
     },
     /// Could not be read; the problem has been told.
@@ -196,6 +199,25 @@ impl Source {
             at.column += skip + within.chars().count() as u32;
         }
         at
+    }
+}
+
+impl Source {
+    /// Where `{{ input.x }}` stands in a template, and what it should be.
+    pub fn foreign(&self) -> Vec<(At, String)> {
+        let mut found = Vec::new();
+        for part in self.parts.iter().filter(|_| self.form == Form::Template) {
+            let text = &*part.text.text;
+            for (offset, _) in text.match_indices("{{") {
+                let Some((inner, _)) = text[offset + 2..].split_once("}}") else { break };
+                let inner = inner.trim().trim_start_matches('.');
+                let word = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+                if Root::parse(word).is_some() {
+                    found.push((self.place(&part.pointer, offset), format!("write ${{{}}}", source::short(inner))));
+                }
+            }
+        }
+        found
     }
 }
 

@@ -21,7 +21,7 @@ pub mod schema;
 pub mod source;
 pub mod wide;
 
-pub use context::{Context, ExprProblem, Expressions, Found, Names, Nodes};
+pub use context::{Context, ExprProblem, Expressions, Found, Names, Nodes, Wants};
 pub use define::Definition;
 pub use language::Language;
 pub use problem::Problem;

@@ -3,6 +3,7 @@
 use super::fields::Fields;
 use super::scalars::{self, wrong};
 use super::{Body, Composer, Kind, Node, OnError, Rule, Source, written};
+use crate::instant;
 use crate::limits::*;
 use crate::problem::{At, Problem, Problems};
 use crate::source::{Data, Entry, Value, short};
@@ -290,7 +291,7 @@ fn sleep(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
         },
         (None, Some(entry)) => match &entry.value.data {
             Data::Text(text) if text.text.starts_with(|c: char| c.is_ascii_digit()) => {
-                if !is_instant(&text.text) {
+                if instant::parse_ms(&text.text).is_none() {
                     wrong(&entry.value, "an instant such as 2027-01-31T09:00:00Z or an expression", problems);
                     return None;
                 }
@@ -305,30 +306,6 @@ fn sleep(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
     }
 }
 
-/// RFC 3339, as far as a glance can tell: the calendar is asked when the run comes there.
-fn is_instant(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let shape = |pattern: &str, bytes: &[u8]| {
-        bytes.len() == pattern.len()
-            && pattern.bytes().zip(bytes).all(|(expected, found)| match expected {
-                b'0' => found.is_ascii_digit(),
-                b'T' => matches!(found, b'T' | b't' | b' '),
-                _ => expected == *found,
-            })
-    };
-    if bytes.len() < 20 || !shape("0000-00-00T00:00:00", &bytes[..19]) {
-        return false;
-    }
-    let number = |from: usize| (bytes[from] - b'0') * 10 + (bytes[from + 1] - b'0');
-    let plausible = (1..=12).contains(&number(5)) && (1..=31).contains(&number(8)) && number(11) < 24 && number(14) < 60;
-    let mut zone = &bytes[19..];
-    if let [b'.', digits @ ..] = zone {
-        let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        zone = if (1..=9).contains(&count) { &digits[count..] } else { &[] };
-    }
-    plausible && (matches!(zone, b"Z" | b"z") || shape("+00:00", zone) || shape("-00:00", zone))
-}
-
 fn workflow(fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -> Option<Kind> {
     node.timeout_ms = fields.take("timeout").and_then(|entry| scalars::duration(&entry.value, problems));
     let workflow = fields.require("run", problems).and_then(|entry| scalars::name(&entry.value, WorkflowName::parse, problems));
@@ -339,14 +316,15 @@ fn workflow(fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -
 
 fn transform(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
     let value = fields.require("value", problems).and_then(|entry| written::either(&entry.value, problems));
-    Some(Kind::Transform { value: value?, called: "transform" })
+    Some(Kind::Transform { value: value?, items: None, called: "transform" })
 }
 
 /// `where` sees each of the items as `item`.
 fn filter(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
     let items = fields.require("items", problems).and_then(|entry| items(&entry.value, problems));
     let keep = fields.require("where", problems).and_then(|entry| written::cel(&entry.value, problems));
-    Some(Kind::Transform { value: filtered(&items?, &keep?), called: "filter" })
+    let (items, keep) = (items?, keep?);
+    Some(Kind::Transform { value: filtered(&items, &keep), items: Some(items), called: "filter" })
 }
 
 pub fn filtered(items: &Source, keep: &Source) -> Source {
@@ -372,7 +350,7 @@ pub fn aggregate(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kin
             Problem::new(&entry.key_at, "`count` counts the items; it has no `of`").suggest("leave out some with a `filter`"),
         );
     }
-    Some(Kind::Transform { value: aggregated(&items, &text, value.as_ref()), called: "aggregate" })
+    Some(Kind::Transform { value: aggregated(&items, &text, value.as_ref()), items: Some(items), called: "aggregate" })
 }
 
 /// Where nothing is left of the items, `sum` is 0 and the rest is null. To name a list that is used twice, it is put into
@@ -394,26 +372,4 @@ pub fn aggregated(items: &Source, op: &str, of: Option<&Source>) -> Source {
         None => composer,
     };
     composer.text(after).cel()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instants_are_told_from_what_is_none() {
-        for text in ["2027-01-31T09:00:00Z", "2027-01-31t09:00:00.123456789+02:00", "2027-01-31 09:00:00-05:30"] {
-            assert!(is_instant(text), "{text}");
-        }
-        for text in [
-            "2027-01-31",
-            "2027-13-01T00:00:00Z",
-            "2027-01-31T09:00:00",
-            "2027-01-31T09:00:00.Z",
-            "5 apples",
-            "2027-01-31T25:00:00Z",
-        ] {
-            assert!(!is_instant(text), "{text}");
-        }
-    }
 }

@@ -140,7 +140,7 @@ impl Region {
         let sink = match ends.as_slice() {
             // Without another way on, it is where the body ends.
             [(from, true)] if graph.edges.iter().filter(|edge| edge.from == *from).count() == 1 => None,
-            [_] => Some(Kind::Transform { value: handed_on(&graph.nodes[end].at), called: "transform" }),
+            [_] => Some(Kind::Transform { value: handed_on(&graph.nodes[end].at), items: None, called: "transform" }),
             _ => Some(Kind::Join),
         };
         let sink = sink.map(|kind| graph.add(format!("{}-end", graph.nodes[end].id), end, ListedKind::Plain(kind)));

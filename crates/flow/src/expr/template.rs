@@ -12,6 +12,7 @@ use super::scan;
 use super::scope::Scope;
 use super::value::Value;
 use super::{Expr, report};
+use crate::context::Wants;
 use crate::wide;
 use serde_json::{Map as JsonMap, Value as Json};
 
@@ -155,7 +156,7 @@ impl Compiling<'_> {
         let trimmed = source.trim();
         let compiled = match old_form(trimmed) {
             Some(bytes) if bytes == trimmed.len() => {
-                let compiled = Expr::compile_as(trimmed, &new_form(trimmed), self.names, false);
+                let compiled = Expr::compile_as(trimmed, &new_form(trimmed), self.names, Wants::Anything);
                 // The places in the new form say nothing of the old.
                 compiled.map_err(|problems| problems.into_iter().map(|problem| Problem { offset: 0, ..problem }).collect())
             }

@@ -81,9 +81,9 @@ fn failures_of_types_and_numbers() {
         ),
         ("1.5 % 1.0", "`%` needs integers, not doubles"),
         ("1.0 / 0.0", "JSON has no number for inf"),
-        ("!1", "`!` needs true or false, not int"),
-        ("1 ? 2 : 3", "a condition must be true or false, not int"),
-        ("true && 1", "a condition must be true or false, not int"),
+        ("!dyn(1)", "`!` needs true or false, not int"),
+        ("dyn(1) ? 2 : 3", "a condition must be true or false, not int"),
+        ("true && dyn(1)", "a condition must be true or false, not int"),
         (
             "input.nothing && true",
             "no key `nothing` in input, where input = {\"amount\":120,\"big\":18446744073709551615,\"dash-key\":7,\"empty\":{},\"list\":[3,1,2],\"min\":-9223372036854775808,\"mixed\":[1,\"a\",null,2.5],\"name\":\"Zoë\",\"nested\":{\"a\":{\"b\":[10,20,{\"c\":\"deep\"}]}},\"none\":null,…",

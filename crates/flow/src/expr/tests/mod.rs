@@ -37,7 +37,7 @@ impl World {
     }
 
     pub fn names(&self) -> Names<'_> {
-        Names::new([Root::Input, Root::Item, Root::Index, Root::Output]).with_nodes(&self.nodes)
+        Names::new([Root::Input, Root::Item, Root::Index, Root::Output, Root::Run]).with_nodes(&self.nodes)
     }
 
     pub fn scope(&self) -> Bindings<'_> {
