@@ -120,7 +120,9 @@ pub fn eval(programs: &Programs, expr: ExprIx, scope: &Scope, values: &mut dyn V
     let mut budget = Budget::default();
     let given = match program {
         Program::Expr(expr) => expr.eval_then(&bindings, &mut budget, |value| (text(value), view_of_value(value))),
-        Program::Template(template) => template.resolve(&bindings, &mut budget).map(|json| (text(&Value::of(&json)), view_of(&json))),
+        Program::Template(template) => {
+            template.resolve(&bindings, &mut budget).map(|json| (text(&Value::of(&json)), view_of(&json)))
+        }
     };
     let (text, view) = match given {
         Ok(given) => given,

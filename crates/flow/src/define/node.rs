@@ -275,6 +275,11 @@ pub fn message(value: &Value, problems: &mut Problems) -> Option<Source> {
 pub fn who(value: &Value, problems: &mut Problems) -> Vec<std::sync::Arc<str>> {
     let one = |value: &Value, problems: &mut Problems| scalars::name(value, Actor::parse, problems).map(Into::into);
     match &value.data {
+        Data::List(names) if names.is_empty() => {
+            let problem = Problem::new(&value.at, "at least one name is expected, not an empty list");
+            problems.add(problem.suggest("leave out `who` if anyone may answer"));
+            Vec::new()
+        }
         Data::List(_) => scalars::list(value, WHO_MAX, problems, one),
         _ => one(value, problems).into_iter().collect(),
     }

@@ -198,7 +198,9 @@ impl<'a> Evaluator<'a, '_> {
             (Function::Uint, number) => number.integer().and_then(|number| u64::try_from(number).ok()).map(Value::Uint),
             (Function::Double, Value::Double(value)) => Some(Value::Double(*value)),
             // Asked for, it may lose digits.
-            (Function::Double, Value::Wide(digits)) => digits.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::Double),
+            (Function::Double, Value::Wide(digits)) => {
+                digits.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::Double)
+            }
             (Function::Double, number) => number.integer().map(|number| Value::Double(number as f64)),
             (Function::Bool, Value::Bool(value)) => Some(Value::Bool(*value)),
             (Function::Bool, Value::Text(text)) => match &**text {

@@ -9,8 +9,7 @@ use crate::context::Wants;
 use crate::instant;
 
 /// What `run` holds, and what each gives.
-pub(crate) const RUN_KEYS: [(&str, Gives); 3] =
-    [("id", Gives::Text), ("workflow", Gives::Text), ("version", Gives::Number)];
+pub(crate) const RUN_KEYS: [(&str, Gives); 3] = [("id", Gives::Text), ("workflow", Gives::Text), ("version", Gives::Number)];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gives {
@@ -116,12 +115,12 @@ pub(crate) fn misfit(node: &Node, wants: Wants) -> Option<Problem> {
     }
     let what = given.words();
     let (message, instead) = match wants {
-        Wants::Instant if given == Gives::Text => {
-            ("this is no instant".to_owned(), "write one such as '2027-01-31T09:00:00Z'")
-        }
+        Wants::Instant if given == Gives::Text => ("this is no instant".to_owned(), "write one such as '2027-01-31T09:00:00Z'"),
         Wants::Instant => (format!("an instant must be a string; this gives {what}"), "write one such as '2027-01-31T09:00:00Z'"),
         Wants::List => (format!("a list must stand here; this gives {what}"), "put what it is about into a list: […]"),
-        Wants::Millis => (format!("milliseconds must stand here; this gives {what}"), "write a duration such as 30s without quotes"),
+        Wants::Millis => {
+            (format!("milliseconds must stand here; this gives {what}"), "write a duration such as 30s without quotes")
+        }
         Wants::Anything | Wants::Truth => {
             (format!("a condition must be true or false; this gives {what}"), "compare it with something")
         }

@@ -70,7 +70,8 @@ fn what_cannot_be_read_is_told_with_its_place() {
 
 #[test]
 fn an_integer_that_64_bits_do_not_hold_keeps_its_digits() {
-    let document = parse(b"{a: 99999999999999999999, b: -099999999999999999999, c: +18446744073709551615}").expect("it can be read");
+    let document =
+        parse(b"{a: 99999999999999999999, b: -099999999999999999999, c: +18446744073709551615}").expect("it can be read");
     let expected = r#"{"a":99999999999999999999,"b":-99999999999999999999,"c":18446744073709551615}"#;
     assert_eq!(document.to_json_text(), expected);
 }

@@ -52,8 +52,12 @@ impl Builder {
             ListedKind::Plain(kind) => kind,
             ListedKind::Branch => Kind::Branch { rules: self.rules(at), default: self.ways(at, &Way::Default) },
             ListedKind::Route => Kind::Route { to: self.ways(at, &Way::Named) },
-            ListedKind::Parallel if entered => Kind::Transform { value: region::handed_on(&listed.at), items: None, called: "parallel" },
-            ListedKind::Parallel => Kind::Transform { value: Composer::new(&listed.at).text("input").cel(), items: None, called: "parallel" },
+            ListedKind::Parallel if entered => {
+                Kind::Transform { value: region::handed_on(&listed.at), items: None, called: "parallel" }
+            }
+            ListedKind::Parallel => {
+                Kind::Transform { value: Composer::new(&listed.at).text("input").cel(), items: None, called: "parallel" }
+            }
             ListedKind::Loop(listed_loop) => {
                 let members = std::mem::take(&mut self.inside[at]);
                 // The seed says when to go on, a loop here when to end.

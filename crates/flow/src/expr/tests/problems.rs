@@ -24,7 +24,10 @@ fn names_that_are_not_there() {
             ("inptu.a", "there is no name `inptu` (at 0); did you mean `input`?"),
             ("input.a + inptu.b", "there is no name `inptu` (at 10); did you mean `input`?"),
             ("zzz + 1 > qqq", "there is no name `zzz` (at 0) | there is no name `qqq` (at 10)"),
-            ("iteration > 1", "`iteration` is not known here (at 0); known are `input`, `nodes`, `output`, `item`, `index`, `run`"),
+            (
+                "iteration > 1",
+                "`iteration` is not known here (at 0); known are `input`, `nodes`, `output`, `item`, `index`, `run`",
+            ),
             ("input.list.map(order, ordr + 1)", "there is no name `ordr` (at 22); did you mean `order`?"),
             ("input.list.map(x, x) + x", "there is no name `x` (at 23)"),
             ("pay.total", "there is no name `pay` (at 0); write nodes.pay.output"),
@@ -50,15 +53,15 @@ fn nodes_that_cannot_be_read() {
             ),
             ("size(nodes)", "`nodes` can be read only one node at a time (at 5); write nodes.<id>.output, .status or .error"),
             ("has(nodes.pay)", "`has` asks for a key of something (at 9); write has(nodes.pay.output)"),
-            (
-                "nodes.lint-fix.output",
-                "`nodes.lint-fix` reads as a subtraction (at 0); write nodes['lint-fix'].output",
-            ),
+            ("nodes.lint-fix.output", "`nodes.lint-fix` reads as a subtraction (at 0); write nodes['lint-fix'].output"),
             (
                 "1 + nodes.lint-fix.output.open > 2",
                 "`nodes.lint-fix` reads as a subtraction (at 4); write nodes['lint-fix'].output.open",
             ),
-            ("inptu.a - nodes.lint-fix.output", "there is no name `inptu` (at 0); did you mean `input`? | `nodes.lint-fix` reads as a subtraction (at 10); write nodes['lint-fix'].output"),
+            (
+                "inptu.a - nodes.lint-fix.output",
+                "there is no name `inptu` (at 0); did you mean `input`? | `nodes.lint-fix` reads as a subtraction (at 10); write nodes['lint-fix'].output",
+            ),
             ("nodes.lint-fix > 2", "`nodes.lint-fix` reads as a subtraction (at 0); write nodes['lint-fix'].output"),
         ],
     );

@@ -42,7 +42,9 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 Sleep::For { ms } => Some(step.now().plus_ms(*ms)),
                 Sleep::ForExpr(expr) => {
                     let ms = value_of(step, spot, *expr, output);
-                    ms.and_then(|json| instant(step, spot, *expr, &json, |ms, now| u64::try_from(ms).ok().map(|ms| now.plus_ms(ms))))
+                    ms.and_then(|json| {
+                        instant(step, spot, *expr, &json, |ms, now| u64::try_from(ms).ok().map(|ms| now.plus_ms(ms)))
+                    })
                 }
                 Sleep::UntilExpr(expr) => {
                     // `flow` gives an instant as its milliseconds.
@@ -258,7 +260,8 @@ fn instant(
     spot: &Spot,
     expr: ExprIx,
     json: &Json,
-    make: impl Fn(i64, Time) -> Option<Time>) -> Option<Time> {
+    make: impl Fn(i64, Time) -> Option<Time>,
+) -> Option<Time> {
     let at = if let View::Int(ms) = json.view { make(ms, step.now()) } else { None };
     let at = at.filter(|at| at.us() <= crate::limits::TIME_US_MAX);
     if at.is_none() {
