@@ -100,7 +100,7 @@ fn what_is_wrong_is_told_by_its_place() {
     house.refused(&format!("workflow put {good} {file}"), 2, "invalid_workflow");
     assert_eq!(house.ok("workflow list")["workflows"], json!([]));
     let people = house.run(&format!("--human workflow put {good} {file}"));
-    assert!(people.exit == 2 && people.out.contains("good.yaml is right, and was not put either."), "{}", people.out);
+    assert!(people.exit == 2 && people.out.contains("good.yaml has no problems, and was not put either."), "{}", people.out);
     assert!(people.out.contains("bad.yaml:6:"), "{}", people.out);
     let schema = "workflow: s\ninput: {type: 5}\nnodes:\n  x: {type: t}\n";
     assert_eq!(house.post_text("/v1/workflows/check", "text/yaml", schema).0, 400);

@@ -49,7 +49,11 @@ impl<'a> Lowering<'a> {
         let flat = self.flat;
         let node = flat.node(ix);
         let written = node.written;
-        let here = Place { seen: Seen::Before(ix), names: self.names(node.body, !node.ins.is_empty()), wants: Wants::Anything };
+        let here = Place {
+            seen: Seen::Before(ix),
+            names: self.names(node.body, !node.ins.is_empty() || !flat.ins_known(ix)),
+            wants: Wants::Anything,
+        };
         let when = written.when.as_ref().map(|when| self.expr(when, here.wants(Wants::Truth)));
         let kind = self.kind(node, here, defaults)?;
         let worker = matches!(kind, NodeKind::Work { .. });
@@ -156,12 +160,15 @@ impl<'a> Lowering<'a> {
             names.last |= matches!(node.written.kind, Kind::Loop { .. });
             around = self.flat.body(node.body).of;
         }
+        // Bodies that are not found have no names of their own.
+        names.last |= self.flat.bodies[0].written.torn;
         names
     }
 
     /// Its index means nothing if there are problems: then there will be no IR.
     fn expr(&mut self, source: &Source, place: Place) -> ExprIx {
         if self.problems.is_full() {
+            self.problems.pass_over();
             return ExprIx(0);
         }
         if let Some(reads) = self.check(source, place) {

@@ -152,8 +152,13 @@ pub fn parse_all(source: &[u8]) -> Result<Vec<Value>, Problem> {
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
         Problem::new(&At { line, column, path: Path::default() }, "the file is not UTF-8 text")
     })?;
-    let text = without_surrogates(text);
-    let mut reader = Reader { events: Parser::new_from_str(&text), depth: 0 };
+    let plain = without_surrogates(text);
+    read(&plain).map_err(|problem| if looks_like_json(text) { as_json(text, problem) } else { problem })
+}
+
+fn read(text: &str) -> Result<Vec<Value>, Problem> {
+    let start = At { line: 1, column: 1, path: Path::default() };
+    let mut reader = Reader { events: Parser::new_from_str(text), depth: 0 };
     let mut documents: Vec<Value> = Vec::new();
     while let Some((event, span)) = reader.next()? {
         match event {
@@ -212,7 +217,7 @@ impl<'a> Reader<'a> {
             return Err(Problem::new(&at, "tags (!name) are not supported").suggest("quote the value if it is meant as text"));
         }
         if self.depth >= SOURCE_DEPTH_MAX {
-            return Err(Problem::new(&at, format!("lists and maps lie more than {SOURCE_DEPTH_MAX} deep in each other")));
+            return Err(Problem::new(&at, too_deep()));
         }
         self.depth += 1;
         let data = match event {
@@ -269,13 +274,43 @@ fn at(mark: Marker, path: &Path) -> At {
     At { line: mark.line().max(1) as u32, column: mark.col() as u32 + 1, path: path.clone() }
 }
 
+const NOT_YAML: &str = "this is not YAML";
+
+fn too_deep() -> String {
+    format!("lists and maps lie more than {SOURCE_DEPTH_MAX} deep in each other")
+}
+
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+}
+
+/// A text that begins as JSON and is no YAML is probably meant as JSON.
+fn as_json(text: &str, problem: Problem) -> Problem {
+    let not_json = if problem.message.starts_with(NOT_YAML) { not_json(text) } else { None };
+    not_json.unwrap_or(problem)
+}
+
+/// What is wrong with a text as JSON: a file that is called so is held to it.
+pub fn not_json(text: &str) -> Option<Problem> {
+    let error = serde_json::from_str::<&serde_json::value::RawValue>(text.trim_start_matches('\u{feff}')).err()?;
+    let at = At { line: error.line().max(1) as u32, column: error.column().max(1) as u32, path: Path::default() };
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    Some(if message.starts_with("recursion limit") {
+        Problem::new(&at, too_deep())
+    } else {
+        Problem::new(&at, format!("this is not JSON: {message}"))
+    })
+}
+
 fn unreadable(error: &ScanError) -> Problem {
     let at = at(*error.marker(), &Path::default());
-    let problem = Problem::new(&at, format!("this is not YAML: {}", error.info()));
+    let problem = Problem::new(&at, format!("{NOT_YAML}: {}", error.info()));
     match error.info() {
         "while parsing node, found unknown anchor" => {
             Problem::new(&at, "aliases (*name) are not supported").suggest("quote a text that begins with `*`")
         }
+        "recursion limit exceeded" => Problem::new(&at, too_deep()),
         "mapping values are not allowed in this context" => problem.suggest("quote a text that holds `: `"),
         _ => problem,
     }
@@ -356,8 +391,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// JSON writes characters beyond U+FFFF as two escapes, which YAML does not know: one of YAML's takes their place.
 fn without_surrogates(text: &str) -> Cow<'_, str> {
-    let json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-    let holds_one = json && text.as_bytes().windows(3).any(|bytes| matches!(bytes, [b'\\', b'u', b'd' | b'D']));
+    let holds_one = looks_like_json(text) && text.as_bytes().windows(3).any(|bytes| matches!(bytes, [b'\\', b'u', b'd' | b'D']));
     // In text that is JSON every backslash stands in a string, and escapes can be told from what they escape.
     if !holds_one || serde_json::from_str::<&serde_json::value::RawValue>(text.trim_start_matches('\u{feff}')).is_err() {
         return Cow::Borrowed(text);

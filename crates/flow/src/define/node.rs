@@ -2,49 +2,64 @@
 
 use super::fields::Fields;
 use super::scalars::{self, wrong};
-use super::{Body, Composer, Kind, Node, OnError, Rule, Source, written};
+use super::{Body, Composer, Doubt, Kind, Node, OnError, Rule, Source, written};
+use crate::check::{ENGINE_TYPES, USUAL_TYPES};
 use crate::instant;
 use crate::limits::*;
-use crate::problem::{At, Problem, Problems};
+use crate::problem::{At, Problem, Problems, did_you_mean};
 use crate::source::{Data, Entry, Value, short};
 use kernel::ir::{EachFailure, Join};
 use kernel::limits::TASK_KEYS_MAX;
 use kernel::names::{Actor, KeyName, NodeId, QueueName, TypeName, WorkflowName};
 
-/// The nodes of a body; `depth` counts the bodies around it.
-pub fn decode_nodes(value: &Value, depth: usize, problems: &mut Problems) -> Vec<Node> {
+/// The nodes of a body, and whether some are missing; `depth` counts the bodies around it.
+pub fn decode_nodes(value: &Value, depth: usize, problems: &mut Problems) -> (Vec<Node>, bool) {
     let Data::Map(entries) = &value.data else {
         wrong(value, "a map of nodes by their ids", problems);
-        return Vec::new();
+        return (Vec::new(), true);
     };
-    entries.iter().filter_map(|entry| decode_node(entry, depth, problems)).collect()
+    let nodes: Vec<Node> = entries.iter().filter_map(|entry| decode_node(entry, depth, problems)).collect();
+    let torn = nodes.len() < entries.len();
+    (nodes, torn)
 }
 
+/// Where its type, or what it leads to, cannot be read, its id is known all the same.
 fn decode_node(entry: &Entry, depth: usize, problems: &mut Problems) -> Option<Node> {
     let id = node_id(&entry.key, &entry.key_at, problems);
-    let mut fields = Fields::of(&entry.value, format!("node `{}`", entry.key), problems)?;
-    let kind = fields.require("type", problems).and_then(|entry| scalars::name(&entry.value, TypeName::parse, problems));
+    let fields = Fields::of(&entry.value, format!("node `{}`", entry.key), problems);
     let mut node = Node {
         id: id?,
         at: entry.key_at.clone(),
-        after: fields.take("after").map(|entry| scalars::targets(&entry.value, problems)).unwrap_or_default(),
-        join: fields.take("join").and_then(|entry| Some((join(&entry.value, problems)?, entry.value.at.clone()))),
-        when: fields.take("when").and_then(|entry| written::cel(&entry.value, problems)),
-        on_error: fields.take("on_error").map_or(OnError::Fail, |entry| on_error(&entry.value, problems)),
+        after: Vec::new(),
+        join: None,
+        when: None,
+        on_error: OnError::Fail,
         retry: None,
         timeout_ms: None,
         kind: Kind::Broken,
+        doubt: Doubt::BOTH,
     };
-    // Without a type nothing can be said about the other fields; its id is known all the same.
+    let Some(mut fields) = fields else { return Some(node) };
+    let kind = fields.require("type", problems).and_then(|entry| scalars::name(&entry.value, TypeName::parse, problems));
+    let mut doubt = Doubt::default();
+    let before = problems.count();
+    node.after = fields.take("after").map(|entry| scalars::targets(&entry.value, problems)).unwrap_or_default();
+    doubt.ins = problems.count() > before;
+    node.join = fields.take("join").and_then(|entry| Some((join(&entry.value, problems)?, entry.value.at.clone())));
+    node.when = fields.take("when").and_then(|entry| written::cel(&entry.value, problems));
+    let before = problems.count();
+    node.on_error = fields.take("on_error").map_or(OnError::Fail, |entry| on_error(&entry.value, problems));
+    doubt.outs = problems.count() > before;
+    // Without a type nothing can be said about the other fields.
     let Some(kind) = kind else { return Some(node) };
     fields.rename(format!("a node of type `{kind}`"));
     let before = problems.count();
     let decoded = match kind.as_str() {
-        "branch" => branch(&mut fields, problems),
-        "loop" => loop_(&mut fields, depth, problems),
+        "branch" => branch(&mut fields, &mut doubt, problems),
+        "loop" => loop_(&mut fields, depth, &mut doubt, problems),
         "each" => each(&mut fields, depth, problems),
         "join" => Some(Kind::Join),
-        "approval" => approval(&mut fields, &mut node, problems),
+        "approval" => approval(&mut fields, &mut node, &mut doubt, problems),
         "sleep" => sleep(&mut fields, problems),
         "workflow" => workflow(&mut fields, &mut node, problems),
         "transform" => transform(&mut fields, problems),
@@ -55,14 +70,27 @@ fn decode_node(entry: &Entry, depth: usize, problems: &mut Problems) -> Option<N
             problems.add(problem);
             return Some(node);
         }
-        _ => Some(work(kind, &mut fields, &mut node, problems)),
+        _ => Some(work(kind.clone(), &mut fields, &mut node, problems)),
     };
+    if let (Some(Kind::Work { .. }), Some(meant)) = (&decoded, meant_for_the_engine(&kind, &fields)) {
+        let at = entry.value.get("type").map_or(&node.at, |value| &value.at);
+        problems.add(Problem::new(at, format!("`{kind}` is no type of the engine's")).suggest(meant));
+        return Some(node);
+    }
     if decoded.is_none() && problems.count() == before {
         problems.say(&node.at, "this node cannot be read");
     }
+    doubt.outs |= decoded.is_none();
     node.kind = decoded.unwrap_or(Kind::Broken);
-    fields.finish(problems);
+    doubt.and(fields.finish(problems));
+    node.doubt = doubt;
     Some(node)
+}
+
+/// A type that is nearly one of the engine's, with fields that no worker's node has.
+fn meant_for_the_engine(kind: &TypeName, fields: &Fields<'_>) -> Option<String> {
+    fields.left().next()?;
+    if USUAL_TYPES.contains(&kind.as_str()) { None } else { did_you_mean(kind.as_str(), ENGINE_TYPES) }
 }
 
 pub fn node_id(id: &str, at: &At, problems: &mut Problems) -> Option<NodeId> {
@@ -143,7 +171,14 @@ fn keys(value: &Value, problems: &mut Problems) -> Vec<(KeyName, Source)> {
     keys
 }
 
-fn branch(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
+fn branch(fields: &mut Fields<'_>, doubt: &mut Doubt, problems: &mut Problems) -> Option<Kind> {
+    let before = problems.count();
+    let kind = branched(fields, problems);
+    doubt.outs |= problems.count() > before;
+    kind
+}
+
+fn branched(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
     let (route, rules, default) = (fields.take("route"), fields.take("rules"), fields.take("default"));
     if let Some(route) = route {
         if let Some(other) = rules.or(default) {
@@ -162,12 +197,14 @@ fn branch(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
         let problem = Problem::new(fields.at, "a branch needs `default`: where it goes when no rule holds");
         problems.add(problem.suggest("`default: []` goes nowhere"));
     }
-    let (rules, default) = (rules?, default?);
-    if matches!(&rules.value.data, Data::List(rules) if rules.is_empty()) {
-        problems.say(&rules.value.at, "a branch needs at least one rule");
+    if let Some(entry) = rules
+        && matches!(&entry.value.data, Data::List(rules) if rules.is_empty())
+    {
+        problems.say(&entry.value.at, "a branch needs at least one rule");
     }
-    let rules = scalars::list(&rules.value, RULES_MAX, problems, rule);
-    Some(Kind::Branch { rules, default: scalars::targets(&default.value, problems) })
+    let rules = rules.map(|entry| scalars::list(&entry.value, RULES_MAX, problems, rule)).unwrap_or_default();
+    let default = default.map(|entry| scalars::targets(&entry.value, problems)).unwrap_or_default();
+    Some(Kind::Branch { rules, default })
 }
 
 fn rule(value: &Value, problems: &mut Problems) -> Option<Rule> {
@@ -175,7 +212,12 @@ fn rule(value: &Value, problems: &mut Problems) -> Option<Rule> {
     let when = fields.require("when", problems).and_then(|entry| written::cel(&entry.value, problems));
     let to = fields.require("to", problems).map(|entry| scalars::some_targets(&entry.value, problems));
     fields.finish(problems);
-    Some(Rule { when: when?, to: to? })
+    Some(Rule { when: when.unwrap_or_else(|| stand_in(&value.at, "true")), to: to.unwrap_or_default() })
+}
+
+/// For an expression that is missing, which has been told: what else there is can be looked at.
+fn stand_in(at: &At, text: &str) -> Source {
+    Composer::new(at).text(text).cel()
 }
 
 fn body(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Body> {
@@ -187,16 +229,16 @@ fn body(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Optio
     let mut fields = Fields::of(&entry.value, "`do`", problems)?;
     let nodes = fields.require("nodes", problems);
     let before = problems.count();
-    let decoded = nodes.map(|entry| decode_nodes(&entry.value, depth + 1, problems)).unwrap_or_default();
+    let (decoded, torn) = nodes.map_or((Vec::new(), true), |entry| decode_nodes(&entry.value, depth + 1, problems));
     if let (true, true, Some(entry)) = (decoded.is_empty(), problems.count() == before, nodes) {
         problems.say(&entry.key_at, "a body needs at least one node");
     }
     let output = fields.take("output").and_then(|entry| written::either(&entry.value, problems));
     fields.finish(problems);
-    Some(Body { at: entry.key_at.clone(), nodes: decoded, output })
+    Some(Body { at: entry.key_at.clone(), nodes: decoded, output, torn })
 }
 
-fn loop_(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Kind> {
+fn loop_(fields: &mut Fields<'_>, depth: usize, doubt: &mut Doubt, problems: &mut Problems) -> Option<Kind> {
     let iterations = fields.take("max_iterations");
     if iterations.is_none() {
         let problem = Problem::new(fields.at, "a loop needs `max_iterations`");
@@ -205,9 +247,12 @@ fn loop_(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Opti
     let iterations = iterations.and_then(|entry| scalars::int(&entry.value, 1, ITERATIONS_MAX, problems));
     let init = fields.take("init").and_then(|entry| written::either(&entry.value, problems));
     let until = fields.require("until", problems).and_then(|entry| written::cel(&entry.value, problems));
+    let before = problems.count();
     let on_max = fields.take("on_max").map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    doubt.outs |= problems.count() > before;
+    let until = until.unwrap_or_else(|| stand_in(fields.at, "true"));
     let body = body(fields, depth, problems);
-    Some(Kind::Loop { iterations_max: iterations? as u32, init, until: until?, on_max, body: body? })
+    Some(Kind::Loop { iterations_max: iterations.unwrap_or(1) as u32, init, until, on_max, body: body? })
 }
 
 fn each(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Option<Kind> {
@@ -221,7 +266,12 @@ fn each(fields: &mut Fields<'_>, depth: usize, problems: &mut Problems) -> Optio
     };
     let on_failure = fields.take("on_failure").map_or(Some(EachFailure::Fast), |entry| on_failure(&entry.value, problems));
     let body = body(fields, depth, problems);
-    Some(Kind::Each { items: items?, concurrency: concurrency?, on_failure: on_failure?, body: body? })
+    Some(Kind::Each {
+        items: items.unwrap_or_else(|| stand_in(fields.at, "[]")),
+        concurrency: concurrency.unwrap_or(EACH_CONCURRENCY_DEFAULT),
+        on_failure: on_failure.unwrap_or(EachFailure::Fast),
+        body: body?,
+    })
 }
 
 /// An expression that gives a list.
@@ -251,16 +301,18 @@ fn on_failure(value: &Value, problems: &mut Problems) -> Option<EachFailure> {
     }
 }
 
-fn approval(fields: &mut Fields<'_>, node: &mut Node, problems: &mut Problems) -> Option<Kind> {
+fn approval(fields: &mut Fields<'_>, node: &mut Node, doubt: &mut Doubt, problems: &mut Problems) -> Option<Kind> {
     node.timeout_ms = fields.take("timeout").and_then(|entry| scalars::duration(&entry.value, problems));
     let who = fields.take("who").map(|entry| who(&entry.value, problems)).unwrap_or_default();
     let message = fields.take("message").and_then(|entry| message(&entry.value, problems));
+    let before = problems.count();
     let on_reject = fields.take("on_reject").map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
     let on_timeout = fields.take("on_timeout");
     if let (Some(entry), None) = (on_timeout, node.timeout_ms) {
         problems.say(&entry.key_at, "`on_timeout` needs a `timeout`");
     }
     let on_timeout = on_timeout.map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    doubt.outs |= problems.count() > before;
     Some(Kind::Approval { who, message, on_reject, on_timeout })
 }
 
@@ -328,7 +380,8 @@ fn transform(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
 fn filter(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kind> {
     let items = fields.require("items", problems).and_then(|entry| items(&entry.value, problems));
     let keep = fields.require("where", problems).and_then(|entry| written::cel(&entry.value, problems));
-    let (items, keep) = (items?, keep?);
+    let items = items.unwrap_or_else(|| stand_in(fields.at, "[]"));
+    let keep = keep.unwrap_or_else(|| stand_in(fields.at, "true"));
     Some(Kind::Transform { value: filtered(&items, &keep), items: Some(items), called: "filter" })
 }
 
@@ -344,7 +397,7 @@ pub fn aggregate(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kin
     let op = fields.require("op", problems);
     let of = fields.take("of");
     let value = of.and_then(|entry| written::cel(&entry.value, problems));
-    let (items, op) = (items?, op?);
+    let op = op?;
     let text = scalars::text(&op.value, problems)?;
     if !AGGREGATES.contains(&&*text) {
         wrong(&op.value, &format!("one of {}", AGGREGATES.join(", ")), problems);
@@ -355,6 +408,7 @@ pub fn aggregate(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Kin
             Problem::new(&entry.key_at, "`count` counts the items; it has no `of`").suggest("leave out some with a `filter`"),
         );
     }
+    let items = items.unwrap_or_else(|| stand_in(fields.at, "[]"));
     Some(Kind::Transform { value: aggregated(&items, &text, value.as_ref()), items: Some(items), called: "aggregate" })
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn misfit(node: &Node, wants: Wants) -> Option<Problem> {
     let (message, instead) = match wants {
         Wants::Instant if given == Gives::Text => ("this is no instant".to_owned(), "write one such as '2027-01-31T09:00:00Z'"),
         Wants::Instant => (format!("an instant must be a string; this gives {what}"), "write one such as '2027-01-31T09:00:00Z'"),
-        Wants::List => (format!("a list must stand here; this gives {what}"), "put what it is about into a list: […]"),
+        Wants::List => (format!("a list must stand here; this gives {what}"), "write what gives one, such as input.files"),
         Wants::Millis => {
             (format!("milliseconds must stand here; this gives {what}"), "write a duration such as 30s without quotes")
         }

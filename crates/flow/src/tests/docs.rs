@@ -78,11 +78,7 @@ fn every_key_name_and_function_is_told() {
     keys(&schema, &mut all);
     assert!(all.len() > 40, "{all:?}");
     all.extend(
-        schema["$defs"].as_object().unwrap()["aggregate"]["properties"]["op"]["enum"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|op| op.as_str().unwrap().to_owned()),
+        schema["$defs"].as_object().unwrap()["op"]["enum"].as_array().unwrap().iter().map(|op| op.as_str().unwrap().to_owned()),
     );
     all.extend(Root::ALL.iter().map(|root| root.name().to_owned()));
     all.extend(["fail_fast", "wait_all", "ignore", "conditional", "parallel", "hitl"].map(str::to_owned));
