@@ -109,6 +109,7 @@ fn every_limit_is_as_it_is_told() {
         ("runs that call one another", SUB_RUNS_DEPTH_MAX.into()),
         ("versions of all workflows", WORKFLOW_VERSIONS_MAX as u64),
         ("bytes of an expression", EXPRESSION_BYTES_MAX as u64),
+        ("numbers that `range(n)` gives", crate::expr::limits::RANGE_MAX as u64),
         ("expressions of a template", TEMPLATE_EXPRESSIONS_MAX as u64),
         ("bytes of an input or an output of a task", PAYLOAD_BYTES_MAX as u64),
     ] {
