@@ -292,7 +292,10 @@ fn as_json(text: &str, problem: Problem) -> Problem {
 
 /// What is wrong with a text as JSON: a file that is called so is held to it.
 pub fn not_json(text: &str) -> Option<Problem> {
-    let error = serde_json::from_str::<&serde_json::value::RawValue>(text.trim_start_matches('\u{feff}')).err()?;
+    let text = text.trim_start_matches('\u{feff}');
+    let error = serde_json::from_str::<&serde_json::value::RawValue>(text).err()?;
+    // Read as values it is told more plainly.
+    let error = serde_json::from_str::<serde_json::Value>(text).err().unwrap_or(error);
     let at = At { line: error.line().max(1) as u32, column: error.column().max(1) as u32, path: Path::default() };
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);

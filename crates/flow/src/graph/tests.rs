@@ -11,7 +11,7 @@ fn mermaid_shows_bodies_rules_and_detours() {
   subgraph n0["rounds repeats, at most 5 times, until size(output) == 0"]
     subgraph n1["check for each of last, 8 at once, 2 may fail"]
       n2["lint<br/>function"]
-      n3["fix<br/>agent"]
+      n3["fix<br/>agent<br/>when size(output.errors) #62; 0"]
     end
     n4["still<br/>transform"]
   end

@@ -60,9 +60,9 @@ fn what_cannot_be_read_is_told_with_its_place() {
             "{\"a\": \"\\ud83d\"}",
             "1:7: this is not YAML: while parsing a quoted scalar, found invalid Unicode character escape code",
         ),
-        (&"[".repeat(400), "1:1: lists and maps lie more than 64 deep in each other"),
-        (&r#"{"a":"#.repeat(400), "1:1: lists and maps lie more than 64 deep in each other"),
-        ("{\"a\": 1\n\"b\": 2}", "2:1: this is not JSON: x"),
+        (&"[".repeat(400), "1:256: lists and maps lie more than 64 deep in each other"),
+        (&r#"{"a":"#.repeat(400), "1:1276: lists and maps lie more than 64 deep in each other"),
+        ("{\"a\": 1\n\"b\": 2}", "2:1: this is not JSON: expected `,` or `}`"),
         ("a: 1\n\tb: 2", "1:4: this is not YAML: while scanning a plain scalar, found a tab"),
     ] {
         assert_eq!(told(text), expected, "{:?}", short(text));

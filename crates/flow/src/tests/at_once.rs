@@ -41,7 +41,7 @@ fn what_gives_the_wrong_kind_is_told_wherever_it_stands() {
             "9:29: a list must stand here; this gives a string\n  write what gives one, such as input.files",
             "10:34: a list must stand here; this gives a number\n  write what gives one, such as input.files",
             "11:28: this is no instant\n  write one such as '2027-01-31T09:00:00Z'",
-            "12:35: an instant must be a string; this gives a number\n  write one such as '2027-01-31T09:00:00Z'",
+            "12:36: an instant must be a string; this gives a number\n  write one such as '2027-01-31T09:00:00Z'",
             "13:26: milliseconds must stand here; this gives a string\n  write a duration such as 30s without quotes",
         ],
     );
@@ -122,7 +122,7 @@ fn simple_mistakes_hide_no_others() {
             "5:6: a loop needs `max_iterations`\n  a number from 1 to 10000: it ends even if `until` never holds",
             &format!("5:27: {TRUTH} a number\n  compare it with something"),
             &format!("5:64: {TRUTH} a number\n  compare it with something"),
-            "6:38: `i` lies inside `l`, of which only its own output is seen from here",
+            "6:37: `i` lies inside `l`, of which only its own output is seen from here",
         ],
     );
 }
@@ -160,7 +160,7 @@ fn a_listed_node_with_a_mistake_is_still_there() {
         &[
             "3:34: an integer from 1 to 31622400000 is expected, not `0`",
             "4:5: a `transform` needs a `config`",
-            "5:41: there is no node `zz`",
+            "5:42: there is no node `zz`",
             &format!("6:46: {TRUTH} a number\n  compare it with something"),
             "6:83: no node `zz`",
         ],
