@@ -100,10 +100,48 @@ fn what_is_wrong_is_told_by_its_place() {
     house.refused(&format!("workflow put {good} {file}"), 2, "invalid_workflow");
     assert_eq!(house.ok("workflow list")["workflows"], json!([]));
     let people = house.run(&format!("--human workflow put {good} {file}"));
-    assert!(people.exit == 2 && people.out.contains("good.yaml is right, and was not put either."), "{}", people.out);
+    assert!(people.exit == 2 && people.out.contains("good.yaml has no problems, and was not put either."), "{}", people.out);
     assert!(people.out.contains("bad.yaml:6:"), "{}", people.out);
     let schema = "workflow: s\ninput: {type: 5}\nnodes:\n  x: {type: t}\n";
     assert_eq!(house.post_text("/v1/workflows/check", "text/yaml", schema).0, 400);
+}
+
+#[test]
+fn a_file_that_is_called_json_is_held_to_it_and_thousands_of_mistakes_are_counted() {
+    let house = House::start();
+    let alone = |line: &str| ran(command(house.folder.path(), "http://127.0.0.1:9", line));
+    let comma = house.file("comma.json", "{\n  \"workflow\": \"w\",\n  \"nodes\": {\"a\": {\"type\": \"x\"}},\n}\n");
+    for line in ["workflow validate", "workflow graph", "workflow put"] {
+        let document = alone(&format!("{line} {comma}")).json();
+        assert_eq!(document["error"]["code"], "invalid_workflow", "{document}");
+        let problem = &document["error"]["problems"][0];
+        assert_eq!((&problem["line"], &problem["message"]), (&json!(4), &json!("this is not JSON: trailing comma")));
+    }
+    let nodes: String = (0..9_000).map(|at| format!("  n{at}: {{type: x, after: zz}}\n")).collect();
+    let many = house.file("many.yaml", &format!("workflow: w\nnodes:\n{nodes}"));
+    let people = alone(&format!("--human workflow validate {many}"));
+    assert!(people.err.starts_with("error: 9000 problems found\n"), "{}", people.err);
+    assert!(people.out.contains("and 8900 more problems"), "{}", people.out);
+    let good = house.file("good.yaml", GREET);
+    assert_eq!(
+        alone(&format!("--human workflow validate {good}")).out.lines().next(),
+        Some(&*format!("{good}: greet: no problems, 1 node."))
+    );
+}
+
+#[test]
+fn conditions_and_the_schema_of_the_input_are_shown() {
+    let house = House::start();
+    house.put("workflow: w\ninput: {type: object, required: [n]}\nnodes:\n  a: {type: x}\n  b: {type: x, after: a, when: input.n > 1}\n");
+    let shown = house.ok("workflow show w");
+    assert_eq!(shown["input"], json!({"type": "object", "required": ["n"]}), "{shown}");
+    assert_eq!(shown["nodes"][1], json!({"node": "b", "type": "x", "after": ["a"], "when": "input.n > 1"}), "{shown}");
+    let told = house.told("workflow show w");
+    assert!(
+        told.contains("WHEN") && told.contains("input.n > 1") && told.contains(r#"{"required":["n"],"type":"object"}"#),
+        "{told}"
+    );
+    assert!(house.run("workflow graph w").out.contains("b  when input.n > 1"), "the picture has it");
 }
 
 #[test]

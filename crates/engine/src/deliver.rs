@@ -5,6 +5,7 @@ use crate::flows::{Library, lost, too_much};
 use crate::request::Delivery;
 use crate::values::{Found, Values, weight};
 use flow::evaluate::{self, Programs};
+use flow::wide;
 use kernel::eval::{Evaluated, Json, Recipe, View};
 use kernel::ids::RecordSeq;
 use kernel::limits::{DELIVERY_BYTES_MAX, FETCHED_BYTES_MAX};
@@ -126,7 +127,7 @@ impl Filler<'_> {
                             *fetched = Fetched::default();
                             return Ok(Evaluated::Failed(too_much()));
                         }
-                        let value = text.and_then(|text| serde_json::from_str::<Value>(text.text()).ok());
+                        let value = text.and_then(|text| wide::read(text.text()).ok());
                         fetched.values.insert(seq, value.map_or(Found::Lost, |value| Found::Value(Arc::new(value))));
                     }
                 }

@@ -1,6 +1,7 @@
 //! Values of runs by the record that holds them, kept for whoever needs them soon: the writer to evaluate, the doors to
 //! deliver. Two generations of bounded size; what has gone is read from its record, and stays until it was asked for.
 
+use flow::wide;
 use kernel::ids::RecordSeq;
 use kernel::limits::FETCHED_BYTES_MAX;
 use kernel::record::Payload;
@@ -58,7 +59,7 @@ impl Values {
         let bytes = text.as_ref().map_or(0, |text| weight(text, true));
         let found = match text {
             Some(_) if bytes_before + bytes > FETCHED_BYTES_MAX => Found::TooMuch,
-            Some(text) => serde_json::from_str::<Value>(text.text()).map_or(Found::Lost, |value| Found::Value(Arc::new(value))),
+            Some(text) => wide::read(text.text()).map_or(Found::Lost, |value| Found::Value(Arc::new(value))),
             None => Found::Lost,
         };
         let held = if matches!(found, Found::Value(_)) { bytes } else { 0 };
@@ -107,7 +108,7 @@ impl Values {
             }
         };
         // Read out of the lock; whoever else reads it meanwhile finds the same.
-        match serde_json::from_str::<Value>(held.text.text()) {
+        match wide::read(held.text.text()) {
             Err(_) => Found::Lost,
             Ok(value) => {
                 let value = Arc::new(value);

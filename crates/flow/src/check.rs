@@ -6,13 +6,13 @@ mod upstream;
 
 pub use upstream::{Scope, Seen};
 
-use crate::define::{Body, Definition, Kind, Node, OnError, Target};
+use crate::define::{Body, Definition, Doubt, Kind, Node, OnError, Target};
 use crate::limits::*;
 use crate::problem::{At, Problem, Problems, did_you_mean};
 use crate::source::short;
 use kernel::ir::{BodyIx, EdgeIx, NodeIx, On};
 use std::collections::{HashMap, HashSet};
-use upstream::Ancestors;
+use upstream::{Ancestors, Doubts};
 
 /// A definition, flat. Nodes are numbered in the order of the text, a body's after the node it belongs to.
 pub struct Flat<'a> {
@@ -20,8 +20,10 @@ pub struct Flat<'a> {
     pub bodies: Vec<FlatBody<'a>>,
     pub edges: Vec<FlatEdge<'a>>,
     pub ids: HashMap<&'a str, NodeIx>,
-    /// The graph is known to be whole; else nobody can say what is upstream of what.
+    /// Nothing is wrong with it.
     pub sound: bool,
+    /// Every edge leads forward, and what is upstream of what has been worked out.
+    pub ordered: bool,
 }
 
 pub struct FlatNode<'a> {
@@ -32,6 +34,8 @@ pub struct FlatNode<'a> {
     pub place: u32,
     pub ins: Vec<EdgeIx>,
     pub outs: Vec<EdgeIx>,
+    /// Edges that it has may be unknown, for something is wrong with what was written.
+    pub doubt: Doubt,
 }
 
 pub struct FlatBody<'a> {
@@ -42,6 +46,7 @@ pub struct FlatBody<'a> {
     pub entries: Vec<NodeIx>,
     pub sinks: Vec<NodeIx>,
     ancestors: Ancestors,
+    doubts: Doubts,
 }
 
 #[derive(Copy, Clone)]
@@ -52,29 +57,28 @@ pub struct FlatEdge<'a> {
     pub at: &'a At,
 }
 
-/// Numbers, joins and checks; problems found before make the result unsound.
+/// Numbers, joins and checks. Where a mistake leaves open what leads where, nothing is told that hangs on it.
 pub fn flatten<'a>(definition: &'a Definition, problems: &mut Problems) -> Flat<'a> {
-    let before = problems.count();
-    let mut flat =
-        Flat { nodes: Vec::new(), bodies: Vec::new(), edges: Vec::new(), ids: HashMap::new(), sound: problems.is_empty() };
+    let (nodes, bodies, edges, ids) = Default::default();
+    let mut flat = Flat { nodes, bodies, edges, ids, sound: false, ordered: false };
     flat.add_body(&definition.body, None, problems);
     if flat.nodes.len() > NODES_MAX {
         problems.say(&definition.workflow_at, format!("there are {} nodes; there may be {NODES_MAX}", flat.nodes.len()));
-        flat.sound = false;
         return flat;
     }
-    flat.add_edges(problems);
-    flat.sound &= problems.count() == before;
-    flat.sound &= shape::order(&mut flat, problems);
-    if flat.sound {
-        shape::check(&flat, problems);
+    let known = flat.add_edges(problems);
+    flat.ordered = shape::order(&mut flat, problems) && known;
+    if flat.ordered {
         flat.find_ancestors();
+        flat.find_doubts();
+        shape::check(&flat, problems);
     }
+    flat.sound = problems.is_empty();
     flat
 }
 
 /// Types that the engine knows; the rest are workers'.
-const ENGINE_TYPES: [&str; 14] = [
+pub(crate) const ENGINE_TYPES: [&str; 14] = [
     "branch",
     "loop",
     "each",
@@ -91,7 +95,7 @@ const ENGINE_TYPES: [&str; 14] = [
     "hitl",
 ];
 /// Types that workers usually have.
-const USUAL_TYPES: [&str; 6] = ["agent", "classifier", "search", "function", "http", "task"];
+pub(crate) const USUAL_TYPES: [&str; 6] = ["agent", "classifier", "search", "function", "http", "task"];
 
 /// A worker's type that is nearly one of the engine's would wait for a worker for ever.
 pub fn warn_of_types(flat: &Flat<'_>, problems: &mut Problems) {
@@ -123,17 +127,20 @@ impl<'a> Flat<'a> {
 
     fn add_body(&mut self, written: &'a Body, of: Option<NodeIx>, problems: &mut Problems) -> BodyIx {
         let body = BodyIx(self.bodies.len() as u32);
-        let (nodes, entries, sinks, ancestors) = Default::default();
-        self.bodies.push(FlatBody { written, of, nodes, entries, sinks, ancestors });
+        let (nodes, entries, sinks, ancestors, doubts) = Default::default();
+        self.bodies.push(FlatBody { written, of, nodes, entries, sinks, ancestors, doubts });
         for node in &written.nodes {
             let ix = NodeIx(self.nodes.len() as u32);
+            let mut doubt = node.doubt;
             if let Some(other) = self.ids.insert(node.id.as_str(), ix) {
                 let first = &self.node(other).written.at;
                 let message = format!("there are two nodes `{}`, the other in line {}", node.id, first.line);
                 problems.add(Problem::new(&node.at, message).suggest("ids are unique in a definition, over all its bodies"));
+                doubt = Doubt::BOTH;
+                self.nodes[other.at()].doubt = Doubt::BOTH;
             }
             let (ins, outs) = (Vec::new(), Vec::new());
-            self.nodes.push(FlatNode { written: node, body, inner: None, place: 0, ins, outs });
+            self.nodes.push(FlatNode { written: node, body, inner: None, place: 0, ins, outs, doubt });
             self.bodies[body.at()].nodes.push(ix);
             if let Some(inner) = node.kind.body() {
                 self.nodes[ix.at()].inner = Some(self.add_body(inner, Some(ix), problems));
@@ -142,27 +149,30 @@ impl<'a> Flat<'a> {
         body
     }
 
-    fn add_edges(&mut self, problems: &mut Problems) {
+    /// False if there are too many.
+    fn add_edges(&mut self, problems: &mut Problems) -> bool {
         let mut edges: Vec<FlatEdge<'a>> = Vec::new();
         for at in 0..self.nodes.len() {
             let ix = NodeIx(at as u32);
             let written = self.nodes[at].written;
             for (on, targets) in ways(written) {
                 for target in targets {
-                    if let Some(to) = self.other_end(ix, target, problems) {
-                        edges.push(FlatEdge { from: ix, to, on, at: &target.at });
+                    match self.other_end(ix, target, problems) {
+                        Some(to) => edges.push(FlatEdge { from: ix, to, on, at: &target.at }),
+                        None => self.nodes[at].doubt.outs = true,
                     }
                 }
             }
             for target in &written.after {
-                if let Some(from) = self.other_end(ix, target, problems) {
-                    edges.push(FlatEdge { from, to: ix, on: On::Done, at: &target.at });
+                match self.other_end(ix, target, problems) {
+                    Some(from) => edges.push(FlatEdge { from, to: ix, on: On::Done, at: &target.at }),
+                    None => self.nodes[at].doubt.ins = true,
                 }
             }
         }
         if edges.len() > EDGES_MAX {
             problems.say(edges[EDGES_MAX].at, format!("there are {} edges; there may be {EDGES_MAX}", edges.len()));
-            return;
+            return false;
         }
         self.check_pairs(&edges, problems);
         edges.sort_by_key(|edge| edge.from);
@@ -171,6 +181,7 @@ impl<'a> Flat<'a> {
             self.nodes[edge.to.at()].ins.push(EdgeIx(at as u32));
         }
         self.edges = edges;
+        true
     }
 
     fn other_end(&self, ix: NodeIx, target: &Target, problems: &mut Problems) -> Option<NodeIx> {

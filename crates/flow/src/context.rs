@@ -24,10 +24,21 @@ pub struct ExprProblem {
 /// Where an expression stands: what it must give, which names there are, which nodes have ended before.
 #[derive(Copy, Clone)]
 pub struct Context<'a> {
-    /// It must give true or false.
-    pub boolean: bool,
+    pub wants: Wants,
     pub names: Names,
     pub nodes: &'a dyn Nodes,
+}
+
+/// What an expression must give.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Wants {
+    Anything,
+    /// True or false.
+    Truth,
+    List,
+    /// A text such as `2027-01-31T09:00:00Z`.
+    Instant,
+    Millis,
 }
 
 /// Names beside `nodes` that have a value here.

@@ -12,6 +12,7 @@ mod rewrite;
 mod scalars;
 mod written;
 
+use crate::expr::Root;
 use crate::limits::*;
 use crate::problem::{At, Problems};
 use crate::source::{self, Data, Value};
@@ -60,6 +61,26 @@ pub struct Body {
     pub at: At,
     pub nodes: Vec<Node>,
     pub output: Option<Source>,
+    /// Some of its nodes could not be read, or are not where they belong: what leads where is not known.
+    pub torn: bool,
+}
+
+/// What a mistake in a node's text leaves open about its edges.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Doubt {
+    /// More may lead to it than is known.
+    pub ins: bool,
+    /// It may lead to more than is known.
+    pub outs: bool,
+}
+
+impl Doubt {
+    pub const BOTH: Doubt = Doubt { ins: true, outs: true };
+
+    pub fn and(&mut self, other: Doubt) {
+        self.ins |= other.ins;
+        self.outs |= other.outs;
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -73,6 +94,7 @@ pub struct Node {
     pub retry: Option<RetryPolicy>,
     pub timeout_ms: Option<u64>,
     pub kind: Kind,
+    pub doubt: Doubt,
 }
 
 /// A node that is named as the other end of an edge.
@@ -137,6 +159,8 @@ pub enum Kind {
     },
     Transform {
         value: Source,
+        /// A part of `value` that must give a list.
+        items: Option<Source>,
         called: &'static str,
     },
     /// Could not be read; the problem has been told.
@@ -199,6 +223,25 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Where `{{ input.x }}` stands in a template, and what it should be.
+    pub fn foreign(&self) -> Vec<(At, String)> {
+        let mut found = Vec::new();
+        for part in self.parts.iter().filter(|_| self.form == Form::Template) {
+            let text = &*part.text.text;
+            for (offset, _) in text.match_indices("{{") {
+                let Some((inner, _)) = text[offset + 2..].split_once("}}") else { break };
+                let inner = inner.trim().trim_start_matches('.');
+                let word = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+                if Root::parse(word).is_some() {
+                    found.push((self.place(&part.pointer, offset), format!("write ${{{}}}", source::short(inner))));
+                }
+            }
+        }
+        found
+    }
+}
+
 /// Puts an expression together while remembering where its parts came from.
 struct Composer {
     text: String,
@@ -244,7 +287,7 @@ pub fn decode(document: &Value, problems: &mut Problems) -> Definition {
     }
     header.require_name(document, edge_list, problems);
     let output = fields.take("output").and_then(|entry| written::either(&entry.value, problems));
-    let body = match nodes {
+    let (body, torn) = match nodes {
         Some(entry) if edge_list => {
             let edges = fields.take("edges");
             edge_list::decode(&entry.value, edges.map(|edges| &edges.value), problems)
@@ -252,14 +295,14 @@ pub fn decode(document: &Value, problems: &mut Problems) -> Definition {
         Some(entry) => node::decode_nodes(&entry.value, 0, problems),
         None => {
             problems.say(&document.at, "a workflow needs `nodes`");
-            Vec::new()
+            (Vec::new(), true)
         }
     };
     if let (true, Some(entry)) = (body.is_empty() && problems.is_empty(), nodes) {
         problems.say(&entry.key_at, "a workflow needs at least one node");
     }
     fields.finish(problems);
-    header.into_definition(Body { at: document.at.clone(), nodes: body, output })
+    header.into_definition(Body { at: document.at.clone(), nodes: body, output, torn })
 }
 
 /// All but the nodes.

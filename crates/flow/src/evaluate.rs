@@ -7,6 +7,7 @@ use crate::expr::limits::BUILT_BYTES_MAX;
 use crate::expr::{Bound, Budget, Expr, Names, NodeField, Reads, Root, Template, Value};
 use crate::input::InputSchema;
 use crate::instant;
+use crate::wide;
 use kernel::eval::{Evaluated, Json, NodeFacts, Recipe, Scope, Shape, View};
 use kernel::ids::RecordSeq;
 use kernel::ir::{ExprIx, Form, Ir, NodeKind, OnError, Sleep};
@@ -20,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Values by the record that holds them.
 pub trait Values {
-    /// `None`: not at hand.
+    /// As [`wide::read`] reads it; `None`: not at hand.
     fn value(&mut self, seq: RecordSeq) -> Option<Arc<JsonValue>>;
 
     /// Its text as it lies there, where that is at hand and so need not be written again.
@@ -67,8 +68,7 @@ impl Programs {
         if misfits.is_empty() {
             return None;
         }
-        let mut message = crate::input::told(&self.ir.workflow, self.ir.version, &misfits);
-        message.truncate(message.floor_char_boundary(ERROR_MESSAGE_BYTES_MAX));
+        let message = cut(crate::input::told(&self.ir.workflow, self.ir.version, &misfits));
         Some(Failure { code: "invalid_input".into(), message })
     }
 
@@ -80,7 +80,7 @@ impl Programs {
             let program = match written.form {
                 Form::Cel => Expr::compile(&written.source, &names).map(Program::Expr),
                 Form::Template => {
-                    let json = serde_json::from_str(&written.source).expect("a workflow's template is JSON");
+                    let json = wide::read(&written.source).expect("a workflow's template is JSON");
                     Template::compile(&json, &names).map(Program::Template)
                 }
             };
@@ -120,21 +120,34 @@ pub fn eval(programs: &Programs, expr: ExprIx, scope: &Scope, values: &mut dyn V
     let mut budget = Budget::default();
     let given = match program {
         Program::Expr(expr) => expr.eval_then(&bindings, &mut budget, |value| (text(value), view_of_value(value))),
-        Program::Template(template) => template.resolve(&bindings, &mut budget).map(|json| (text(&json), view_of(&json))),
+        Program::Template(template) => {
+            template.resolve(&bindings, &mut budget).map(|json| (text(&Value::of(&json)), view_of(&json)))
+        }
     };
     let (text, view) = match given {
         Ok(given) => given,
         Err(error) => return failed(error.to_string()),
     };
-    match &view {
-        View::Text(until) if programs.instants.binary_search(&expr).is_ok() => match instant::parse_ms(until) {
-            Some(ms) => Evaluated::Value(Json { payload: Payload(ms.to_string().into()), view: View::Int(ms) }),
-            None => {
-                let source = &programs.ir.expr(expr).source;
-                failed(format!("{source}: gave {text}, which is no instant such as \"2027-01-31T09:00:00Z\""))
-            }
-        },
-        _ => Evaluated::Value(Json { payload: Payload(text.into()), view }),
+    if programs.instants.binary_search(&expr).is_err() {
+        return Evaluated::Value(Json { payload: Payload(text.into()), view });
+    }
+    // A number says nothing of its unit or its beginning: only a text is an instant.
+    let ms = if let View::Text(until) = &view { instant::parse_ms(until) } else { None };
+    match ms {
+        Some(ms) => Evaluated::Value(Json { payload: Payload(ms.to_string().into()), view: View::Int(ms) }),
+        None => {
+            let source = &programs.ir.expr(expr).source;
+            let told = format!("`{source}` gave {}, no instant such as \"2027-01-31T09:00:00Z\"", shortened(&text));
+            Evaluated::Failed(Failure { code: "bad_time".into(), message: cut(told) })
+        }
+    }
+}
+
+/// As much of a value as fits in a sentence.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -209,9 +222,13 @@ pub fn resolve(programs: &Programs, recipe: &Recipe, values: &mut dyn Values) ->
     }
 }
 
-fn failed(mut message: String) -> Evaluated {
+fn failed(message: String) -> Evaluated {
+    Evaluated::Failed(Failure { code: "expression".into(), message: cut(message) })
+}
+
+fn cut(mut message: String) -> String {
     message.truncate(message.floor_char_boundary(ERROR_MESSAGE_BYTES_MAX));
-    Evaluated::Failed(Failure { code: "expression".into(), message })
+    message
 }
 
 fn text(value: &impl Serialize) -> String {
@@ -258,7 +275,7 @@ fn view_of_value(value: &Value<'_>) -> View {
         Value::Uint(value) => i64::try_from(*value).map_or(View::Other, View::Int),
         Value::Text(text) => View::Text((&**text).into()),
         Value::List(list) => View::List(list.len() as u32),
-        Value::Double(_) | Value::Map(_) => View::Other,
+        Value::Double(_) | Value::Wide(_) | Value::Map(_) => View::Other,
     }
 }
 
@@ -317,7 +334,7 @@ struct Parts<'a>(&'a [ValueAt], &'a Held);
 
 impl Serialize for Parts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|at| self.1.at(*at)))
+        serializer.collect_seq(self.0.iter().map(|at| Value::of(self.1.at(*at))))
     }
 }
 
@@ -356,7 +373,7 @@ impl<'a> Bindings<'a> {
                 held.ask(&facts.output, values);
             }
             if let (Some(failure), true) = (&facts.error, reads_it(NodeField::Error)) {
-                errors.push((id, serde_json::json!({"code": failure.code, "message": failure.message})));
+                errors.push((id, serde_json::json!({"code": failure.code, "message": wide::text(&failure.message)})));
             }
         }
         if !held.missing.is_empty() {

@@ -63,8 +63,18 @@ fn is_detour(on: On) -> bool {
     matches!(on, On::Error | On::Reject | On::Timeout | On::Max)
 }
 
+/// Under which condition a node is entered.
+fn when(ir: &Ir, node: &Node) -> Option<String> {
+    node.when.map(|when| format!("when {}", one_line(&ir.expr(when).source)))
+}
+
 /// What a body is for.
 fn body_title(ir: &Ir, node: &Node) -> String {
+    let title = body_of(ir, node);
+    when(ir, node).map_or_else(|| title.clone(), |when| format!("{title}, {when}"))
+}
+
+fn body_of(ir: &Ir, node: &Node) -> String {
     match &node.kind {
         NodeKind::Loop { iterations_max, until, .. } => {
             format!("{} repeats, at most {iterations_max} times, until {}", node.id, one_line(&ir.expr(*until).source))

@@ -2,6 +2,7 @@
 
 use crate::context::{Context, ExprProblem, Expressions};
 use crate::expr::{Expr, Names, Problem, Reads, Root, Template};
+use crate::wide;
 use kernel::ir::{self, Form};
 
 /// CEL, and templates with CEL in them.
@@ -21,10 +22,9 @@ impl Expressions for Language {
         let there = roots.into_iter().filter(|(there, _)| *there).flat_map(|(_, roots)| roots.iter().copied());
         let names = Names::new(there).with_nodes(context.nodes);
         match form {
-            Form::Cel if context.boolean => Expr::compile_flag(source, &names).map(|expr| reads(expr.reads(), context)),
-            Form::Cel => Expr::compile(source, &names).map(|expr| reads(expr.reads(), context)),
+            Form::Cel => Expr::compile_for(source, &names, context.wants).map(|expr| reads(expr.reads(), context)),
             Form::Template => {
-                let json = serde_json::from_str(source).expect("a definition's template is JSON");
+                let json = wide::read(source).expect("a definition's template is JSON");
                 Template::compile(&json, &names).map(|template| reads(template.reads(), context))
             }
         }

@@ -19,8 +19,9 @@ mod lower;
 pub mod problem;
 pub mod schema;
 pub mod source;
+pub mod wide;
 
-pub use context::{Context, ExprProblem, Expressions, Found, Names, Nodes};
+pub use context::{Context, ExprProblem, Expressions, Found, Names, Nodes, Wants};
 pub use define::Definition;
 pub use language::Language;
 pub use problem::Problem;
@@ -56,7 +57,7 @@ pub fn compile_all(text: &[u8], expressions: &dyn Expressions) -> Result<Vec<Com
     for document in &documents {
         let mut problems = Problems::default();
         let one = compile_document(document, expressions, &mut problems);
-        problems.into_sorted().into_iter().for_each(|problem| all.add(problem));
+        all.merge(problems);
         let Some(one) = one else { continue };
         let (workflow, version) = (&one.ir.workflow, one.ir.version);
         if let Some(line) = seen.insert((workflow.clone(), version), one.definition.workflow_at.line) {

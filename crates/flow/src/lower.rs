@@ -2,7 +2,7 @@
 //! and everything before, are right.
 
 use crate::check::{Flat, FlatNode, Scope, Seen};
-use crate::context::{Context, Expressions, Names};
+use crate::context::{Context, Expressions, Names, Wants};
 use crate::define::{Defaults, Definition, Kind, OnError, Source};
 use crate::limits::STALL_MS_DEFAULT;
 use crate::problem::{Problem, Problems};
@@ -49,8 +49,12 @@ impl<'a> Lowering<'a> {
         let flat = self.flat;
         let node = flat.node(ix);
         let written = node.written;
-        let here = Place { seen: Seen::Before(ix), names: self.names(node.body, !node.ins.is_empty()), boolean: false };
-        let when = written.when.as_ref().map(|when| self.expr(when, here.boolean()));
+        let here = Place {
+            seen: Seen::Before(ix),
+            names: self.names(node.body, !node.ins.is_empty() || !flat.ins_known(ix)),
+            wants: Wants::Anything,
+        };
+        let when = written.when.as_ref().map(|when| self.expr(when, here.wants(Wants::Truth)));
         let kind = self.kind(node, here, defaults)?;
         let worker = matches!(kind, NodeKind::Work { .. });
         Some(ir::Node {
@@ -86,7 +90,7 @@ impl<'a> Lowering<'a> {
                 with: with.as_ref().map(|with| self.expr(with, here)),
             },
             Kind::Branch { rules, .. } => {
-                NodeKind::Branch { rules: rules.iter().map(|rule| self.expr(&rule.when, here.boolean())).collect() }
+                NodeKind::Branch { rules: rules.iter().map(|rule| self.expr(&rule.when, here.wants(Wants::Truth))).collect() }
             }
             Kind::Route { .. } => NodeKind::Route { by: self.routed() },
             Kind::Loop { iterations_max, init, until, .. } => {
@@ -96,12 +100,12 @@ impl<'a> Lowering<'a> {
                     body,
                     iterations_max: *iterations_max,
                     init: init.as_ref().map(|init| self.expr(init, here)),
-                    until: self.expr(until, Place { seen: Seen::After(body), names, boolean: true }),
+                    until: self.expr(until, Place { seen: Seen::After(body), names, wants: Wants::Truth }),
                 }
             }
             Kind::Each { items, concurrency, on_failure, .. } => NodeKind::Each {
                 body: node.inner?,
-                items: self.expr(items, here),
+                items: self.expr(items, here.wants(Wants::List)),
                 concurrency: *concurrency,
                 on_failure: *on_failure,
             },
@@ -110,14 +114,22 @@ impl<'a> Lowering<'a> {
                 NodeKind::Approval { who: who.clone(), message: message.as_ref().map(|message| self.expr(message, here)) }
             }
             Kind::SleepFor { ms } => NodeKind::Sleep(Sleep::For { ms: *ms }),
-            Kind::SleepForExpr(ms) => NodeKind::Sleep(Sleep::ForExpr(self.expr(ms, here))),
-            Kind::SleepUntil(instant) => NodeKind::Sleep(Sleep::UntilExpr(self.expr(instant, here))),
+            Kind::SleepForExpr(ms) => NodeKind::Sleep(Sleep::ForExpr(self.expr(ms, here.wants(Wants::Millis)))),
+            Kind::SleepUntil(instant) => NodeKind::Sleep(Sleep::UntilExpr(self.expr(instant, here.wants(Wants::Instant)))),
             Kind::Workflow { workflow, version, with } => NodeKind::Workflow {
                 workflow: workflow.clone(),
                 version: *version,
                 with: with.as_ref().map(|with| self.expr(with, here)),
             },
-            Kind::Transform { value, called } => NodeKind::Transform { value: self.expr(value, here), called },
+            Kind::Transform { value, items, called } => {
+                let before = self.problems.count();
+                let value = self.expr(value, here);
+                // Whatever else is wrong with the items has been said of the whole.
+                if let (Some(items), true) = (items, self.problems.count() == before) {
+                    self.check(items, here.wants(Wants::List));
+                }
+                NodeKind::Transform { value, called }
+            }
             Kind::Broken => return None,
         })
     }
@@ -133,7 +145,7 @@ impl<'a> Lowering<'a> {
     fn body(&mut self, ix: BodyIx) -> ir::Body {
         let flat = self.flat;
         let body = flat.body(ix);
-        let end = Place { seen: Seen::After(ix), names: self.names(ix, false), boolean: false };
+        let end = Place { seen: Seen::After(ix), names: self.names(ix, false), wants: Wants::Anything };
         let output = body.written.output.as_ref().map(|output| self.expr(output, end));
         ir::Body { of: body.of, nodes: body.nodes.clone(), entries: body.entries.clone(), sinks: body.sinks.clone(), output }
     }
@@ -148,27 +160,43 @@ impl<'a> Lowering<'a> {
             names.last |= matches!(node.written.kind, Kind::Loop { .. });
             around = self.flat.body(node.body).of;
         }
+        // Bodies that are not found have no names of their own.
+        names.last |= self.flat.bodies[0].written.torn;
         names
     }
 
     /// Its index means nothing if there are problems: then there will be no IR.
     fn expr(&mut self, source: &Source, place: Place) -> ExprIx {
         if self.problems.is_full() {
+            self.problems.pass_over();
             return ExprIx(0);
         }
+        if let Some(reads) = self.check(source, place) {
+            self.exprs.push(Expr { source: source.text.clone(), form: source.form, reads });
+        }
+        ExprIx(self.exprs.len().saturating_sub(1) as u32)
+    }
+
+    fn check(&mut self, source: &Source, place: Place) -> Option<ir::Reads> {
         let scope = Scope { flat: self.flat, seen: place.seen };
-        let context = Context { boolean: place.boolean, names: place.names, nodes: &scope };
+        let context = Context { wants: place.wants, names: place.names, nodes: &scope };
         match self.expressions.check(&source.text, source.form, &context) {
-            Ok(reads) => self.exprs.push(Expr { source: source.text.clone(), form: source.form, reads }),
+            Ok(reads) => {
+                for (at, meant) in source.foreign() {
+                    let message = "`{{ }}` stays as it is: in a template, expressions stand in `${ }`";
+                    self.problems.warn(Problem::new(&at, message).suggest(meant));
+                }
+                Some(reads)
+            }
             Err(found) => {
                 assert!(!found.is_empty(), "an expression was refused without a reason: {}", source.text);
                 for found in found {
                     let problem = Problem::new(&source.place(&found.path, found.offset), found.message);
                     self.problems.add(Problem { suggestion: found.suggestion, ..problem });
                 }
+                None
             }
         }
-        ExprIx(self.exprs.len().saturating_sub(1) as u32)
     }
 }
 
@@ -177,11 +205,11 @@ impl<'a> Lowering<'a> {
 struct Place {
     seen: Seen,
     names: Names,
-    boolean: bool,
+    wants: Wants,
 }
 
 impl Place {
-    fn boolean(self) -> Place {
-        Place { boolean: true, ..self }
+    fn wants(self, wants: Wants) -> Place {
+        Place { wants, ..self }
     }
 }

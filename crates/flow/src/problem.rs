@@ -60,11 +60,43 @@ pub struct Problem {
     pub message: String,
     /// What to do about it, if that can be guessed.
     pub suggestion: Option<String>,
+    /// It stands for so many others that are not told.
+    pub more: Option<More>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum More {
+    Exactly(usize),
+    /// Not all was looked at.
+    AtLeast(usize),
+}
+
+/// How many problems there are in all, in words: `3 problems`, `at least 100 problems`.
+pub fn counted<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> String {
+    let (mut count, mut at_least) = (0, "");
+    for problem in problems {
+        count += match problem.more {
+            None => 1,
+            Some(More::Exactly(more)) => more,
+            Some(More::AtLeast(more)) => {
+                at_least = "at least ";
+                more
+            }
+        };
+    }
+    format!("{at_least}{count} problem{}", if count == 1 { "" } else { "s" })
 }
 
 impl Problem {
     pub fn new(at: &At, message: impl Into<String>) -> Problem {
-        Problem { path: at.path.to_string(), line: at.line, column: at.column, message: message.into(), suggestion: None }
+        Problem {
+            path: at.path.to_string(),
+            line: at.line,
+            column: at.column,
+            message: message.into(),
+            suggestion: None,
+            more: None,
+        }
     }
 
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Problem {
@@ -95,17 +127,31 @@ impl std::error::Error for Problem {}
 pub struct Problems {
     found: Vec<Problem>,
     beyond: usize,
+    /// Something was not looked at, since there were enough.
+    passed_over: bool,
     /// What is right and yet may not be what was meant.
     warned: Vec<Problem>,
 }
 
 impl Problems {
     pub fn add(&mut self, problem: Problem) {
-        if self.found.len() < PROBLEMS_MAX {
-            self.found.push(problem);
-        } else {
+        if self.found.len() >= PROBLEMS_MAX {
             self.beyond += 1;
+        } else if !self.found.contains(&problem) {
+            self.found.push(problem);
         }
+    }
+
+    /// Those of another part of the file.
+    pub fn merge(&mut self, other: Problems) {
+        self.beyond += other.beyond;
+        self.passed_over |= other.passed_over;
+        other.found.into_iter().for_each(|problem| self.add(problem));
+    }
+
+    /// There are enough: what comes now is not looked at.
+    pub fn pass_over(&mut self) {
+        self.passed_over = true;
     }
 
     pub fn say(&mut self, at: &At, message: impl Into<String>) {
@@ -142,10 +188,15 @@ impl Problems {
     pub fn into_sorted(self) -> Vec<Problem> {
         let mut found = self.found;
         found.sort_by_key(|problem| (problem.line, problem.column));
-        found.dedup();
-        if let (1.., Some(last)) = (self.beyond, found.last().cloned()) {
-            let message = format!("and {} more problems", self.beyond);
-            found.push(Problem { path: String::new(), message, suggestion: None, ..last });
+        let (more, message) = match (self.beyond, self.passed_over) {
+            (0, false) => return found,
+            (0, true) => (More::AtLeast(0), "what comes after these was not looked at: there may be more problems".to_owned()),
+            (1, false) => (More::Exactly(1), "and 1 more problem".to_owned()),
+            (beyond, false) => (More::Exactly(beyond), format!("and {beyond} more problems")),
+            (beyond, true) => (More::AtLeast(beyond), format!("and at least {beyond} more; not all was looked at")),
+        };
+        if let Some(last) = found.last().cloned() {
+            found.push(Problem { path: String::new(), message, suggestion: None, more: Some(more), ..last });
         }
         found
     }
@@ -165,8 +216,8 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
     if written.len() > GUESSED_BYTES_MAX {
         return None;
     }
-    // To a word of one or two letters every other such word is close.
-    let mut bound = if written.len() < 3 { 0 } else { written.len() / 3 };
+    // To a letter every other is close.
+    let mut bound = if written.len() < 2 { 0 } else { (written.len() / 3).max(1) };
     let mut best = None;
     for name in known {
         if let Some(distance) = edits(written.as_bytes(), name.as_bytes(), bound) {
@@ -223,6 +274,7 @@ mod tests {
             ("dny", Some("deny")),
             ("pay", None),
             ("b", None),
+            ("as", Some("ask")),
             ("", None),
             ("zzzzzz", None),
         ] {
@@ -249,5 +301,25 @@ mod tests {
         let told = problems.into_sorted();
         assert_eq!(told.len(), PROBLEMS_MAX + 1);
         assert_eq!(told[PROBLEMS_MAX].message, "and 5 more problems");
+        assert_eq!(counted(&told), "105 problems");
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_not_counted_and_said() {
+        let many = |count: u32| {
+            let mut problems = Problems::default();
+            (0..count).for_each(|line| problems.say(&At { line, column: 1, path: Path::default() }, "wrong"));
+            problems
+        };
+        let mut all = many(60);
+        all.merge(many(9_000));
+        all.pass_over();
+        let told = all.into_sorted();
+        assert_eq!(told.last().map(|last| last.message.as_str()), Some("and at least 8900 more; not all was looked at"));
+        assert_eq!(counted(&told), "at least 9000 problems");
+        let mut full = many(100);
+        full.pass_over();
+        assert_eq!(counted(&full.into_sorted()), "at least 100 problems");
+        assert_eq!(counted(&many(1).into_sorted()), "1 problem");
     }
 }

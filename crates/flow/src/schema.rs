@@ -1,5 +1,7 @@
-//! The published JSON Schema (draft 2020-12) of the native form: what an editor can check while one types. It says what each
+//! The published JSON Schema (draft 2020-12) of both written forms: what an editor can check while one types. It says what each
 //! node may hold; what only the whole can show (edges, cycles, expressions) is `check`'s.
+
+mod listed;
 
 use crate::limits::*;
 use kernel::limits::{ATTEMPTS_MAX, HEAD_START_S_MAX, NAME_BYTES_MAX, NODE_ID_BYTES_MAX, TASK_KEYS_MAX, TASK_TAGS_MAX};
@@ -51,20 +53,36 @@ pub fn schema() -> Value {
         "node".to_owned(),
         json!({"type": "object", "required": ["type"], "properties": {"type": {"$ref": "#/$defs/word", "not": {"const": "wait"}}}, "allOf": choices}),
     );
+    let header = header();
+    defs.extend(listed::defs(&header));
+    let mut properties = header;
+    properties.insert("nodes".to_owned(), json!({"$ref": "#/$defs/nodes"}));
+    defs.insert(
+        "native".to_owned(),
+        json!({"description": "Nodes as a map by their ids.", "type": "object", "required": ["workflow", "nodes"],
+               "additionalProperties": false, "properties": properties}),
+    );
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:signaller:schema:workflow",
         "title": "Signaller workflow",
         "type": "object",
-        "required": ["workflow", "nodes"],
-        "additionalProperties": false,
-        "properties": {
+        // The one question between the forms, so that an editor tells what is wrong with one of them, not with both.
+        "if": {"required": ["nodes"], "properties": {"nodes": {"type": "array"}}},
+        "then": {"$ref": "#/$defs/listed"},
+        "else": {"$ref": "#/$defs/native"},
+        "$defs": defs,
+    })
+}
+
+/// What a definition has beside its nodes.
+fn header() -> Map<String, Value> {
+    let header = json!({
             "workflow": {"$ref": "#/$defs/word", "description": "Its name."},
             "version": {"$ref": "#/$defs/version"},
             "description": {"type": "string", "maxLength": DESCRIPTION_BYTES_MAX},
             "tags": {"type": "array", "maxItems": TASK_TAGS_MAX, "items": {"type": "string", "minLength": 1}},
             "input": {"type": "object", "description": "The JSON Schema of the input."},
-            "nodes": {"$ref": "#/$defs/nodes"},
             "output": {"$ref": "#/$defs/value", "description": "What a run gives; without it, what its last node gives."},
             "defaults": {
                 "type": "object",
@@ -85,9 +103,11 @@ pub fn schema() -> Value {
                     "stall": {"$ref": "#/$defs/duration", "description": "A run fails when nothing that could move has moved for so long."},
                 },
             },
-        },
-        "$defs": defs,
-    })
+    });
+    match header {
+        Value::Object(header) => header,
+        _ => Map::new(),
+    }
 }
 
 fn node_of(about: &str, fields: &Value, required: &[&str]) -> Value {
@@ -152,7 +172,7 @@ fn kinds() -> Vec<Kind> {
             name: "approval",
             about: "Waits for a person's answer.",
             fields: json!({
-                "who": {"oneOf": [{"type": "string"}, {"type": "array", "maxItems": WHO_MAX, "items": {"type": "string"}}]},
+                "who": {"$ref": "#/$defs/who"},
                 "message": {"type": "string"}, "timeout": duration, "on_reject": some_ids, "on_timeout": some_ids,
             }),
             required: &[],
@@ -175,7 +195,7 @@ fn kinds() -> Vec<Kind> {
             about: "One value out of many; each is `item` in `of`.",
             fields: json!({
                 "items": {"type": "string", "description": "CEL that gives a list."},
-                "op": {"enum": ["count", "sum", "min", "max", "avg", "collect", "first", "last"]},
+                "op": {"$ref": "#/$defs/op"},
                 "of": expression,
             }),
             required: &["items", "op"],
@@ -221,6 +241,9 @@ fn shared() -> Map<String, Value> {
     };
     let shared = json!({
         "word": {"type": "string", "pattern": word},
+        "id": {"type": "string", "pattern": id},
+        "who": {"oneOf": [{"type": "string"}, {"type": "array", "minItems": 1, "maxItems": WHO_MAX, "items": {"type": "string"}}]},
+        "op": {"enum": ["count", "sum", "min", "max", "avg", "collect", "first", "last"]},
         "version": {"type": "integer", "minimum": 1, "maximum": VERSION_MAX},
         "duration": {"type": "string", "pattern": "^([0-9]+(ms|s|m|h|d))+$", "examples": ["500ms", "30s", "5m", "48h", "1d"]},
         "priority": {"oneOf": [

@@ -22,6 +22,8 @@ pub enum Data {
     Null,
     Bool(bool),
     Int(i64),
+    /// The digits of an integer that an i64 does not hold.
+    Wide(Arc<str>),
     Float(f64),
     Text(Text),
     List(Vec<Value>),
@@ -48,7 +50,7 @@ impl Value {
         match &self.data {
             Data::Null => "nothing",
             Data::Bool(_) => "a boolean",
-            Data::Int(_) => "an integer",
+            Data::Int(_) | Data::Wide(_) => "an integer",
             Data::Float(_) => "a number",
             Data::Text(_) => "a text",
             Data::List(_) => "a list",
@@ -106,6 +108,7 @@ impl Value {
                 }
                 text.push('}');
             }
+            Data::Wide(digits) => text.push_str(digits),
             _ => text.push_str(&self.to_json().to_string()),
         }
     }
@@ -115,6 +118,7 @@ impl Value {
             Data::Null => serde_json::Value::Null,
             Data::Bool(value) => (*value).into(),
             Data::Int(value) => (*value).into(),
+            Data::Wide(digits) => serde_json::from_str(digits).unwrap_or_default(),
             Data::Float(value) => (*value).into(),
             Data::Text(text) => (*text.text).into(),
             Data::List(values) => values.iter().map(Value::to_json).collect(),
@@ -148,8 +152,13 @@ pub fn parse_all(source: &[u8]) -> Result<Vec<Value>, Problem> {
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
         Problem::new(&At { line, column, path: Path::default() }, "the file is not UTF-8 text")
     })?;
-    let text = without_surrogates(text);
-    let mut reader = Reader { events: Parser::new_from_str(&text), depth: 0 };
+    let plain = without_surrogates(text);
+    read(&plain).map_err(|problem| if looks_like_json(text) { as_json(text, problem) } else { problem })
+}
+
+fn read(text: &str) -> Result<Vec<Value>, Problem> {
+    let start = At { line: 1, column: 1, path: Path::default() };
+    let mut reader = Reader { events: Parser::new_from_str(text), depth: 0 };
     let mut documents: Vec<Value> = Vec::new();
     while let Some((event, span)) = reader.next()? {
         match event {
@@ -208,7 +217,7 @@ impl<'a> Reader<'a> {
             return Err(Problem::new(&at, "tags (!name) are not supported").suggest("quote the value if it is meant as text"));
         }
         if self.depth >= SOURCE_DEPTH_MAX {
-            return Err(Problem::new(&at, format!("lists and maps lie more than {SOURCE_DEPTH_MAX} deep in each other")));
+            return Err(Problem::new(&at, too_deep()));
         }
         self.depth += 1;
         let data = match event {
@@ -265,13 +274,46 @@ fn at(mark: Marker, path: &Path) -> At {
     At { line: mark.line().max(1) as u32, column: mark.col() as u32 + 1, path: path.clone() }
 }
 
+const NOT_YAML: &str = "this is not YAML";
+
+fn too_deep() -> String {
+    format!("lists and maps lie more than {SOURCE_DEPTH_MAX} deep in each other")
+}
+
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+}
+
+/// A text that begins as JSON and is no YAML is probably meant as JSON.
+fn as_json(text: &str, problem: Problem) -> Problem {
+    let not_json = if problem.message.starts_with(NOT_YAML) { not_json(text) } else { None };
+    not_json.unwrap_or(problem)
+}
+
+/// What is wrong with a text as JSON: a file that is called so is held to it.
+pub fn not_json(text: &str) -> Option<Problem> {
+    let text = text.trim_start_matches('\u{feff}');
+    let error = serde_json::from_str::<&serde_json::value::RawValue>(text).err()?;
+    // Read as values it is told more plainly.
+    let error = serde_json::from_str::<serde_json::Value>(text).err().unwrap_or(error);
+    let at = At { line: error.line().max(1) as u32, column: error.column().max(1) as u32, path: Path::default() };
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    Some(if message.starts_with("recursion limit") {
+        Problem::new(&at, too_deep())
+    } else {
+        Problem::new(&at, format!("this is not JSON: {message}"))
+    })
+}
+
 fn unreadable(error: &ScanError) -> Problem {
     let at = at(*error.marker(), &Path::default());
-    let problem = Problem::new(&at, format!("this is not YAML: {}", error.info()));
+    let problem = Problem::new(&at, format!("{NOT_YAML}: {}", error.info()));
     match error.info() {
         "while parsing node, found unknown anchor" => {
             Problem::new(&at, "aliases (*name) are not supported").suggest("quote a text that begins with `*`")
         }
+        "recursion limit exceeded" => Problem::new(&at, too_deep()),
         "mapping values are not allowed in this context" => problem.suggest("quote a text that holds `: `"),
         _ => problem,
     }
@@ -324,7 +366,7 @@ fn number(text: &str) -> Option<Result<Data, &'static str>> {
         return None;
     }
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(text.parse().map(Data::Int).map_err(|_| range));
+        return Some(Ok(text.parse().map_or_else(|_| wide(text), Data::Int)));
     }
     let float_like = digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     match text.parse::<f64>() {
@@ -332,6 +374,12 @@ fn number(text: &str) -> Option<Result<Data, &'static str>> {
         Ok(_) if float_like => Some(Err("is too large a number")),
         _ => None,
     }
+}
+
+/// As JSON writes it.
+fn wide(text: &str) -> Data {
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    Data::Wide(format!("{sign}{}", text.trim_start_matches(['+', '-']).trim_start_matches('0')).into())
 }
 
 /// For messages: the beginning of a text.
@@ -346,8 +394,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// JSON writes characters beyond U+FFFF as two escapes, which YAML does not know: one of YAML's takes their place.
 fn without_surrogates(text: &str) -> Cow<'_, str> {
-    let json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-    let holds_one = json && text.as_bytes().windows(3).any(|bytes| matches!(bytes, [b'\\', b'u', b'd' | b'D']));
+    let holds_one = looks_like_json(text) && text.as_bytes().windows(3).any(|bytes| matches!(bytes, [b'\\', b'u', b'd' | b'D']));
     // In text that is JSON every backslash stands in a string, and escapes can be told from what they escape.
     if !holds_one || serde_json::from_str::<&serde_json::value::RawValue>(text.trim_start_matches('\u{feff}')).is_err() {
         return Cow::Borrowed(text);

@@ -1,5 +1,6 @@
 //! The crate seen through its front door, `compile`: problems as tables, the examples as golden summaries, and properties.
 
+mod at_once;
 mod docs;
 mod edge_list;
 pub mod examples;

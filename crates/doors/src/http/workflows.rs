@@ -148,7 +148,7 @@ pub fn not_a_workflow(problems: &[flow::Problem]) -> Problem {
     let first = problems.first().map(|first| format!("line {}, column {}: {}", first.line, first.column, first.message));
     let more = match problems.len() {
         0 | 1 => String::new(),
-        many => format!(" (and {} more)", many - 1),
+        _ => format!(" ({} in all)", flow::problem::counted(problems)),
     };
     let message = format!("this is not a workflow that can run: {}{more}", first.unwrap_or_default());
     let fix = "correct each of `problems`; GET /v1/workflow.schema.json says what a definition may hold";
@@ -186,7 +186,8 @@ pub async fn show(
         let newest = rows.first().map(|row| Workflow::from_row(&row.values)).transpose()?;
         let disabled = newest.as_ref().and_then(Workflow::disabled).map(WorkflowDisabled::from);
         let text = Some(workflow.text().to_string());
-        Ok(Ok(WorkflowView { text, nodes: nodes_of(&ir), versions, disabled, ..view }))
+        let input = ir.input_schema.as_deref().and_then(|schema| serde_json::from_str(schema).ok());
+        Ok(Ok(WorkflowView { text, input, nodes: nodes_of(&ir), versions, disabled, ..view }))
     });
     Ok(Json(found.await??))
 }

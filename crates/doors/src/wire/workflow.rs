@@ -101,6 +101,9 @@ pub struct WorkflowView {
     pub disabled: Option<WorkflowDisabled>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The JSON Schema of its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<WorkflowNode>,
     /// All that there are, the newest first.
@@ -117,6 +120,7 @@ impl From<&Workflow> for WorkflowView {
             put_by: workflow.put_by().clone(),
             disabled: workflow.disabled().map(WorkflowDisabled::from),
             text: None,
+            input: None,
             nodes: Vec::new(),
             versions: Vec::new(),
         }
@@ -175,6 +179,9 @@ pub struct WorkflowNode {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub after: Vec<NodeId>,
+    /// It is skipped if this is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
 }
 
 /// Body by body, each in an order in which every edge leads forward.
@@ -189,6 +196,7 @@ pub fn nodes_of(ir: &Ir) -> Vec<WorkflowNode> {
             kind: type_of(&node.kind),
             within: of.map(|of| ir.node(of).id.clone()),
             after: ir.predecessors(ix).into_iter().map(|from| ir.node(from).id.clone()).collect(),
+            when: node.when.map(|when| ir.expr(when).source.to_string()),
         }
     };
     nodes.map(line).collect()

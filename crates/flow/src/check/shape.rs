@@ -61,6 +61,11 @@ fn tell_cycle(flat: &Flat<'_>, nodes: &[NodeIx], open: &[usize], problems: &mut 
             // It begins with the node that comes first in the text.
             let first = (0..cycle.len()).min_by_key(|at| cycle[*at]).unwrap_or(0);
             cycle.rotate_left(first);
+            // A loop whose body was not found may be led back to by what belongs inside.
+            let loops = cycle.iter().any(|ix| matches!(flat.node(*ix).written.kind, Kind::Loop { .. }));
+            if loops && flat.body(flat.node(cycle[0]).body).written.torn {
+                return;
+            }
             let mut names: Vec<String> = cycle.iter().take(NAMED_MAX).map(|ix| flat.id(*ix).to_owned()).collect();
             if cycle.len() > NAMED_MAX {
                 names.push("…".to_owned());
@@ -101,25 +106,30 @@ fn bare(flat: &Flat<'_>, nodes: &[NodeIx]) -> String {
 fn check_body(flat: &Flat<'_>, ix: BodyIx, problems: &mut Problems) {
     let body = flat.body(ix);
     let of = body.of.map(|of| flat.id(of)).unwrap_or_default();
-    if body.entries.len() > 1 {
-        let message = format!("the body of `{of}` begins with several nodes: {}", list(flat, &body.entries));
+    let entries: Vec<NodeIx> = body.entries.iter().copied().filter(|ix| flat.ins_known(*ix)).collect();
+    let sinks: Vec<NodeIx> = body.sinks.iter().copied().filter(|ix| flat.outs_known(*ix)).collect();
+    if entries.len() > 1 {
+        let message = format!("the body of `{of}` begins with several nodes: {}", list(flat, &entries));
         problems.add(
             Problem::new(&body.written.at, message).suggest(
                 "put one before them, such as `start: {type: transform, value: \"true\"}`, and give them `after: start`",
             ),
         );
     }
-    if body.sinks.len() > 1 {
-        let message = format!("the body of `{of}` ends with several nodes: {}", list(flat, &body.sinks));
+    if sinks.len() > 1 {
+        let message = format!("the body of `{of}` ends with several nodes: {}", list(flat, &sinks));
         problems.add(
             Problem::new(&body.written.at, message)
-                .suggest(format!("join them: `end: {{type: join, after: [{}]}}`", bare(flat, &body.sinks))),
+                .suggest(format!("join them: `end: {{type: join, after: [{}]}}`", bare(flat, &sinks))),
         );
     }
 }
 
 /// Between a pair of nodes at most one edge is live, so predecessors bound the live tokens.
 fn check_join(flat: &Flat<'_>, ix: NodeIx, problems: &mut Problems) {
+    if !flat.ins_known(ix) {
+        return;
+    }
     let node = flat.node(ix);
     let id = flat.id(ix);
     let ways = match node.ins.len() {
@@ -147,7 +157,7 @@ fn check_kind(flat: &Flat<'_>, ix: NodeIx, problems: &mut Problems) {
     let node = flat.node(ix);
     let id = flat.id(ix);
     match &node.written.kind {
-        Kind::Route { .. } => {
+        Kind::Route { .. } if flat.ins_known(ix) => {
             let from = node.ins.iter().map(|edge| flat.edges[edge.at()].from);
             let mut from: Vec<NodeIx> = from.collect();
             from.dedup();

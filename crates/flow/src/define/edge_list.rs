@@ -16,6 +16,7 @@ use kernel::retry::RetryPolicy;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+#[derive(Clone)]
 pub struct Listed {
     pub id: NodeId,
     pub at: At,
@@ -24,6 +25,7 @@ pub struct Listed {
     pub timeout_ms: Option<u64>,
 }
 
+#[derive(Clone)]
 pub enum ListedKind {
     Plain(Kind),
     /// Its rules and its default are edges.
@@ -32,14 +34,18 @@ pub enum ListedKind {
     Route,
     Parallel,
     Loop(ListedLoop),
+    /// Could not be read; the problem has been told.
+    Broken,
 }
 
+#[derive(Clone)]
 pub struct ListedLoop {
     pub condition: Source,
     pub iterations_max: u32,
     pub back: Target,
 }
 
+#[derive(Clone)]
 pub struct Edge {
     pub from: usize,
     pub to: usize,
@@ -59,7 +65,7 @@ pub enum Way {
 }
 
 /// All nodes and edges; `region` and `build` add to it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Graph {
     pub nodes: Vec<Listed>,
     pub ids: HashMap<String, usize>,
@@ -71,11 +77,12 @@ pub struct Graph {
     open: HashSet<usize>,
 }
 
-pub fn decode(nodes: &Value, edges: Option<&Value>, problems: &mut Problems) -> Vec<Node> {
-    let Data::List(listed) = &nodes.data else { return Vec::new() };
+/// The nodes, and whether something is wrong with them or their edges.
+pub fn decode(nodes: &Value, edges: Option<&Value>, problems: &mut Problems) -> (Vec<Node>, bool) {
+    let Data::List(listed) = &nodes.data else { return (Vec::new(), true) };
     if listed.len() > NODES_MAX {
         problems.say(&nodes.at, format!("there are {} nodes; there may be {NODES_MAX}", listed.len()));
-        return Vec::new();
+        return (Vec::new(), true);
     }
     let mut graph = Graph::default();
     let mut wishes = Vec::new();
@@ -83,9 +90,12 @@ pub fn decode(nodes: &Value, edges: Option<&Value>, problems: &mut Problems) -> 
     for value in listed {
         if let Some((listed, wished)) = decode_node(value, problems) {
             let at = graph.nodes.len();
-            if graph.ids.insert(listed.id.as_str().to_owned(), at).is_some() {
-                problems.say(&listed.at, format!("there are two nodes `{}`", listed.id));
+            if let Some(other) = graph.ids.get(listed.id.as_str()) {
+                let line = graph.nodes[*other].at.line;
+                problems.say(&listed.at, format!("there are two nodes `{}`, the other in line {line}", listed.id));
+                continue;
             }
+            graph.ids.insert(listed.id.as_str().to_owned(), at);
             graph.nodes.push(listed);
             wishes.push((at, wished));
         }
@@ -94,7 +104,7 @@ pub fn decode(nodes: &Value, edges: Option<&Value>, problems: &mut Problems) -> 
         if problems.count() == before {
             problems.say(&nodes.at, "a workflow needs at least one node");
         }
-        return Vec::new();
+        return (Vec::new(), true);
     }
     for (at, wished) in wishes {
         graph.wish(at, wished, problems);
@@ -104,13 +114,23 @@ pub fn decode(nodes: &Value, edges: Option<&Value>, problems: &mut Problems) -> 
         edges.into_iter().for_each(|edge| graph.declare(edge, problems));
     }
     graph.settle(problems);
+    region::check_heads(&graph, problems);
     if problems.count() > before {
-        return Vec::new();
+        return (flat(graph), true);
     }
+    // Bodies are looked for by moving things; if they are not found, the list is looked at as it was.
+    let loops = graph.nodes.iter().any(|node| matches!(node.kind, ListedKind::Loop(_)));
+    let unmoved = loops.then(|| graph.clone());
     let parents = region::collapse(&mut graph, problems);
-    if problems.count() > before {
-        return Vec::new();
+    match unmoved {
+        Some(unmoved) if problems.count() > before => (flat(unmoved), true),
+        _ => (build::nodes(graph, &parents), false),
     }
+}
+
+/// All nodes as if no loop had a body: what stands in them can be looked at.
+fn flat(graph: Graph) -> Vec<Node> {
+    let parents = vec![None; graph.nodes.len()];
     build::nodes(graph, &parents)
 }
 
@@ -143,7 +163,8 @@ fn decode_node(value: &Value, problems: &mut Problems) -> Option<(Listed, Wished
     let approval = matches!(&decoded, Some(ListedKind::Plain(Kind::Approval { .. })));
     let timeout_ms = timeout_ms.filter(|_| worker || approval);
     let retry = retry.filter(|_| worker);
-    Some((Listed { id: id?, at: value.at.clone(), kind: decoded?, retry, timeout_ms }, wished))
+    let kind = decoded.unwrap_or(ListedKind::Broken);
+    Some((Listed { id: id?, at: value.at.clone(), kind, retry, timeout_ms }, wished))
 }
 
 struct Declared {
@@ -263,6 +284,7 @@ impl Graph {
                     self.edges.push(Edge { from, to, way: Way::Done, at });
                 }
             }
+            ListedKind::Broken => {}
             ListedKind::Route => self.among_available(from, to, condition, at, problems),
             ListedKind::Plain(Kind::Approval { .. }) => {
                 let way = condition.map_or(Way::Done, answer);

@@ -1,7 +1,11 @@
 //! The fields of one map, taken by name: those nobody asked for are refused, with the one that was probably meant.
 
+use super::Doubt;
 use crate::problem::{At, Problem, Problems, did_you_mean, nearest};
 use crate::source::{Data, Entry, Value, short};
+
+/// Fields that name where to go.
+const WAYS: [&str; 8] = ["on_error", "to", "rules", "default", "route", "on_max", "on_reject", "on_timeout"];
 
 pub struct Fields<'a> {
     what: String,
@@ -54,14 +58,26 @@ impl<'a> Fields<'a> {
         self.what = what.into();
     }
 
+    /// Keys that nobody has asked for yet.
+    pub fn left(&self) -> impl Iterator<Item = &'a str> {
+        self.entries.iter().zip(&self.taken).filter(|(_, taken)| !**taken).map(|(entry, _)| &*entry.key)
+    }
+
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    pub fn finish(self, problems: &mut Problems) {
+    /// What is left over may have been meant as an edge.
+    pub fn finish(self, problems: &mut Problems) -> Doubt {
+        let mut doubt = Doubt::default();
         for (entry, taken) in self.entries.iter().zip(&self.taken) {
             if !taken {
                 let problem = Problem::new(&entry.key_at, format!("{} has no field `{}`", self.what, short(&entry.key)));
+                doubt.and(match nearest(&entry.key, self.asked.iter().copied()) {
+                    None => Doubt::BOTH,
+                    Some("after") => Doubt { ins: true, outs: false },
+                    Some(near) => Doubt { ins: false, outs: WAYS.contains(&near) },
+                });
                 let suggestion = did_you_mean(&entry.key, self.asked.iter().copied()).unwrap_or_else(|| {
                     if self.asked.is_empty() {
                         "it has none".to_owned()
@@ -72,5 +88,6 @@ impl<'a> Fields<'a> {
                 problems.add(problem.suggest(suggestion));
             }
         }
+        doubt
     }
 }

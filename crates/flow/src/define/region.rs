@@ -6,7 +6,18 @@ use super::{Composer, Kind};
 use crate::limits::*;
 use crate::problem::{At, Problem, Problems};
 
-/// Moves the bodies of all loops inside them; the answer is the loop each node now lies in.
+/// Every loop has somewhere to loop back to.
+pub fn check_heads(graph: &Graph, problems: &mut Problems) {
+    for (at, node) in graph.nodes.iter().enumerate() {
+        let ListedKind::Loop(listed) = &node.kind else { continue };
+        if graph.find(&listed.back, problems) == Some(at) {
+            problems.say(&listed.back.at, format!("`{}` cannot loop back to itself: its body would be empty", node.id));
+        }
+    }
+}
+
+/// Moves the bodies of all loops inside them; what they loop back to is there.
+/// the answer is the loop each node now lies in.
 pub fn collapse(graph: &mut Graph, problems: &mut Problems) -> Vec<Option<usize>> {
     let before = problems.count();
     let mut parents: Vec<Option<usize>> = vec![None; graph.nodes.len()];
@@ -15,12 +26,7 @@ pub fn collapse(graph: &mut Graph, problems: &mut Problems) -> Vec<Option<usize>
     let mut sized: Vec<(usize, usize, usize)> = Vec::new();
     for at in loops {
         let ListedKind::Loop(listed) = &graph.nodes[at].kind else { continue };
-        let back = listed.back.clone();
-        let Some(head) = graph.find(&back, problems) else { continue };
-        if head == at {
-            problems.say(&back.at, format!("`{}` cannot loop back to itself: its body would be empty", graph.nodes[at].id));
-            continue;
-        }
+        let Some(head) = graph.ids.get(&*listed.back.id).copied() else { continue };
         // A loop inside another has the smaller region.
         let size = if sized.len() <= LISTED_LOOPS_MAX { Region::of(graph, &parents, head, at).count() } else { 0 };
         sized.push((size, at, head));
@@ -140,7 +146,7 @@ impl Region {
         let sink = match ends.as_slice() {
             // Without another way on, it is where the body ends.
             [(from, true)] if graph.edges.iter().filter(|edge| edge.from == *from).count() == 1 => None,
-            [_] => Some(Kind::Transform { value: handed_on(&graph.nodes[end].at), called: "transform" }),
+            [_] => Some(Kind::Transform { value: handed_on(&graph.nodes[end].at), items: None, called: "transform" }),
             _ => Some(Kind::Join),
         };
         let sink = sink.map(|kind| graph.add(format!("{}-end", graph.nodes[end].id), end, ListedKind::Plain(kind)));

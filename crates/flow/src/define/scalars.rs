@@ -15,6 +15,7 @@ pub fn wrong(value: &Value, expected: &str, problems: &mut Problems) {
     let shown = match &value.data {
         Data::Text(text) => format!("`{}`", short(&text.text)),
         Data::Int(number) => format!("`{number}`"),
+        Data::Wide(digits) => format!("`{}`", short(digits)),
         Data::Float(number) => format!("`{number}`"),
         Data::Bool(boolean) => format!("`{boolean}`"),
         _ => value.kind().to_owned(),
@@ -25,7 +26,7 @@ pub fn wrong(value: &Value, expected: &str, problems: &mut Problems) {
 pub fn text(value: &Value, problems: &mut Problems) -> Option<Arc<str>> {
     match &value.data {
         Data::Text(text) => Some(text.text.clone()),
-        Data::Int(_) | Data::Float(_) | Data::Bool(_) => {
+        Data::Int(_) | Data::Wide(_) | Data::Float(_) | Data::Bool(_) => {
             wrong(value, "a text (in quotes)", problems);
             None
         }
@@ -282,6 +283,7 @@ pub fn targets(value: &Value, problems: &mut Problems) -> Vec<Target> {
         let id = match &value.data {
             Data::Text(text) => Some(text.text.clone()),
             Data::Int(number) => Some(number.to_string().into()),
+            Data::Wide(digits) => Some(digits.clone()),
             _ => None,
         };
         if id.is_none() {
@@ -291,7 +293,7 @@ pub fn targets(value: &Value, problems: &mut Problems) -> Vec<Target> {
     };
     match &value.data {
         Data::List(_) => list(value, NODES_MAX, problems, one),
-        Data::Text(_) | Data::Int(_) => one(value, problems).into_iter().collect(),
+        Data::Text(_) | Data::Int(_) | Data::Wide(_) => one(value, problems).into_iter().collect(),
         _ => {
             wrong(value, "the id of a node or a list of them", problems);
             Vec::new()

@@ -18,7 +18,7 @@ pub fn cel(value: &Value, problems: &mut Problems) -> Option<Source> {
             composer.parts.push(Part { at: value.at.clone(), text: text.clone(), start: 0, pointer: String::new() });
             composer.text.push_str(&text.text);
         }
-        Data::Bool(_) | Data::Int(_) | Data::Float(_) => composer.text.push_str(&value.to_json().to_string()),
+        Data::Bool(_) | Data::Int(_) | Data::Wide(_) | Data::Float(_) => composer.text.push_str(&value.to_json_text()),
         Data::Null | Data::List(_) | Data::Map(_) => {
             wrong(value, "an expression", problems);
             return None;
@@ -40,7 +40,7 @@ pub fn either(value: &Value, problems: &mut Problems) -> Option<Source> {
     }
 }
 
-/// The place of every text that could hold an expression.
+/// The place of every text that holds an expression, or what may be meant as one.
 fn place(value: &Value, pointer: &mut String, parts: &mut Vec<Part>) {
     let mut below = |name: &str, value: &Value| {
         let length = pointer.len();
@@ -52,7 +52,7 @@ fn place(value: &Value, pointer: &mut String, parts: &mut Vec<Part>) {
     match &value.data {
         Data::List(values) => values.iter().enumerate().for_each(|(at, value)| below(&at.to_string(), value)),
         Data::Map(entries) => entries.iter().for_each(|entry| below(&entry.key, &entry.value)),
-        Data::Text(text) if text.text.contains('$') => {
+        Data::Text(text) if text.text.contains('$') || text.text.contains("{{") => {
             parts.push(Part { at: value.at.clone(), text: text.clone(), start: 0, pointer: pointer.clone() });
         }
         _ => {}

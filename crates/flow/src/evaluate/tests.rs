@@ -162,12 +162,32 @@ fn an_instant_comes_out_as_its_milliseconds() {
     let mut world = World::new();
     check(world.node("fixed"), "1801386000000", View::Int(1_801_386_000_000));
     check(world.node("told"), "1500", View::Int(1_500));
-    world.shelf.values.insert(1, Arc::new(json!({"at": 5})));
-    check(world.node("told"), "5", View::Int(5));
-    world.shelf.values.insert(1, Arc::new(json!({"at": "2027-02-30T09:00:00Z"})));
+    // A number has no unit and no beginning, and what is no day of the calendar is no instant.
+    for wrong in [json!(5), json!(1_801_386_000), json!(null), json!(true), json!("tomorrow"), json!("2027-02-30T09:00:00Z")] {
+        world.shelf.values.insert(1, Arc::new(json!({ "at": wrong })));
+        let Evaluated::Failed(failure) = world.node("told") else { panic!("{wrong} is no instant") };
+        assert_eq!(failure.code, "bad_time", "{wrong}");
+        assert_eq!(failure.message, format!("`input.at` gave {wrong}, no instant such as \"2027-01-31T09:00:00Z\""));
+    }
+}
+
+#[test]
+fn integers_beyond_64_bits_are_handed_on_digit_by_digit_and_never_rounded() {
+    const ID: &str = "123456789012345678901234567890";
+    let mut world = World::new();
+    let value = |text: &str| Arc::new(wide::read(text).unwrap());
+    world.shelf.values.insert(1, value(&format!(r#"{{"n":{ID}}}"#)));
+    world.shelf.values.insert(2, value(&format!(r#"{{"n":-{ID}}}"#)));
+    world.shelf.values.insert(3, value(&format!("[1e30,{ID}]")));
+    check(world.input_of("made"), &format!(r#"{{"n":{ID},"text":"n is {ID}"}}"#), View::Other);
+    check(world.input_of("in"), &format!("[{ID},1]"), View::List(2));
+    check(world.input_of("passed"), &format!(r#"{{"a":{{"n":-{ID}}},"b":null}}"#), View::Other);
+    check(world.node("whole"), &format!(r#"{{"n":-{ID}}}"#), View::Other);
+    check(world.node("e"), &format!("[1,{ID}]"), View::List(2));
+    check(list(&[ValueAt::Record(RecordSeq(3))], &mut world.shelf), &format!("[[1e+30,{ID}]]"), View::List(1));
     assert_eq!(
-        message(world.node("told")),
-        "input.at: gave \"2027-02-30T09:00:00Z\", which is no instant such as \"2027-01-31T09:00:00Z\""
+        message(world.node("t")),
+        format!("output.a.n + 1: `+` does not go between an integer beyond 64 bits and int, where output.a.n = -{ID}")
     );
 }
 

@@ -84,6 +84,9 @@ impl<'a> Evaluator<'a, '_> {
             return Err(self.fail(node, format!("the values nest deeper than {VALUE_DEPTH_MAX}")));
         }
         match (left, right) {
+            (Value::Wide(_), _) | (_, Value::Wide(_)) => {
+                Err(self.fail(node, format!("{} and {} cannot be compared", left.kind(), right.kind())))
+            }
             (Value::Null, Value::Null) => Ok(true),
             (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
             (Value::Text(a), Value::Text(b)) if a.len() == b.len() => {

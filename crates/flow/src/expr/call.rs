@@ -46,7 +46,7 @@ impl<'a> Evaluator<'a, '_> {
             (Substring, [V::Text(text), V::Int(start)]) => self.substring(node, text, *start, None),
             (Substring, [V::Text(text), V::Int(start), V::Int(end)]) => self.substring(node, text, *start, Some(*end)),
             (Int | Uint | Double | Text | Bool, [value]) => self.convert(node, function, value),
-            (Type, [value]) => Ok(V::Text(super::value::Text::Borrowed(value.kind().name()))),
+            (Type, [value]) if !matches!(value, V::Wide(_)) => Ok(V::Text(super::value::Text::Borrowed(value.kind().name()))),
             (Dyn, [value]) => Ok(value.clone()),
             (Min | Max, [V::List(list)]) => self.extreme(node, function, list),
             (Min | Max, [_, _, ..]) => {
@@ -197,6 +197,10 @@ impl<'a> Evaluator<'a, '_> {
             (Function::Int, number) => number.integer().and_then(|number| i64::try_from(number).ok()).map(Value::Int),
             (Function::Uint, number) => number.integer().and_then(|number| u64::try_from(number).ok()).map(Value::Uint),
             (Function::Double, Value::Double(value)) => Some(Value::Double(*value)),
+            // Asked for, it may lose digits.
+            (Function::Double, Value::Wide(digits)) => {
+                digits.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::Double)
+            }
             (Function::Double, number) => number.integer().map(|number| Value::Double(number as f64)),
             (Function::Bool, Value::Bool(value)) => Some(Value::Bool(*value)),
             (Function::Bool, Value::Text(text)) => match &**text {
@@ -209,6 +213,7 @@ impl<'a> Evaluator<'a, '_> {
             (Function::Text, Value::Int(value)) => Some(Value::text(value.to_string())),
             (Function::Text, Value::Uint(value)) => Some(Value::text(value.to_string())),
             (Function::Text, Value::Double(value)) => Some(Value::text(value.to_string())),
+            (Function::Text, Value::Wide(digits)) => Some(Value::Text(Text::Borrowed(digits))),
             _ => None,
         };
         match converted {

@@ -5,8 +5,10 @@ use super::eval::Evaluator;
 use super::limits::*;
 use super::node::{Form, Literal, Node};
 use super::value::{List, Map, Value};
+use crate::wide;
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 
 /// Errors of the result belong to no place of the expression but its start.
@@ -26,6 +28,7 @@ impl Evaluator<'_, '_> {
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => Ok(()),
             Value::Double(value) if value.is_finite() => Ok(()),
             Value::Double(value) => Err(self.fail(&START, format!("JSON has no number for {value}"))),
+            Value::Wide(digits) => self.budget.build_text(digits.len()),
             Value::Text(text) => self.budget.build_text(text.len()),
             Value::List(_) | Value::Map(_) if depth >= VALUE_DEPTH_MAX => {
                 Err(self.fail(&START, format!("the result nests deeper than {VALUE_DEPTH_MAX}")))
@@ -58,6 +61,7 @@ impl Evaluator<'_, '_> {
     }
 }
 
+/// As `wide` reads it.
 fn copied(value: &Value<'_>) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -65,7 +69,8 @@ fn copied(value: &Value<'_>) -> Json {
         Value::Int(value) => Json::from(*value),
         Value::Uint(value) => Json::from(*value),
         Value::Double(value) => Json::from(*value),
-        Value::Text(text) => Json::from(&**text),
+        Value::Wide(digits) => Json::from(wide::integer(digits)),
+        Value::Text(text) => Json::from(wide::text(text)),
         Value::List(List::Json(list)) => Json::Array(list.to_vec()),
         Value::List(list) => list.iter().map(|element| copied(&element)).collect(),
         Value::Map(Map::Json(map)) => Json::Object((*map).clone()),
@@ -81,14 +86,17 @@ impl Serialize for Value<'_> {
             Value::Int(value) => serializer.serialize_i64(*value),
             Value::Uint(value) => serializer.serialize_u64(*value),
             Value::Double(value) => serializer.serialize_f64(*value),
+            Value::Wide(digits) => {
+                let raw = RawValue::from_string((*digits).to_owned());
+                raw.map_err(S::Error::custom)?.serialize(serializer)
+            }
             Value::Text(text) => serializer.serialize_str(text),
-            Value::List(List::Json(list)) => list.serialize(serializer),
             Value::List(list) => {
                 let mut sequence = serializer.serialize_seq(Some(list.len()))?;
                 list.iter().try_for_each(|element| sequence.serialize_element(&element))?;
                 sequence.end()
             }
-            Value::Map(Map::Json(map)) => map.serialize(serializer),
+            Value::Map(Map::Json(map)) => serializer.collect_map(map.iter().map(|(key, value)| (key, Value::of(value)))),
             Value::Map(map) => {
                 let mut entries = serializer.serialize_map(Some(map.len()))?;
                 for (key, value) in map.entries() {

@@ -12,6 +12,7 @@ mod call;
 mod error;
 mod eval;
 mod functions;
+mod gives;
 mod json;
 pub mod limits;
 mod names;
@@ -37,6 +38,7 @@ pub use scope::{Bindings, Bound, NodeResult, Scope};
 pub use template::Template;
 pub(crate) use value::Value;
 
+use crate::context::Wants;
 use eval::Evaluator;
 use node::Node;
 use resolve::Resolver;
@@ -71,18 +73,23 @@ pub struct Expr {
 impl Expr {
     /// Checks everything that can be checked without values, and tells all that is wrong.
     pub fn compile(source: &str, names: &Names<'_>) -> Result<Expr, Vec<Problem>> {
-        Expr::compile_as(source, source, names, false)
+        Expr::compile_as(source, source, names, Wants::Anything)
     }
 
     /// As `compile`, for a place where a boolean is required: what obviously gives something else is refused.
     pub fn compile_flag(source: &str, names: &Names<'_>) -> Result<Expr, Vec<Problem>> {
-        Expr::compile_as(source, source, names, true)
+        Expr::compile_for(source, names, Wants::Truth)
+    }
+
+    /// As `compile`, for a place where something is wanted of it.
+    pub fn compile_for(source: &str, names: &Names<'_>, wants: Wants) -> Result<Expr, Vec<Problem>> {
+        Expr::compile_as(source, source, names, wants)
     }
 
     /// `shown` is what was written where `source` is what it means.
-    fn compile_as(shown: &str, source: &str, names: &Names<'_>, flag: bool) -> Result<Expr, Vec<Problem>> {
+    fn compile_as(shown: &str, source: &str, names: &Names<'_>, wants: Wants) -> Result<Expr, Vec<Problem>> {
         let syntax = parse::parse(source).map_err(|problem| vec![problem])?;
-        let (node, reads) = Resolver::resolve(&syntax, names, flag)?;
+        let (node, reads) = Resolver::resolve(&syntax, names, wants)?;
         Ok(Expr { source: shown.into(), node, reads })
     }
 

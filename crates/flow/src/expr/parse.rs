@@ -79,6 +79,10 @@ impl<'s> Parser<'s> {
     fn unexpected(&self) -> Problem {
         let Some(token) = self.peek() else { return Problem::new(self.source.len(), "the expression ends too early") };
         let wrong = &self.source[token.at..token.end];
+        if self.source.trim_start().starts_with("{{") {
+            let problem = Problem::new(0, "`{{ }}` is not of this language");
+            return problem.suggest("this is an expression already: leave out `{{ }}`".to_owned());
+        }
         let (wrong, instead) = match &token.word {
             Word::Text(_) => (&wrong[..1], Some("look for a missing operator before it")),
             _ => (wrong, None),
@@ -362,6 +366,10 @@ mod tests {
             ("9223372036854775808", "9223372036854775808 is no integer of 64 bits (at 0)"),
             ("'ü' 'a'", "`'` is not expected here (at 5); look for a missing operator before it"),
             ("// only", "the expression ends too early (at 7)"),
+            ("${input.x > 3}", "this is an expression already (at 0); leave out `${ }`: it marks expressions in templates"),
+            ("1 + ${input.x}", "this is an expression already (at 4); leave out `${ }`: it marks expressions in templates"),
+            ("{{ input.x }}", "`{{ }}` is not of this language (at 0); this is an expression already: leave out `{{ }}`"),
+            ("$nodes.a.x > 1", "`$` is not expected here (at 0); write nodes.<id>.output"),
         ] {
             assert_eq!(parse(source).unwrap_err().to_string(), says, "{source}");
         }

@@ -3,11 +3,13 @@
 
 use super::error::Problem;
 use super::functions::Function;
+use super::gives::{RUN_KEYS, misfit};
 use super::limits::*;
 use super::names::{Names, NodeField, Reads, Root};
 use super::node::{Binary, Fold, Form, How, Literal, Node, Syntax, SyntaxForm, Unary};
 use super::pattern::Pattern;
 use super::value::Type;
+use crate::context::Wants;
 use crate::problem::did_you_mean;
 
 pub(crate) struct Resolver<'n> {
@@ -22,13 +24,9 @@ pub(crate) struct Resolver<'n> {
 const NOTHING: Form = Form::Literal(Literal::Null);
 
 impl Resolver<'_> {
-    pub fn resolve(syntax: &Syntax, names: &Names<'_>, flag: bool) -> Result<(Node, Reads), Vec<Problem>> {
+    pub fn resolve(syntax: &Syntax, names: &Names<'_>, wants: Wants) -> Result<(Node, Reads), Vec<Problem>> {
         let mut resolver = Resolver { names, variables: Vec::new(), problems: Vec::new(), reads: Reads::default() };
-        let node = resolver.node(syntax);
-        if let (true, true, Some(what)) = (flag, resolver.problems.is_empty(), not_a_flag(&node)) {
-            let problem = Problem::new(syntax.at, format!("a condition must be true or false; this gives {what}"));
-            resolver.problems.push(problem.suggest("compare it with something".to_owned()));
-        }
+        let node = resolver.wanted(syntax, wants);
         resolver.problems.sort_by_key(|problem| problem.offset);
         if resolver.problems.is_empty() { Ok((node, resolver.reads)) } else { Err(resolver.problems) }
     }
@@ -38,16 +36,35 @@ impl Resolver<'_> {
         NOTHING
     }
 
+    /// As `node`, where something is wanted of it. What has a problem already gives nothing that could be held against it.
+    fn wanted(&mut self, syntax: &Syntax, wants: Wants) -> Node {
+        let before = self.problems.len();
+        let node = self.node(syntax);
+        if self.problems.len() == before {
+            self.problems.extend(misfit(&node, wants));
+        }
+        node
+    }
+
+    fn truth(&mut self, syntax: &Syntax) -> Node {
+        self.wanted(syntax, Wants::Truth)
+    }
+
     fn node(&mut self, syntax: &Syntax) -> Node {
         let form = match &syntax.form {
             SyntaxForm::Literal(literal) => Form::Literal(literal.clone()),
             SyntaxForm::Name(name) => self.name(name, syntax.at),
             SyntaxForm::Select(..) => self.keyed(syntax),
             SyntaxForm::Binary(Binary::Index, _) => self.keyed(syntax),
+            SyntaxForm::Unary(Unary::Not, of) => Form::Unary(Unary::Not, Box::new(self.truth(of))),
             SyntaxForm::Unary(unary, of) => Form::Unary(*unary, Box::new(self.node(of))),
+            SyntaxForm::Binary(Binary::Subtract, _) if self.dashed(syntax) => NOTHING,
+            SyntaxForm::Binary(binary @ (Binary::And | Binary::Or), sides) => {
+                Form::Binary(*binary, Box::new([self.truth(&sides[0]), self.truth(&sides[1])]))
+            }
             SyntaxForm::Binary(binary, sides) => Form::Binary(*binary, Box::new([self.node(&sides[0]), self.node(&sides[1])])),
             SyntaxForm::Conditional(parts) => {
-                Form::Conditional(Box::new([self.node(&parts[0]), self.node(&parts[1]), self.node(&parts[2])]))
+                Form::Conditional(Box::new([self.truth(&parts[0]), self.node(&parts[1]), self.node(&parts[2])]))
             }
             SyntaxForm::List(list) => Form::List(list.iter().map(|element| self.node(element)).collect()),
             SyntaxForm::Map(map) => Form::Map(map.iter().map(|(key, value)| (self.node(key), self.node(value))).collect()),
@@ -102,10 +119,66 @@ impl Resolver<'_> {
             return field.map_or(NOTHING, |field| Form::NodeField(id.into(), field));
         }
         match &syntax.form {
-            SyntaxForm::Select(of, key) => Form::Select(Box::new(self.node(of)), key.as_str().into()),
-            SyntaxForm::Binary(_, sides) => Form::Binary(Binary::Index, Box::new([self.node(&sides[0]), self.node(&sides[1])])),
+            SyntaxForm::Select(of, key) => {
+                let of = self.node(of);
+                self.run_key(&of, key, syntax.at);
+                Form::Select(Box::new(of), key.as_str().into())
+            }
+            SyntaxForm::Binary(_, sides) => {
+                let of = self.node(&sides[0]);
+                if let SyntaxForm::Literal(Literal::Text(key)) = &sides[1].form {
+                    self.run_key(&of, key, syntax.at);
+                }
+                Form::Binary(Binary::Index, Box::new([of, self.node(&sides[1])]))
+            }
             _ => NOTHING,
         }
+    }
+
+    /// What `run` holds is known.
+    fn run_key(&mut self, of: &Node, key: &str, at: usize) {
+        let known = || RUN_KEYS.iter().map(|(known, _)| *known);
+        if matches!(of.form, Form::Root(Root::Run)) && known().all(|known| known != key) {
+            let suggestion = did_you_mean(key, known());
+            self.problem(at, format!("`run` has `id`, `workflow` and `version`, but no `{key}`"), suggestion);
+        }
+    }
+
+    /// `nodes.lint-fix.output` reads as a subtraction, where there is a node `lint-fix`.
+    fn dashed(&mut self, syntax: &Syntax) -> bool {
+        let (mut left, mut words, mut keys) = (syntax, Vec::new(), String::new());
+        let (nodes, first, rest) = loop {
+            if let Some((nodes, id)) = key_of(left).filter(|(nodes, _)| self.is_nodes(nodes)) {
+                break (nodes, id, None);
+            }
+            let SyntaxForm::Binary(binary, sides) = &left.form else { return false };
+            if let Some((nodes, id)) = key_of(&sides[1]).filter(|(nodes, _)| self.is_nodes(nodes)) {
+                break (nodes, id, Some(&sides[0]));
+            }
+            let mut right = &sides[1];
+            while let SyntaxForm::Select(of, key) = &right.form {
+                if words.is_empty() {
+                    keys.insert_str(0, &format!(".{key}"));
+                }
+                right = of;
+            }
+            match &right.form {
+                SyntaxForm::Name(name) if *binary == Binary::Subtract => words.push(name.clone()),
+                SyntaxForm::Literal(Literal::Int(number)) if *binary == Binary::Subtract => words.push(number.to_string()),
+                _ => return false,
+            }
+            left = &sides[0];
+        };
+        words.push(first.to_owned());
+        words.reverse();
+        let id = words.join("-");
+        if words.len() == 1 || !self.names.ids().any(|known| known == id) {
+            return false;
+        }
+        let keys = if keys.is_empty() { ".output" } else { &keys };
+        self.problem(nodes.at, format!("`nodes.{id}` reads as a subtraction"), Some(format!("write nodes['{id}']{keys}")));
+        rest.map(|rest| self.node(rest));
+        true
     }
 
     /// `nodes.<id>.<field>`: its id, and its field if nothing is wrong with either.
@@ -181,7 +254,11 @@ impl Resolver<'_> {
         }
         match self.node_field(arg) {
             Some((id, field)) => field.map_or(NOTHING, |field| Form::HasNodeField(id.into(), field)),
-            None => Form::Has(Box::new(self.node(of)), key.into()),
+            None => {
+                let of = self.node(of);
+                self.run_key(&of, key, arg.at);
+                Form::Has(Box::new(of), key.into())
+            }
         }
     }
 
@@ -201,8 +278,8 @@ impl Resolver<'_> {
         }
         let over = self.node(over);
         self.variables.push(variable.clone());
-        let keep = keep.map(|keep| self.node(keep));
-        let body = self.node(body);
+        let keep = keep.map(|keep| self.truth(keep));
+        let body = if how == How::Map { self.node(body) } else { self.truth(body) };
         self.variables.pop();
         Form::Fold(Box::new(Fold { how, over, variable: variable.as_str().into(), keep, body }))
     }
@@ -216,30 +293,6 @@ fn key_of(syntax: &Syntax) -> Option<(&Syntax, &str)> {
             SyntaxForm::Literal(Literal::Text(key)) => Some((&sides[0], key)),
             _ => None,
         },
-        _ => None,
-    }
-}
-
-/// What the node gives, if that is obviously not a boolean.
-fn not_a_flag(node: &Node) -> Option<&'static str> {
-    match &node.form {
-        Form::Literal(Literal::Bool(_)) => None,
-        Form::Literal(Literal::Null) => Some("null"),
-        Form::Literal(Literal::Text(_)) | Form::NodeField(_, NodeField::Status) => Some("a string"),
-        Form::Literal(_) | Form::Unary(Unary::Negate, _) | Form::Root(Root::Index | Root::Iteration) => Some("a number"),
-        Form::List(_) => Some("a list"),
-        Form::Map(_) => Some("a map"),
-        Form::Binary(Binary::Add, _) => Some("a sum"),
-        Form::Binary(Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Modulo, _) => Some("a number"),
-        Form::Conditional(parts) => not_a_flag(&parts[1]).or_else(|| not_a_flag(&parts[2])),
-        Form::Call(function, _) => match function.signature().gives? {
-            Type::Null | Type::Bool => None,
-            Type::Int | Type::Uint | Type::Double => Some("a number"),
-            Type::Text => Some("a string"),
-            Type::List => Some("a list"),
-            Type::Map => Some("a map"),
-        },
-        Form::Fold(fold) if matches!(fold.how, How::Map | How::Filter) => Some("a list"),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
-//! Where an expression finds its values: the caller's JSON, borrowed.
+//! Where an expression finds its values: the caller's JSON, borrowed, as `wide` reads it.
 
 use super::names::Root;
+use super::value::Value;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub enum Bound<'v> {
 impl Serialize for Bound<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Bound::Json(json) => json.serialize(serializer),
+            Bound::Json(json) => Value::of(json).serialize(serializer),
             Bound::Object(parts) => serializer.collect_map(parts.iter().map(|(key, part)| (key, part))),
         }
     }

@@ -12,6 +12,8 @@ use super::scan;
 use super::scope::Scope;
 use super::value::Value;
 use super::{Expr, report};
+use crate::context::Wants;
+use crate::wide;
 use serde_json::{Map as JsonMap, Value as Json};
 
 /// A compiled template: checked, immutable, shared between threads.
@@ -128,7 +130,7 @@ impl Compiling<'_> {
         }
         plain.push_str(&text[at..]);
         if pieces.is_empty() {
-            return Part::Constant(Json::String(plain));
+            return Part::Constant(Json::String(wide::text(&plain).into_owned()));
         }
         if !plain.is_empty() {
             pieces.push(Piece::Plain(plain));
@@ -154,7 +156,7 @@ impl Compiling<'_> {
         let trimmed = source.trim();
         let compiled = match old_form(trimmed) {
             Some(bytes) if bytes == trimmed.len() => {
-                let compiled = Expr::compile_as(trimmed, &new_form(trimmed), self.names, false);
+                let compiled = Expr::compile_as(trimmed, &new_form(trimmed), self.names, Wants::Anything);
                 // The places in the new form say nothing of the old.
                 compiled.map_err(|problems| problems.into_iter().map(|problem| Problem { offset: 0, ..problem }).collect())
             }
@@ -236,11 +238,11 @@ impl Piece {
             }
             Piece::Expr(expr) => expr,
         };
-        match expr.eval(scope, budget)? {
-            Json::Null => {}
-            Json::String(value) => text.push_str(&value),
+        match Value::of(&expr.eval(scope, budget)?) {
+            Value::Null => {}
+            Value::Text(value) => text.push_str(&value),
             other => {
-                let json = other.to_string();
+                let json = serde_json::to_string(&other).expect("a value has a JSON form");
                 let paid = budget.build_text(json.len());
                 paid.map_err(|stop| report::report(*stop, &expr.source, &expr.node, scope))?;
                 text.push_str(&json);

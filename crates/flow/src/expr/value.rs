@@ -1,7 +1,9 @@
 //! The values while an expression is evaluated. They borrow the caller's JSON wherever they can, and share what they built,
-//! so a clone is always cheap. Numbers: JSON integers are ints, uints where an i64 is too small, all others doubles.
+//! so a clone is always cheap. Numbers: JSON integers are ints, uints where an i64 is too small, all others doubles; but for
+//! integers beyond 64 bits, which are only handed on.
 
 use super::node::Literal;
+use crate::wide::{self, Seen};
 use serde_json::{Map as JsonMap, Value as Json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,12 +18,15 @@ pub(crate) enum Type {
     Int,
     Uint,
     Double,
+    /// None of CEL's: an integer beyond 64 bits.
+    Wide,
     Text,
     List,
     Map,
 }
 
 impl Type {
+    /// Those that have a name in CEL.
     pub const ALL: [Type; 8] = [Type::Null, Type::Bool, Type::Int, Type::Uint, Type::Double, Type::Text, Type::List, Type::Map];
 
     pub const fn name(self) -> &'static str {
@@ -31,6 +36,7 @@ impl Type {
             Type::Int => "int",
             Type::Uint => "uint",
             Type::Double => "double",
+            Type::Wide => "an integer beyond 64 bits",
             Type::Text => "string",
             Type::List => "list",
             Type::Map => "map",
@@ -51,6 +57,8 @@ pub(crate) enum Value<'a> {
     Int(i64),
     Uint(u64),
     Double(f64),
+    /// The digits of an integer beyond 64 bits. It can be handed on and shown; whoever computes with it is told.
+    Wide(&'a str),
     Text(Text<'a>),
     List(List<'a>),
     Map(Map<'a>),
@@ -156,7 +164,7 @@ impl<'a> Key<'a> {
             // The same key as the integer it equals.
             Value::Double(value) => whole(*value).map(|whole| i64::try_from(whole).map_or(Key::Uint(whole as u64), Key::Int)),
             Value::Text(text) => Some(Key::Text(text.clone())),
-            Value::Null | Value::List(_) | Value::Map(_) => None,
+            Value::Null | Value::Wide(_) | Value::List(_) | Value::Map(_) => None,
         }
     }
 
@@ -216,6 +224,7 @@ impl fmt::Display for Key<'_> {
 }
 
 impl<'a> Value<'a> {
+    /// Of JSON as `wide` reads it.
     pub fn of(json: &'a Json) -> Value<'a> {
         match json {
             Json::Null => Value::Null,
@@ -225,7 +234,10 @@ impl<'a> Value<'a> {
                 (None, Some(uint)) => Value::Uint(uint),
                 (None, None) => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
             },
-            Json::String(text) => Value::Text(Text::Borrowed(text)),
+            Json::String(text) => match wide::seen(text) {
+                Seen::Text(text) => Value::Text(Text::Borrowed(text)),
+                Seen::Integer(digits) => Value::Wide(digits),
+            },
             Json::Array(list) => Value::List(List::Json(list)),
             Json::Object(map) => Value::Map(Map::Json(map)),
         }
@@ -257,6 +269,7 @@ impl<'a> Value<'a> {
             Value::Int(_) => Type::Int,
             Value::Uint(_) => Type::Uint,
             Value::Double(_) => Type::Double,
+            Value::Wide(_) => Type::Wide,
             Value::Text(_) => Type::Text,
             Value::List(_) => Type::List,
             Value::Map(_) => Type::Map,

@@ -1,6 +1,6 @@
 //! An IR as a Mermaid flowchart: bodies are subgraphs, detours are dashed.
 
-use super::{body_title, is_detour, kind, label};
+use super::{body_title, is_detour, kind, label, when};
 use kernel::ir::{BodyIx, Ir, Node, NodeIx, NodeKind, ROOT};
 use std::fmt::Write;
 
@@ -28,13 +28,13 @@ fn body(ir: &Ir, ix: BodyIx, depth: usize, text: &mut String) {
                 let _ = writeln!(text, "{indent}end");
             }
             _ => {
-                let _ = writeln!(text, "{indent}{}", shape(*node_ix, node));
+                let _ = writeln!(text, "{indent}{}", shape(ir, *node_ix, node));
             }
         }
     }
 }
 
-fn shape(ix: NodeIx, node: &Node) -> String {
+fn shape(ir: &Ir, ix: NodeIx, node: &Node) -> String {
     let (open, close) = match &node.kind {
         NodeKind::Branch { .. } | NodeKind::Route { .. } => ("{", "}"),
         NodeKind::Approval { .. } => ("[/", "/]"),
@@ -43,7 +43,8 @@ fn shape(ix: NodeIx, node: &Node) -> String {
         NodeKind::Workflow { .. } => ("[[", "]]"),
         _ => ("[", "]"),
     };
-    format!("n{}{open}\"{}<br/>{}\"{close}", ix.0, escape(node.id.as_str()), escape(&kind(node)))
+    let when = when(ir, node).map(|when| format!("<br/>{}", escape(&when))).unwrap_or_default();
+    format!("n{}{open}\"{}<br/>{}{when}\"{close}", ix.0, escape(node.id.as_str()), escape(&kind(node)))
 }
 
 /// Entities as Mermaid writes them; `#` begins one.

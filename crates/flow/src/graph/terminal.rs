@@ -2,7 +2,7 @@
 //! under their own headings. No colours: where they are wanted, the caller knows.
 
 use super::layered;
-use super::{body_title, is_detour, kind, label};
+use super::{body_title, is_detour, kind, label, when};
 use kernel::ir::{BodyIx, Ir, NodeIx, NodeKind, ROOT};
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ fn section(ir: &Ir, ix: BodyIx, width: usize, text: &mut String) {
     }
 }
 
-/// The picture has no room for what is written on edges.
+/// The picture has no room for what is written on edges, and for the conditions of nodes.
 fn legend(ir: &Ir, ix: BodyIx, text: &mut String) {
     let edges = ir.body(ix).nodes.iter().flat_map(|ix| &ir.node(*ix).outs).map(|edge| ir.edge(*edge));
     let labelled: Vec<String> = edges
@@ -43,8 +43,11 @@ fn legend(ir: &Ir, ix: BodyIx, text: &mut String) {
             Some(format!("{} {arrow} {}  {}", ir.node(edge.from).id, ir.node(edge.to).id, label(ir, edge)?))
         })
         .collect();
-    if !labelled.is_empty() {
-        let _ = write!(text, "\n{}\n", labelled.join("\n"));
+    let nodes = ir.body(ix).nodes.iter().map(|ix| ir.node(*ix));
+    let conditions = nodes.filter_map(|node| Some(format!("{}  {}", node.id, when(ir, node)?)));
+    let all: Vec<String> = labelled.into_iter().chain(conditions).collect();
+    if !all.is_empty() {
+        let _ = write!(text, "\n{}\n", all.join("\n"));
     }
 }
 
@@ -79,7 +82,8 @@ impl Tree<'_> {
                 let _ = writeln!(self.text, "{lead}→ {}", node.id);
                 return;
             }
-            let _ = writeln!(self.text, "{lead}{} · {}", node.id, kind(node));
+            let when = when(self.ir, node).map(|when| format!(", {when}")).unwrap_or_default();
+            let _ = writeln!(self.text, "{lead}{} · {}{when}", node.id, kind(node));
             lead = prefix.clone();
             let mut ways: Vec<(NodeIx, Vec<String>)> = Vec::new();
             for edge in node.outs.iter().map(|edge| self.ir.edge(*edge)) {

@@ -11,7 +11,7 @@ fn mermaid_shows_bodies_rules_and_detours() {
   subgraph n0["rounds repeats, at most 5 times, until size(output) == 0"]
     subgraph n1["check for each of last, 8 at once, 2 may fail"]
       n2["lint<br/>function"]
-      n3["fix<br/>agent"]
+      n3["fix<br/>agent<br/>when size(output.errors) #62; 0"]
     end
     n4["still<br/>transform"]
   end
@@ -121,6 +121,8 @@ check for each of last, 8 at once, 2 may fail:
   ┌─────────────┐
   │ fix · agent │
   └─────────────┘
+
+fix  when size(output.errors) > 0
 ";
     let found = drawn(&ir("lint-until-clean.yaml"), 80);
     assert_eq!(found.trim(), expected.trim(), "\n{found}");
@@ -145,6 +147,18 @@ route · branch
 ";
     let found = drawn(&ir("refund.yaml"), 30);
     assert_eq!(found.trim(), expected.trim(), "\n{found}");
+}
+
+#[test]
+fn the_condition_of_a_node_is_shown() {
+    let text = "{workflow: w, nodes: {a: {type: x}, b: {type: y, after: a, when: output > 1}, \
+                l: {type: loop, after: b, when: input.l, max_iterations: 2, until: output, do: {nodes: {c: {type: x}}}}}}";
+    let ir = compiled(text).ir;
+    let picture = drawn(&ir, 80);
+    assert!(picture.contains("\nb  when output > 1\nl  when input.l\n"), "{picture}");
+    assert!(picture.contains("\nl repeats, at most 2 times, until output, when input.l:\n"), "{picture}");
+    assert!(drawn(&ir, 5).contains("\nb · y, when output > 1\n"), "{}", drawn(&ir, 5));
+    assert!(mermaid(&ir).contains("[\"b<br/>y<br/>when output #62; 1\"]"), "{}", mermaid(&ir));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 use super::*;
 use crate::source;
-use crate::tests::examples;
 
 fn errors(text: &str) -> Vec<String> {
     let document = source::parse(text.as_bytes()).expect("the text can be read").to_json();
@@ -14,10 +13,95 @@ fn it_is_a_schema_of_its_draft() {
 }
 
 #[test]
-fn the_reference_definitions_are_valid() {
-    for name in ["refund.yaml", "lint-until-clean.yaml"] {
-        let errors = errors(&examples::text(name));
-        assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
+fn every_example_is_valid() {
+    let validator = jsonschema::validator_for(&schema()).expect("the schema is one");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workflows");
+    let mut seen = 0;
+    for file in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = file.expect("it can be read").path();
+        let text = std::fs::read(&path).expect("it can be read");
+        for document in source::parse_all(&text).expect("it can be read") {
+            let errors: Vec<String> = validator.iter_errors(&document.to_json()).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{}: {}", path.display(), errors.join("\n"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 7, "{seen}");
+}
+
+/// A listed node in a workflow of its own.
+fn listed(node: &str) -> String {
+    format!("{{metadata: {{name: w}}, nodes: [{{id: a, type: x}}, {node}], edges: [{{from: a, to: n}}]}}")
+}
+
+#[test]
+fn the_other_form_is_valid_as_far_as_the_compiler_accepts_it() {
+    for node in [
+        "{id: n, type: x, config: {a: 1}, retry: {max_attempts: 3, backoff_ms: 0, backoff_multiplier: 2}, timeout_ms: 5}",
+        "{id: n, type: x, branch: {type: agent_driven, available_next_nodes: [a]}}",
+        "{id: n, type: conditional}",
+        "{id: n, type: conditional, branch: {type: agent_driven}}",
+        "{id: n, type: conditional, config: {rules: [{condition: output.x, next_nodes: [a]}], default: [a]}}",
+        "{id: n, type: loop, config: {condition: output.x, max_iterations: 3, loop_back_to: a, break_path: [a]}}",
+        "{id: n, type: loop, loop: {condition: output.x, max_iterations: 3, loop_back_to: a}}",
+        "{id: n, type: parallel, config: null}",
+        "{id: n, type: hitl, config: {prompt: ok, approvers: [ed], on_reject: a}}",
+        "{id: n, type: approval}",
+        "{id: n, type: transform, config: {expression: output.x}}",
+        "{id: n, type: filter, config: {items: output, condition: item.x}}",
+        "{id: n, type: aggregate, config: {items: output, op: sum, of: item.x}}",
+    ] {
+        let errors = errors(&listed(node));
+        assert!(errors.is_empty(), "{node}: {}", errors.join("\n"));
+    }
+    for whole in [
+        "{metadata: {name: w, version: '1.0', description: d, tags: [a]}, nodes: [{id: a, type: x}]}",
+        "{workflow: w, version: 1.5, nodes: [{id: a, type: x}], edges: []}",
+    ] {
+        let errors = errors(whole);
+        assert!(errors.is_empty(), "{whole}: {}", errors.join("\n"));
+    }
+}
+
+#[test]
+fn what_the_compiler_refuses_of_the_other_form_by_shape_is_invalid() {
+    for whole in [
+        "{nodes: [{id: a, type: x}]}",
+        "{metadata: {version: 1}, nodes: [{id: a, type: x}]}",
+        "{metadata: {name: w}, nodes: []}",
+        "{metadata: {name: w, nme: v}, nodes: [{id: a, type: x}]}",
+        "{metadata: {name: w, version: soon}, nodes: [{id: a, type: x}]}",
+        "{metadata: {name: w}, nodes: [{id: a, type: x}], edge: []}",
+        "{metadata: {name: w}, nodes: [{id: a, type: x}], edges: [{from: a}]}",
+        "{metadata: {name: w}, nodes: [{id: a, type: x}], edges: [{from: a, to: a, when: x}]}",
+        "{metadata: {name: w}, nodes: {a: {type: x}}}",
+        "{workflow: w, nodes: {a: {type: x}}, edges: []}",
+    ] {
+        assert!(!errors(whole).is_empty(), "{whole}");
+    }
+    for node in [
+        "{id: n}",
+        "{type: x}",
+        "{id: 'a b', type: x}",
+        "{id: n, type: each}",
+        "{id: n, type: x, confg: {}}",
+        "{id: n, type: x, retry: {max_attempts: 11}}",
+        "{id: n, type: x, timeout_ms: 0}",
+        "{id: n, type: x, branch: {}}",
+        "{id: n, type: loop}",
+        "{id: n, type: loop, config: null}",
+        "{id: n, type: loop, config: {condition: output.x, max_iterations: 3}}",
+        "{id: n, type: loop, config: {condition: output.x, max_iterations: 0, loop_back_to: a}}",
+        "{id: n, type: parallel, config: {wait: 1}}",
+        "{id: n, type: conditional, config: {rule: 1}}",
+        "{id: n, type: hitl, config: {text: ok}}",
+        "{id: n, type: transform}",
+        "{id: n, type: transform, config: {}}",
+        "{id: n, type: filter, config: {items: output}}",
+        "{id: n, type: aggregate, config: {items: output, op: mean}}",
+    ] {
+        assert!(!errors(&listed(node)).is_empty(), "{node}");
+        assert!(crate::compile(listed(node).as_bytes(), &crate::Language).is_err(), "{node}");
     }
 }
 
@@ -96,6 +180,7 @@ fn what_the_compiler_refuses_by_shape_is_invalid() {
         "{type: filter, items: output}",
         "{type: aggregate, items: output, op: mean}",
         "{type: approval, retry: {attempts: 3}}",
+        "{type: approval, who: []}",
     ] {
         assert!(!errors(&in_flow(node)).is_empty(), "{node}");
     }

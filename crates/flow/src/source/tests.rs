@@ -52,7 +52,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ("? [a]\n: b", "1:3: a key must be a text"),
         ("a: b: c", "1:5: this is not YAML: mapping values are not allowed in this context\n  quote a text that holds `: `"),
         ("a: [1, 2", "2:1: this is not YAML: while parsing a flow sequence, expected ',' or ']'"),
-        ("a: 99999999999999999999", "1:4: `99999999999999999999` does not fit into 64 bits\n  quote it to make it text"),
+        ("a: 0xfffffffffffffffff", "1:4: `0xfffffffffffffffff` does not fit into 64 bits\n  quote it to make it text"),
         ("a: .inf", "1:4: `.inf` is not a number that JSON knows\n  quote it to make it text"),
         ("a: 1e999", "1:4: `1e999` is too large a number\n  quote it to make it text"),
         ("a: \"x", "1:4: this is not YAML: while scanning a quoted scalar, found unexpected end of stream"),
@@ -60,12 +60,36 @@ fn what_cannot_be_read_is_told_with_its_place() {
             "{\"a\": \"\\ud83d\"}",
             "1:7: this is not YAML: while parsing a quoted scalar, found invalid Unicode character escape code",
         ),
+        (&"[".repeat(400), "1:256: lists and maps lie more than 64 deep in each other"),
+        (&r#"{"a":"#.repeat(400), "1:1276: lists and maps lie more than 64 deep in each other"),
+        ("{\"a\": 1\n\"b\": 2}", "2:1: this is not JSON: expected `,` or `}`"),
         ("a: 1\n\tb: 2", "1:4: this is not YAML: while scanning a plain scalar, found a tab"),
     ] {
         assert_eq!(told(text), expected, "{:?}", short(text));
     }
     assert_eq!(parse_all(b"a: 1\nb: \xff").unwrap_err().to_string(), "2:4: the file is not UTF-8 text");
     assert_eq!(parse(b"a: 1\n---\nb: 1").unwrap_err().to_string(), "3:1: there are 2 documents; one is expected here");
+}
+
+#[test]
+fn what_is_called_json_is_held_to_it() {
+    for (text, expected) in [
+        ("{\"a\": [1, 2]}\n", None),
+        ("\u{feff}{\"a\": \"\\ud83d\\ude00\"}", None),
+        ("{\n  \"a\": 1,\n}", Some("3:1: this is not JSON: trailing comma")),
+        ("a: 1", Some("1:1: this is not JSON: expected value")),
+        ("", Some("1:1: this is not JSON: EOF while parsing a value")),
+    ] {
+        assert_eq!(not_json(text).map(|problem| problem.to_string()).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_integer_that_64_bits_do_not_hold_keeps_its_digits() {
+    let document =
+        parse(b"{a: 99999999999999999999, b: -099999999999999999999, c: +18446744073709551615}").expect("it can be read");
+    let expected = r#"{"a":99999999999999999999,"b":-99999999999999999999,"c":18446744073709551615}"#;
+    assert_eq!(document.to_json_text(), expected);
 }
 
 #[test]

@@ -78,11 +78,7 @@ fn every_key_name_and_function_is_told() {
     keys(&schema, &mut all);
     assert!(all.len() > 40, "{all:?}");
     all.extend(
-        schema["$defs"].as_object().unwrap()["aggregate"]["properties"]["op"]["enum"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|op| op.as_str().unwrap().to_owned()),
+        schema["$defs"].as_object().unwrap()["op"]["enum"].as_array().unwrap().iter().map(|op| op.as_str().unwrap().to_owned()),
     );
     all.extend(Root::ALL.iter().map(|root| root.name().to_owned()));
     all.extend(["fail_fast", "wait_all", "ignore", "conditional", "parallel", "hitl"].map(str::to_owned));
@@ -113,6 +109,7 @@ fn every_limit_is_as_it_is_told() {
         ("runs that call one another", SUB_RUNS_DEPTH_MAX.into()),
         ("versions of all workflows", WORKFLOW_VERSIONS_MAX as u64),
         ("bytes of an expression", EXPRESSION_BYTES_MAX as u64),
+        ("numbers that `range(n)` gives", crate::expr::limits::RANGE_MAX as u64),
         ("expressions of a template", TEMPLATE_EXPRESSIONS_MAX as u64),
         ("bytes of an input or an output of a task", PAYLOAD_BYTES_MAX as u64),
     ] {

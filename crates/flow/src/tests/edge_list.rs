@@ -258,7 +258,7 @@ fn what_is_no_region_is_told_by_its_edge() {
             &arrows(&[&x("b"), &loop_node("l", "l", "")], &["b -> l"]),
             "4:92: `l` cannot loop back to itself: its body would be empty",
         ),
-        (&arrows(&[&x("b"), &loop_node("l", "bb", "")], &["b -> l"]), "4:92: no node `bb`"),
+        (&arrows(&[&x("b"), &loop_node("l", "bb", "")], &["b -> l"]), "4:92: no node `bb`\n  did you mean `b`?"),
         (
             &arrows(&[&x("b"), &x("c"), &loop_node("l", "b", ""), &x("d"), &inner], &["b -> c", "c -> l", "l -> d", "d -> m"]),
             "7:92: `m` loops back to `c`, which lies inside the loop `l`",
@@ -288,7 +288,7 @@ fn every_field_is_known() {
             &flow(&["type: x", "id: a b, type: x"], &[]),
             "3:5: a node needs `id`\n4:10: the id of a node has 1 to 64 letters, digits, _ and -, unlike `a b`\n  for example `a-b`",
         ),
-        (&flow(&["id: a, type: x", "id: a, type: x"], &[]), "4:5: there are two nodes `a`"),
+        (&flow(&["id: a, type: x", "id: a, type: x"], &[]), "4:5: there are two nodes `a`, the other in line 3"),
         (&flow(&["id: a, type: x, confg: {}"], &[]), "3:22: node `a` has no field `confg`\n  did you mean `config`?"),
         (
             &flow(&["id: a, type: x, timeout_ms: 0, retry: {max_attempts: 11, backoff_multiplier: 3}"], &[]),

@@ -1,6 +1,6 @@
 //! A language just good enough to test with: it finds names by looking at words, and knows no grammar.
 
-use crate::{Context, ExprProblem, Expressions};
+use crate::{Context, ExprProblem, Expressions, Wants};
 use kernel::ir::{Form, Reads};
 
 pub struct Fake;
@@ -11,7 +11,7 @@ impl Expressions for Fake {
         match form {
             Form::Cel => {
                 reading.words(source, 0);
-                if context.boolean && source.parse::<f64>().is_ok() {
+                if context.wants == Wants::Truth && source.parse::<f64>().is_ok() {
                     reading.problem(0, format!("`{source}` is not true or false"), None);
                 }
                 if let Some(at) = source.find("syntax error") {

@@ -1,13 +1,12 @@
 //! `signaller workflow graph`.
 
-use super::{path, read};
+use super::{definitions, path, read};
 use crate::client::with_query;
 use crate::commands::Session;
 use crate::commands::workflow::validate::{not_valid, told};
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use clap::Args;
-use doors::definition;
-use doors::wire::{GraphFormat, GraphQuery, ProblemAt};
+use doors::wire::{GraphFormat, GraphQuery};
 use kernel::names::WorkflowName;
 use serde_json::json;
 use std::path::Path;
@@ -50,11 +49,11 @@ pub fn run(args: GraphArgs, json: bool, screen: Screen, session: impl Fn() -> Re
 }
 
 fn of_file(args: &GraphArgs, screen: Screen, width: usize) -> Result<String, Failure> {
-    let found = definition::read(&read(&args.what)?).map_err(|problems| {
+    let found = definitions(&args.what, &read(&args.what)?).map_err(|problems| {
         if screen.people {
             problems.iter().for_each(|problem| _ = screen.line(&told(&args.what, problem)));
         }
-        not_valid(problems.iter().map(ProblemAt::from).collect(), screen.people)
+        not_valid(&problems, screen.people)
     })?;
     let drawn = found.iter().map(|one| match args.mermaid {
         true => flow::graph::mermaid(&one.compiled.ir),

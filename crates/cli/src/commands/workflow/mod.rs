@@ -12,8 +12,10 @@ use crate::client::segment;
 use crate::config::Globals;
 use crate::output::{Answer, Failure, Outcome, Screen};
 use clap::{Args, Subcommand};
+use doors::definition::{self, Definition};
 use kernel::names::WorkflowName;
 use std::io::Read;
+use std::path::Path;
 
 /// Workflows: check, put, list, show, draw, disable and enable them
 #[derive(Args, Debug)]
@@ -59,6 +61,16 @@ pub fn path(workflow: &WorkflowName, rest: &str) -> String {
     // `check` written out is an operation of its own.
     let name = if workflow.as_str() == "check" { "%63heck".to_owned() } else { segment(workflow.as_str()) };
     format!("/v1/workflows/{name}{rest}")
+}
+
+/// What a file holds, or what is wrong with it. One that is called JSON is held to that.
+fn definitions(file: &str, text: &[u8]) -> Result<Vec<Definition>, Vec<flow::Problem>> {
+    let json = Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let not_json = if json { std::str::from_utf8(text).ok().and_then(flow::source::not_json) } else { None };
+    match not_json {
+        Some(problem) => Err(vec![problem]),
+        None => definition::read(text),
+    }
 }
 
 /// The bytes of a file, or of stdin for `-`.

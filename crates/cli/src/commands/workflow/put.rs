@@ -1,18 +1,17 @@
 //! `signaller workflow put`.
 
-use super::read;
 use super::validate::{not_valid, told, warned};
+use super::{definitions, read};
 use crate::client::with_query;
 use crate::commands::Session;
 use crate::output::{Answer, Failure, Outcome};
 use crate::units::count_of;
 use clap::Args;
-use doors::definition;
 use doors::wire::{ProblemAt, WorkflowPut, WorkflowPutQuery, WorkflowsPut};
 use flow::limits::SOURCE_BYTES_MAX;
 use serde::Serialize;
 
-/// Put definitions on the server: each becomes a new version, unless its text is there already
+/// Put definitions on the server: each becomes a new version, unless the newest has the same text
 #[derive(Args, Debug)]
 #[command(after_help = "All of the files are put or, if one of them is wrong or refused, none.\n\n\
                         Examples:\n  signaller workflow put refund.yaml\n  signaller workflow put a.yaml b.json")]
@@ -55,7 +54,7 @@ pub fn run(args: PutArgs, session: &Session) -> Outcome {
     let (mut whole, mut good, mut wrong, mut lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for file in args.files {
         let text = read(&file)?;
-        match definition::read(&text) {
+        match definitions(&file, &text) {
             Ok(found) => {
                 if !whole.is_empty() {
                     whole.extend_from_slice(b"\n---\n");
@@ -67,16 +66,16 @@ pub fn run(args: PutArgs, session: &Session) -> Outcome {
             }
             Err(problems) => {
                 lines.extend(problems.iter().map(|problem| told(&file, problem)));
-                wrong.extend(problems.iter().map(ProblemAt::from));
+                wrong.extend(problems);
             }
         }
     }
     if !wrong.is_empty() {
-        lines.extend(good.iter().map(|good| format!("{} is right, and was not put either.", good.file)));
+        lines.extend(good.iter().map(|good| format!("{} has no problems, and was not put either.", good.file)));
         if session.screen.people {
             session.screen.line(&lines.join("\n"));
         }
-        return Err(not_valid(wrong, session.screen.people));
+        return Err(not_valid(&wrong, session.screen.people));
     }
     if good.len() > 1 && whole.len() > SOURCE_BYTES_MAX {
         let message = format!("together the files have {} bytes; at most {SOURCE_BYTES_MAX} are put at once", whole.len());

@@ -64,15 +64,24 @@ pub fn show(args: ShowArgs, json: bool, session: &Session) -> Outcome {
         ("versions", versions),
         ("nodes", view.nodes.len().to_string()),
     ];
+    if let Some(input) = &view.input {
+        lines.push(("input", input.to_string()));
+    }
     if let Some(disabled) = &view.disabled {
         lines.push(("disabled", format!("{}; no new runs start", by_whom(disabled, now))));
     }
     let mut text = facts(screen, &lines);
     let rows = view.nodes.iter().map(|node| {
         let after = node.after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        vec![cell(&node.node), cell(&node.kind), cell(after), cell(node.within.as_ref().map_or("", |of| of.as_str()))]
+        vec![
+            cell(&node.node),
+            cell(&node.kind),
+            cell(after),
+            cell(node.within.as_ref().map_or("", |of| of.as_str())),
+            cell(node.when.as_deref().unwrap_or_default()),
+        ]
     });
-    text.push_str(&format!("\n\n{}", table(screen, &["NODE", "TYPE", "AFTER", "WITHIN"], rows)));
+    text.push_str(&format!("\n\n{}", table(screen, &["NODE", "TYPE", "AFTER", "WITHIN", "WHEN"], rows)));
     let name = &view.workflow;
     let answer = Answer::new(&view, text);
     let answer =

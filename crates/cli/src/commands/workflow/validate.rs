@@ -1,10 +1,9 @@
 //! `signaller workflow validate`: without a server.
 
-use super::read;
+use super::{definitions, read};
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::units::count_of;
 use clap::Args;
-use doors::definition;
 use doors::wire::{ProblemAt, WorkflowChecked};
 use flow::Problem;
 use serde::Serialize;
@@ -35,7 +34,7 @@ struct Validity {
 pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
     let (mut validated, mut lines, mut wrong) = (Validated { files: Vec::new() }, Vec::new(), Vec::new());
     for file in args.files {
-        match definition::read(&read(&file)?) {
+        match definitions(&file, &read(&file)?) {
             Ok(found) => {
                 let workflows = found.iter().map(|one| WorkflowChecked {
                     workflow: one.compiled.ir.workflow.clone(),
@@ -45,7 +44,7 @@ pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
                 let workflows: Vec<WorkflowChecked> = workflows.collect();
                 lines.extend(workflows.iter().map(|one| {
                     let version = one.version.map_or_else(String::new, |version| format!(" version {version}"));
-                    format!("{file}: {}{version} is right, {}.", one.workflow, count_of(one.nodes as u64, "node"))
+                    format!("{file}: {}{version}: no problems, {}.", one.workflow, count_of(one.nodes as u64, "node"))
                 }));
                 let warnings = found.iter().flat_map(|one| &one.compiled.warnings).map(ProblemAt::from);
                 let warnings: Vec<ProblemAt> = warnings.collect();
@@ -54,9 +53,9 @@ pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
             }
             Err(problems) => {
                 lines.extend(problems.iter().map(|problem| told(&file, problem)));
-                let problems: Vec<ProblemAt> = problems.iter().map(ProblemAt::from).collect();
-                wrong.extend(problems.iter().cloned());
-                validated.files.push(Validity { file, ok: false, workflows: Vec::new(), problems, warnings: Vec::new() });
+                let told: Vec<ProblemAt> = problems.iter().map(ProblemAt::from).collect();
+                wrong.extend(problems);
+                validated.files.push(Validity { file, ok: false, workflows: Vec::new(), problems: told, warnings: Vec::new() });
             }
         }
     }
@@ -67,14 +66,15 @@ pub fn run(args: ValidateArgs, screen: Screen) -> Outcome {
     if screen.people {
         screen.line(&text);
     }
-    Err(not_valid(wrong, screen.people).result(&validated))
+    Err(not_valid(&wrong, screen.people).result(&validated))
 }
 
 /// The failure of files with these problems. `listed`: each has been told already.
-pub fn not_valid(problems: Vec<ProblemAt>, listed: bool) -> Failure {
+pub fn not_valid(problems: &[Problem], listed: bool) -> Failure {
     let first = problems.first().filter(|_| !listed);
     let first = first.map_or_else(String::new, |first| format!("; the first: {}", first.message));
-    let message = format!("{} found{first}", count_of(problems.len() as u64, "problem"));
+    let message = format!("{} found{first}", flow::problem::counted(problems));
+    let problems = problems.iter().map(ProblemAt::from).collect();
     let failure = Failure::new(Exit::Usage, "invalid_workflow", message);
     let fix = "correct what is named; `signaller workflow schema` says what a definition may hold";
     Failure { problems, ..failure.fix(fix).next("workflow schema", "what a definition may hold") }
@@ -90,7 +90,7 @@ pub fn warned(file: &str, warning: &ProblemAt) -> String {
 
 /// `file:line:column: path: message`, and the suggestion on a line of its own.
 pub fn told(file: &str, problem: &Problem) -> String {
-    let Problem { path, line, column, message, suggestion } = problem;
+    let Problem { path, line, column, message, suggestion, .. } = problem;
     let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
     let suggestion = suggestion.as_ref().map_or_else(String::new, |suggestion| format!("\n  {suggestion}"));
     format!("{file}:{line}:{column}: {path}{message}{suggestion}")

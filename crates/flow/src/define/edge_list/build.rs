@@ -1,7 +1,7 @@
 //! The listed nodes, settled and with their loops in place, as nodes of a definition.
 
 use super::{Edge, Graph, Listed, ListedKind, Way};
-use crate::define::{Body, Composer, Kind, Node, OnError, Rule, Target, region};
+use crate::define::{Body, Composer, Doubt, Kind, Node, OnError, Rule, Target, region};
 use std::collections::HashMap;
 
 pub fn nodes(graph: Graph, parents: &[Option<usize>]) -> Vec<Node> {
@@ -49,17 +49,23 @@ impl Builder {
             ListedKind::Plain(Kind::Approval { who, message, .. }) => {
                 Kind::Approval { who, message, on_reject: self.ways(at, &Way::Reject), on_timeout: Vec::new() }
             }
+            ListedKind::Broken => Kind::Broken,
             ListedKind::Plain(kind) => kind,
             ListedKind::Branch => Kind::Branch { rules: self.rules(at), default: self.ways(at, &Way::Default) },
             ListedKind::Route => Kind::Route { to: self.ways(at, &Way::Named) },
-            ListedKind::Parallel if entered => Kind::Transform { value: region::handed_on(&listed.at), called: "parallel" },
-            ListedKind::Parallel => Kind::Transform { value: Composer::new(&listed.at).text("input").cel(), called: "parallel" },
+            ListedKind::Parallel if entered => {
+                Kind::Transform { value: region::handed_on(&listed.at), items: None, called: "parallel" }
+            }
+            ListedKind::Parallel => {
+                Kind::Transform { value: Composer::new(&listed.at).text("input").cel(), items: None, called: "parallel" }
+            }
             ListedKind::Loop(listed_loop) => {
                 let members = std::mem::take(&mut self.inside[at]);
                 // The seed says when to go on, a loop here when to end.
                 let condition = &listed_loop.condition;
                 let until = Composer::new(&condition.at).text("!(").part(condition).text(")").cel();
-                let body = Body { at: listed.at.clone(), nodes: self.body(&members), output: None };
+                let torn = members.is_empty();
+                let body = Body { at: listed.at.clone(), nodes: self.body(&members), output: None, torn };
                 let on_max = self.ways(at, &Way::Max);
                 Kind::Loop { iterations_max: listed_loop.iterations_max, init: None, until, on_max, body }
             }
@@ -74,6 +80,7 @@ impl Builder {
             retry: listed.retry,
             timeout_ms: listed.timeout_ms,
             kind,
+            doubt: Doubt::default(),
         }
     }
 

@@ -69,7 +69,7 @@ pub fn kind(kind: &str, fields: &mut Fields<'_>, wished: &mut Wished, problems: 
             let value = fields.take("value").or_else(|| fields.take("expression"));
             let value = found(value, &fields, "value", problems).and_then(|value| written::either(value, problems));
             fields.finish(problems);
-            Some(ListedKind::Plain(Kind::Transform { value: value?, called: "transform" }))
+            Some(ListedKind::Plain(Kind::Transform { value: value?, items: None, called: "transform" }))
         }
         "filter" => {
             let mut fields = needed(config.map(|entry| &entry.value), at, "a `filter`", problems)?;
@@ -77,7 +77,9 @@ pub fn kind(kind: &str, fields: &mut Fields<'_>, wished: &mut Wished, problems: 
             let keep = fields.take("where").or_else(|| fields.take("condition"));
             let keep = found(keep, &fields, "where", problems).and_then(|value| written::cel(value, problems));
             fields.finish(problems);
-            Some(ListedKind::Plain(Kind::Transform { value: node::filtered(&items?, &keep?), called: "filter" }))
+            let (items, keep) = (items?, keep?);
+            let value = node::filtered(&items, &keep);
+            Some(ListedKind::Plain(Kind::Transform { value, items: Some(items), called: "filter" }))
         }
         "aggregate" => {
             let mut fields = needed(config.map(|entry| &entry.value), at, "an `aggregate`", problems)?;

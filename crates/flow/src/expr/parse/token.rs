@@ -91,7 +91,13 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Problem> {
                 Some(sign) => (Word::Sign(sign), at + sign.len()),
                 None => {
                     let strange = rest.chars().next().unwrap_or_default();
-                    return Err(Problem::new(at, format!("`{strange}` is not expected here")));
+                    let problem = Problem::new(at, format!("`{strange}` is not expected here"));
+                    return Err(match rest {
+                        _ if rest.starts_with("${") => Problem::new(at, "this is an expression already")
+                            .suggest("leave out `${ }`: it marks expressions in templates".to_owned()),
+                        _ if rest.starts_with("$nodes.") => problem.suggest("write nodes.<id>.output".to_owned()),
+                        _ => problem,
+                    });
                 }
             }
         };

@@ -18,6 +18,26 @@ fn check(table: &[(&str, &str)]) {
 }
 
 #[test]
+fn an_integer_beyond_64_bits_is_not_computed_with() {
+    const WHERE: &str = "where input.wide = 18446744073709551616";
+    let wide = "an integer beyond 64 bits";
+    let table = [
+        ("input.wide * 2", format!("`*` does not go between {wide} and int, {WHERE}")),
+        ("input.wide > 1.5", format!("{wide} and double have no order, {WHERE}")),
+        ("input.wide == 1.8446744073709552e19", format!("{wide} and double cannot be compared, {WHERE}")),
+        ("1 in [input.wide]", format!("int and {wide} cannot be compared, {WHERE}")),
+        ("-input.wide", format!("`-` needs an int or a double, not {wide}, {WHERE}")),
+        ("sum([input.wide])", format!("`+` does not go between int and {wide}, {WHERE}")),
+        ("max(input.wide, 1)", format!("{wide} and {wide} have no order, {WHERE}")),
+        ("int(input.wide)", format!("`int` cannot be made of {wide} 18446744073709551616, {WHERE}")),
+        ("type(input.wide)", format!("`type` does not take ({wide}), {WHERE}")),
+        ("{input.wide: 1}", format!("{wide} cannot be a key, {WHERE}")),
+        ("input.wide ? 1 : 2", format!("a condition must be true or false, not {wide}, {WHERE}")),
+    ];
+    check(&table.each_ref().map(|(source, told)| (*source, told.as_str())));
+}
+
+#[test]
 fn failures_name_the_key_and_show_the_values() {
     check(&[
         (
@@ -61,9 +81,9 @@ fn failures_of_types_and_numbers() {
         ),
         ("1.5 % 1.0", "`%` needs integers, not doubles"),
         ("1.0 / 0.0", "JSON has no number for inf"),
-        ("!1", "`!` needs true or false, not int"),
-        ("1 ? 2 : 3", "a condition must be true or false, not int"),
-        ("true && 1", "a condition must be true or false, not int"),
+        ("!dyn(1)", "`!` needs true or false, not int"),
+        ("dyn(1) ? 2 : 3", "a condition must be true or false, not int"),
+        ("true && dyn(1)", "a condition must be true or false, not int"),
         (
             "input.nothing && true",
             "no key `nothing` in input, where input = {\"amount\":120,\"big\":18446744073709551615,\"dash-key\":7,\"empty\":{},\"list\":[3,1,2],\"min\":-9223372036854775808,\"mixed\":[1,\"a\",null,2.5],\"name\":\"Zoë\",\"nested\":{\"a\":{\"b\":[10,20,{\"c\":\"deep\"}]}},\"none\":null,…",

@@ -25,7 +25,7 @@ impl World {
     pub fn new() -> World {
         let input = json!({
             "amount": 120, "price": 9.5, "big": 18446744073709551615u64, "min": i64::MIN, "zero": 0, "none": null,
-            "name": "Zoë", "text": "a,b,,c", "yes": true, "dash-key": 7, "empty": {}, "nested": {"a": {"b": [10, 20, {"c": "deep"}]}},
+            "name": "Zoë", "text": "a,b,,c", "yes": true, "dash-key": 7, "wide": "\0i18446744073709551616", "empty": {}, "nested": {"a": {"b": [10, 20, {"c": "deep"}]}},
             "list": [3, 1, 2], "mixed": [1, "a", null, 2.5], "words": ["pear", "fig", "apple"],
             "orders": [{"id": 1, "open": 3, "tags": ["x"]}, {"id": 2, "open": 0, "tags": []}, {"id": 3, "open": 9, "tags": ["x", "y"]}],
         });
@@ -37,7 +37,7 @@ impl World {
     }
 
     pub fn names(&self) -> Names<'_> {
-        Names::new([Root::Input, Root::Item, Root::Index, Root::Output]).with_nodes(&self.nodes)
+        Names::new([Root::Input, Root::Item, Root::Index, Root::Output, Root::Run]).with_nodes(&self.nodes)
     }
 
     pub fn scope(&self) -> Bindings<'_> {

@@ -19,6 +19,36 @@ fn each_way(definition: serde_json::Value, then: impl Fn(&mut House<'_>, u64)) {
     }
 }
 
+/// What an expression gave, and the expression, whatever it was good for.
+#[test]
+fn a_value_that_is_of_no_use_is_shown_with_its_expression() {
+    for (node, code, message) in [
+        (json!({"type": "x", "when": "input.n"}), "not_a_truth", "`input.n` gave 1, neither true nor false"),
+        (json!({"type": "sleep", "for": "input.n - 2"}), "bad_time", "`input.n - 2` gave -1, no time to sleep"),
+        (
+            json!({"type": "sleep", "until": "input.n"}),
+            "bad_time",
+            "`input.n` gave 1, no instant such as \"2027-01-31T09:00:00Z\"",
+        ),
+        (
+            json!({"type": "each", "items": "input.n", "do": {"nodes": {"b": {"type": "x"}}}}),
+            "not_a_list",
+            "`input.n` gave 1, not a list",
+        ),
+        (
+            json!({"type": "x", "key": {"tenant": "${input.list}"}}),
+            "bad_key",
+            "`\"${input.list}\"` gave [5,6,7], which cannot be the value of key `tenant`",
+        ),
+    ] {
+        each_way(json!({"workflow": "w", "nodes": {"a": node}}), |house, order| {
+            house.live();
+            let failure = house.failure().map(|failure| (failure.code.as_str(), failure.message.as_str()));
+            assert_eq!(failure, Some((code, message)), "order {order}");
+        });
+    }
+}
+
 #[test]
 fn what_nobody_takes_for_too_long_fails_its_run() {
     let nodes = json!({"a": {"type": "nobody"}, "b": {"type": "x"}});

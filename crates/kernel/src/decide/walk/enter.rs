@@ -42,12 +42,14 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 Sleep::For { ms } => Some(step.now().plus_ms(*ms)),
                 Sleep::ForExpr(expr) => {
                     let ms = value_of(step, spot, *expr, output);
-                    ms.and_then(|json| instant(step, spot, &json, |ms, now| u64::try_from(ms).ok().map(|ms| now.plus_ms(ms))))
+                    ms.and_then(|json| {
+                        instant(step, spot, *expr, &json, |ms, now| u64::try_from(ms).ok().map(|ms| now.plus_ms(ms)))
+                    })
                 }
                 Sleep::UntilExpr(expr) => {
                     // `flow` gives an instant as its milliseconds.
                     let at = value_of(step, spot, *expr, output);
-                    at.and_then(|json| instant(step, spot, &json, |ms, _| Some(Time::from_ms(ms)).filter(|_| ms >= 0)))
+                    at.and_then(|json| instant(step, spot, *expr, &json, |ms, _| Some(Time::from_ms(ms)).filter(|_| ms >= 0)))
                 }
             };
             if let Some(until) = until {
@@ -120,7 +122,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
         NodeKind::Each { items, .. } => {
             let Some(list) = value_of(step, spot, *items, output) else { return };
             let View::List(count) = list.view else {
-                let message = format!("items of `{}` is not a list: {}", node.id, shown(&list.payload));
+                let message = gave(step, spot, *items, &list, "not a list");
                 return fail(step, spot, Failure { code: "not_a_list".into(), message });
             };
             if count == 0 {
@@ -231,8 +233,7 @@ fn truth(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Optio
     if let View::Bool(truth) = json.view {
         return Some(truth);
     }
-    let ir = live(step, spot.run).expect("it asked").ir.clone();
-    let message = format!("`{}` gave {}, neither true nor false", ir.expr(expr).source, shown(&json.payload));
+    let message = gave(step, spot, expr, &json, "neither true nor false");
     fail(step, spot, Failure { code: "not_a_truth".into(), message });
     None
 }
@@ -247,27 +248,42 @@ fn key(step: &mut Step<'_>, spot: &Spot, name: &KeyName, expr: ExprIx, output: S
     match KeyValue::parse(&text) {
         Ok(value) => Some(value),
         Err(_) => {
-            let message = format!("{} cannot be the value of key `{name}`", shown(&json.payload));
+            let message = gave(step, spot, expr, &json, &format!("which cannot be the value of key `{name}`"));
             fail(step, spot, Failure { code: "bad_key".into(), message });
             None
         }
     }
 }
 
-fn instant(step: &mut Step<'_>, spot: &Spot, json: &Json, make: impl Fn(i64, Time) -> Option<Time>) -> Option<Time> {
+fn instant(
+    step: &mut Step<'_>,
+    spot: &Spot,
+    expr: ExprIx,
+    json: &Json,
+    make: impl Fn(i64, Time) -> Option<Time>,
+) -> Option<Time> {
     let at = if let View::Int(ms) = json.view { make(ms, step.now()) } else { None };
     let at = at.filter(|at| at.us() <= crate::limits::TIME_US_MAX);
     if at.is_none() {
-        let message = format!("{} is no time to sleep", shown(&json.payload));
+        let message = gave(step, spot, expr, json, "no time to sleep");
         fail(step, spot, Failure { code: "bad_time".into(), message });
     }
     at
 }
 
+/// What an expression gave that is of no use: both are shown.
+pub(super) fn gave(step: &Step<'_>, spot: &Spot, expr: ExprIx, json: &Json, why: &str) -> String {
+    let ir = &live(step, spot.run).expect("it asked").ir;
+    format!("`{}` gave {}, {why}", clipped(&ir.expr(expr).source, 1_000), shown(&json.payload))
+}
+
 /// As much of a value as fits in a sentence.
-pub(super) fn shown(payload: &Payload) -> String {
-    let text = payload.text();
-    match text.char_indices().nth(100) {
+fn shown(payload: &Payload) -> String {
+    clipped(payload.text(), 100)
+}
+
+fn clipped(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -114,8 +114,7 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
         Asked::Failed(failure) => return fail_node(step, spot, failure),
         Asked::Json(Json { view: View::Bool(enough), .. }) => enough,
         Asked::Json(json) => {
-            let message =
-                format!("`{}` gave {}, neither true nor false", ir.expr(until).source, super::enter::shown(&json.payload));
+            let message = super::enter::gave(step, spot, until, &json, "neither true nor false");
             return fail_node(step, spot, Failure { code: "not_a_truth".into(), message });
         }
     };
