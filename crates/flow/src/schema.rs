@@ -2,7 +2,10 @@
 //! node may hold; what only the whole can show (edges, cycles, expressions) is `check`'s.
 
 use crate::limits::*;
-use kernel::limits::{ATTEMPTS_MAX, HEAD_START_S_MAX, NAME_BYTES_MAX, NODE_ID_BYTES_MAX, TASK_KEYS_MAX, TASK_TAGS_MAX};
+use kernel::limits::{
+    ATTEMPTS_MAX, HEAD_START_S_MAX, NAME_BYTES_MAX, NODE_ID_BYTES_MAX, RUN_STEPS_DEFAULT, RUN_STEPS_MAX, TASK_KEYS_MAX,
+    TASK_TAGS_MAX,
+};
 use kernel::priority::Priority;
 use serde_json::{Map, Value, json};
 
@@ -83,6 +86,8 @@ pub fn schema() -> Value {
                 "properties": {
                     "deadline": {"$ref": "#/$defs/duration", "description": "A run that is not over by then fails."},
                     "stall": {"$ref": "#/$defs/duration", "description": "A run fails when nothing that could move has moved for so long."},
+                    "steps": {"type": "integer", "minimum": 1, "maximum": RUN_STEPS_MAX, "default": RUN_STEPS_DEFAULT,
+                              "description": "A run fails when it would begin more nodes, turns and items than that."},
                 },
             },
         },
