@@ -7,13 +7,13 @@ use crate::values::{Found, Values, weight};
 use flow::evaluate::{self, Programs};
 use flow::wide;
 use kernel::eval::{Evaluated, Json, Recipe, View};
-use kernel::ids::RecordSeq;
-use kernel::limits::{DELIVERY_BYTES_MAX, FETCHED_BYTES_MAX};
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::limits::{DELIVERY_BYTES_MAX, FETCHED_BYTES_MAX, VALUE_WAIT_MS_MAX};
 use kernel::record::{Failure, Payload};
 use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use store::{BlobStore, Reader, StoreError};
 
 /// What became of the inputs of some grants.
@@ -31,6 +31,45 @@ pub(crate) struct Filler<'a> {
     pub library: &'a Library,
     pub values: &'a Values,
     pub blobs: &'a dyn BlobStore,
+    pub unread: &'a Unread,
+    pub now_ms: u64,
+}
+
+/// Tasks whose inputs could not be read, since when and how often: one is tried again, and given up in the end.
+#[derive(Default)]
+pub(crate) struct Unread(Mutex<FxHashMap<TaskId, (u64, u32)>>);
+
+/// However long it has been: the first times it may be us who slept.
+const TRIES_MIN: u32 = 3;
+/// Of those that nobody asks for any more none is told.
+const UNREAD_MAX: usize = 10_000;
+
+impl Unread {
+    fn tasks(&self) -> MutexGuard<'_, FxHashMap<TaskId, (u64, u32)>> {
+        self.0.lock().expect("no holder of the unread panics")
+    }
+
+    /// It could not be read; whether it is given up.
+    fn again(&self, task: TaskId, now_ms: u64) -> bool {
+        let mut tasks = self.tasks();
+        if tasks.len() >= UNREAD_MAX && !tasks.contains_key(&task) {
+            tasks.clear();
+        }
+        let (since, tries) = tasks.entry(task).or_insert((now_ms, 0));
+        *tries += 1;
+        let over = *tries >= TRIES_MIN && now_ms.saturating_sub(*since) >= VALUE_WAIT_MS_MAX;
+        if over {
+            tasks.remove(&task);
+        }
+        over
+    }
+
+    fn read(&self, task: TaskId) {
+        let mut tasks = self.tasks();
+        if !tasks.is_empty() {
+            tasks.remove(&task);
+        }
+    }
 }
 
 impl Filler<'_> {
@@ -53,13 +92,24 @@ impl Filler<'_> {
                 continue;
             }
             let reader = reader.as_mut().map(|reader| &mut **reader as &mut dyn Reader);
-            match self.input(delivery, reader, &mut fetched) {
+            let task = delivery.grant.task;
+            let input = self.input(delivery, reader, &mut fetched);
+            if input.is_ok() {
+                self.unread.read(task);
+            }
+            match input {
                 Ok(Evaluated::Value(json)) => {
                     bytes += json.payload.text().len();
                     filled.deliveries.push(Delivery { input: Some(json.payload), grant: delivery.grant.clone() });
                 }
                 Ok(Evaluated::Failed(failure)) => filled.failed.push((delivery.clone(), failure)),
                 Ok(Evaluated::Missing(_)) => return Ok(None),
+                Err(error) if self.unread.again(task, self.now_ms) => {
+                    tracing::error!(%task, %error, "what its input is made of cannot be read; it is given up");
+                    let message =
+                        format!("what its input is made of could not be read for {} min: {error}", VALUE_WAIT_MS_MAX / 60_000);
+                    filled.failed.push((delivery.clone(), Failure { code: "value_unread".into(), message }));
+                }
                 // The others need not wait until it can be read again.
                 Err(error) => {
                     filled.left.push(delivery.clone());
@@ -107,7 +157,11 @@ impl Filler<'_> {
             let message = "what its input is made of cannot be read".into();
             return Ok(Evaluated::Failed(Failure { code: "input_lost".into(), message }));
         };
-        let Some(programs) = self.programs(&recipe, &mut reader)? else { return Ok(Evaluated::Missing(Vec::new())) };
+        let programs = match self.programs(&recipe, &mut reader)? {
+            Some(Ok(programs)) => programs,
+            Some(Err(message)) => return Ok(Evaluated::Failed(Failure { code: "bad_workflow".into(), message })),
+            None => return Ok(Evaluated::Missing(Vec::new())),
+        };
         // What was read for others may be of use, but not without end.
         if fetched.bytes > FETCHED_BYTES_MAX / 2 {
             *fetched = Fetched::default();
@@ -140,16 +194,16 @@ impl Filler<'_> {
         &self,
         recipe: &Recipe,
         reader: &mut Option<&mut (dyn Reader + '_)>,
-    ) -> Result<Option<Arc<Programs>>, StoreError> {
+    ) -> Result<Option<Result<Arc<Programs>, String>>, StoreError> {
         if let Some(programs) = self.library.find(&recipe.workflow, recipe.version) {
-            return Ok(Some(programs));
+            return Ok(Some(Ok(programs)));
         }
         let Some(reader) = reader else { return Ok(None) };
         let Some(row) = reader.workflow(&recipe.workflow, Some(recipe.version))? else {
             return Err(StoreError::Failed(format!("workflow `{}` has no version {}", recipe.workflow, recipe.version)));
         };
         let workflow = Workflow::from_row(&row.values)?;
-        self.library.compile(&workflow).map(Some).map_err(StoreError::Failed)
+        Ok(Some(self.library.compile(&workflow)))
     }
 }
 

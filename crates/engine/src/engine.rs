@@ -2,7 +2,7 @@
 //! granted goes back unburnt.
 
 use crate::clock::Clock;
-use crate::deliver::{Filled, Filler};
+use crate::deliver::{Filled, Filler, Unread};
 use crate::fetch::Fetcher;
 use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
@@ -20,7 +20,7 @@ use kernel::time::Time;
 use kernel::workflow::Workflow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::{BlobStore, Reader, Store, StoreError};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     blobs: Arc<dyn BlobStore>,
     library: Arc<Library>,
     values: Arc<Values>,
+    unread: Unread,
+    up_since: Instant,
     stopped: watch::Receiver<Option<Stopped>>,
 }
 
@@ -97,6 +99,8 @@ impl Engine {
             blobs,
             library,
             values,
+            unread: Unread::default(),
+            up_since: Instant::now(),
             stopped,
         });
         let engine = Engine { shared: shared.clone() };
@@ -166,7 +170,9 @@ impl Engine {
     }
 
     fn filler(&self) -> Filler<'_> {
-        Filler { library: &self.shared.library, values: &self.shared.values, blobs: &*self.shared.blobs }
+        let Shared { library, values, blobs, unread, up_since, .. } = &*self.shared;
+        let now_ms = u64::try_from(up_since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Filler { library, values, blobs: &**blobs, unread, now_ms }
     }
 
     /// A task whose input cannot be made fails, whoever it was granted to; what was left goes back.

@@ -4,37 +4,56 @@
 use crate::values::{Found, Values};
 use flow::Language;
 use flow::evaluate::{self, Programs};
+use flow::expr::Budget;
 use kernel::eval::{Evaluated, Flow, Scope, Shape};
 use kernel::ids::RecordSeq;
 use kernel::ir::{ExprIx, Ir};
-use kernel::limits::FETCHED_BYTES_MAX;
+use kernel::limits::{COMPILED_TEXTS_BYTES_MAX, FETCHED_BYTES_MAX};
 use kernel::names::WorkflowName;
 use kernel::record::{Failure, Payload};
 use kernel::run::ValueAt;
 use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Workflows that were compiled, for the writer and for those who deliver.
+/// Workflows that were compiled, for the writer and for those who deliver. What is compiled takes many times the room of its
+/// text, so there is a bound by that; beyond it the shelf is cleared, and what is needed is compiled again.
 #[derive(Default)]
 pub struct Library {
-    programs: Mutex<FxHashMap<(WorkflowName, u32), Arc<Programs>>>,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    programs: FxHashMap<(WorkflowName, u32), Arc<Programs>>,
+    texts_bytes: usize,
 }
 
 impl Library {
     pub fn find(&self, name: &WorkflowName, version: u32) -> Option<Arc<Programs>> {
-        self.programs.lock().expect("no holder of the library panics").get(&(name.clone(), version)).cloned()
+        self.shelf().programs.get(&(name.clone(), version)).cloned()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().expect("no holder of the library panics")
     }
 
     fn forget(&self) {
-        self.programs.lock().expect("no holder of the library panics").clear();
+        *self.shelf() = Shelf::default();
     }
 
     fn put(&self, programs: &Arc<Programs>) {
         let ir = programs.ir();
-        let mut all = self.programs.lock().expect("no holder of the library panics");
-        all.insert((ir.workflow.clone(), ir.version), programs.clone());
+        let text_bytes = text_bytes(ir);
+        let mut shelf = self.shelf();
+        if shelf.texts_bytes + text_bytes > COMPILED_TEXTS_BYTES_MAX {
+            *shelf = Shelf::default();
+        }
+        let before = shelf.programs.insert((ir.workflow.clone(), ir.version), programs.clone());
+        if before.is_none() {
+            shelf.texts_bytes += text_bytes;
+        }
     }
 
     pub fn compile(&self, workflow: &Workflow) -> Result<Arc<Programs>, String> {
@@ -52,16 +71,26 @@ impl Library {
     }
 }
 
+/// About as many bytes as the text has that it was made of.
+fn text_bytes(ir: &Ir) -> usize {
+    let exprs: usize = ir.exprs.iter().map(|expr| expr.source.len()).sum();
+    64 * ir.nodes.len() + exprs + ir.input_schema.as_deref().map_or(0, str::len)
+}
+
 pub struct Flows {
     pub library: Arc<Library>,
     pub values: Arc<Values>,
     /// By where the IR lies; each keeps its own, so no other can come to lie there.
     by_ir: FxHashMap<usize, Arc<Programs>>,
+    /// Of the texts of these.
+    by_ir_bytes: usize,
+    /// What was asked since this was asked for.
+    spent: u64,
 }
 
 impl Flows {
     pub fn new(library: Arc<Library>, values: Arc<Values>) -> Flows {
-        Flows { library, values, by_ir: FxHashMap::default() }
+        Flows { library, values, by_ir: FxHashMap::default(), by_ir_bytes: 0, spent: 0 }
     }
 
     /// What was kept may never have become true.
@@ -69,15 +98,28 @@ impl Flows {
         self.library.forget();
         self.values.forget();
         self.by_ir.clear();
+        self.by_ir_bytes = 0;
     }
 
     fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
-        let programs = self.by_ir.entry(Arc::as_ptr(ir) as usize).or_insert_with(|| {
-            let programs = Arc::new(Programs::new(ir.clone()));
-            self.library.put(&programs);
-            programs
-        });
-        programs.clone()
+        if let Some(programs) = self.by_ir.get(&(Arc::as_ptr(ir) as usize)) {
+            return programs.clone();
+        }
+        let programs = Arc::new(Programs::new(ir.clone()));
+        self.shelve(&programs);
+        programs
+    }
+
+    /// As the library, so bounded.
+    fn shelve(&mut self, programs: &Arc<Programs>) {
+        let text_bytes = text_bytes(programs.ir());
+        if self.by_ir_bytes + text_bytes > COMPILED_TEXTS_BYTES_MAX {
+            self.by_ir.clear();
+            self.by_ir_bytes = 0;
+        }
+        if self.by_ir.insert(Arc::as_ptr(programs.ir()) as usize, programs.clone()).is_none() {
+            self.by_ir_bytes += text_bytes;
+        }
     }
 
     fn asking(&mut self) -> Asking<'_> {
@@ -135,31 +177,43 @@ impl Flow for Flows {
 
     fn compile(&mut self, workflow: &Workflow) -> Result<Arc<Ir>, String> {
         let programs = self.library.compile(workflow)?;
-        let ir = programs.ir().clone();
-        self.by_ir.insert(Arc::as_ptr(&ir) as usize, programs);
-        Ok(ir)
+        self.shelve(&programs);
+        Ok(programs.ir().clone())
     }
 
     fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
         let programs = self.programs(ir);
         let mut asking = self.asking();
-        let evaluated = evaluate::eval(&programs, expr, scope, &mut asking);
-        asking.answered(evaluated)
+        let mut budget = Budget::default();
+        let evaluated = evaluate::eval_within(&programs, expr, scope, &mut asking, &mut budget);
+        let evaluated = asking.answered(evaluated);
+        self.spent += budget.cost_spent();
+        evaluated
     }
 
     fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<Failure> {
-        self.programs(ir).misfit(input)
+        let (misfit, cost) = self.programs(ir).misfit(input);
+        self.spent += cost;
+        misfit
     }
 
     fn gather(&mut self, shape: &Shape) -> Evaluated {
         let mut asking = self.asking();
         let evaluated = evaluate::gather(shape, &mut asking);
-        asking.answered(evaluated)
+        let evaluated = asking.answered(evaluated);
+        self.spent += evaluate::cost_of(&evaluated);
+        evaluated
     }
 
     fn list(&mut self, items: &[ValueAt]) -> Evaluated {
         let mut asking = self.asking();
         let evaluated = evaluate::list(items, &mut asking);
-        asking.answered(evaluated)
+        let evaluated = asking.answered(evaluated);
+        self.spent += evaluate::cost_of(&evaluated);
+        evaluated
+    }
+
+    fn spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent)
     }
 }

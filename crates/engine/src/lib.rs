@@ -10,6 +10,7 @@ mod fetch;
 mod flows;
 mod inbox;
 mod inputs;
+mod load;
 mod parcel;
 mod presence;
 pub mod request;

@@ -5,22 +5,21 @@
 
 mod looks;
 
-use crate::deliver::{Filled, Filler};
+use crate::deliver::{Filled, Filler, Unread};
 use crate::flows::Flows;
 use crate::inputs::Inputs;
+use crate::load::{load, take_row};
 use crate::parcel::{Depot, Leaving, Open, Parcel, enter};
 use crate::presence::{Poll, Presence};
 use crate::request::*;
 use crate::values::Values;
 use kernel::command::{Command, Grant, Reply};
-use kernel::eval::Flow;
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
 use kernel::rejection::Rejection;
-use kernel::row::{BadRow, Row};
 use kernel::state::State;
 use kernel::step::Step;
 use kernel::task::Task;
@@ -45,6 +44,7 @@ pub struct Core {
     lost: Option<Lost>,
     blobs: Arc<dyn BlobStore>,
     flows: Flows,
+    unread: Unread,
     /// Values that are on their way.
     fetching: FxHashSet<RecordSeq>,
     shard: u16,
@@ -52,6 +52,8 @@ pub struct Core {
     presence: Presence,
     inputs: Inputs,
     up_since: Time,
+    /// The last tick.
+    seen_at: Time,
     stopping: bool,
     /// When the last tick meant to be woken; much later than that, we were asleep and not the workers.
     planned: Option<Time>,
@@ -121,12 +123,14 @@ impl Core {
             lost: None,
             blobs,
             flows,
+            unread: Unread::default(),
             fetching: FxHashSet::default(),
             shard,
             state,
             presence,
             inputs: Inputs::default(),
             up_since: now,
+            seen_at: now,
             stopping: false,
             planned: None,
             failures: 0,
@@ -147,7 +151,8 @@ impl Core {
     /// Puts the inputs to grants.
     pub fn fill(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
         let Flows { library, values, .. } = &self.flows;
-        Filler { library, values, blobs: &*self.blobs }.read(deliveries, reader)
+        let now_ms = self.seen_at.ms_since(Time::ZERO);
+        Filler { library, values, blobs: &*self.blobs, unread: &self.unread, now_ms }.read(deliveries, reader)
     }
 
     pub(crate) fn flows(&self) -> &Flows {
@@ -210,6 +215,7 @@ impl Core {
         requests: Vec<(Ticket, Request)>,
         idle: bool,
     ) -> Result<Decided, Box<Ticked>> {
+        self.seen_at = now;
         self.notice_sleep(now);
         let more = self.state.advance(now);
         self.open.tickets.extend(requests.iter().map(|(ticket, _)| *ticket));
@@ -445,35 +451,6 @@ impl Core {
         late_ms > u64::from(HEARTBEAT_MS_MIN) / 3
             && self.presence.window_min_ms().is_some_and(|window_ms| late_ms > u64::from(window_ms) / 3)
     }
-}
-
-/// A run's row needs its workflow compiled.
-fn take_row(state: &mut State, flows: &mut Flows, row: &Row, now: Time) -> Result<(), BadRow> {
-    if let Some(workflow) = state.wants_ir(row) {
-        let ir = flows.compile(&workflow).map_err(|why| BadRow { table: row.table.name, column: "workflow", why })?;
-        state.learn_ir(workflow.name(), workflow.version(), ir);
-    }
-    state.take_row(row, now)
-}
-
-fn load(store: &mut dyn Store, flows: &mut Flows, shard: u16, now: Time) -> Result<(State, Presence), StoreError> {
-    let mut state = State::new(shard);
-    let mut bad = None;
-    store.load(&mut |row| {
-        if let Err(error) = take_row(&mut state, flows, &row, now) {
-            bad.get_or_insert(error);
-        }
-    })?;
-    if let Some(error) = bad {
-        return Err(error.into());
-    }
-    state.loaded();
-    let mut presence = Presence::default();
-    for task in state.running() {
-        let lease = task.lease().expect("a running task has a lease");
-        presence.granted(task.card().id(), lease, now);
-    }
-    Ok((state, presence))
 }
 
 /// One tick's worth of deciding.

@@ -11,6 +11,7 @@ use crate::limits::*;
 use crate::problem::{At, Problem, Problems, did_you_mean};
 use crate::source::short;
 use kernel::ir::{BodyIx, EdgeIx, NodeIx, On};
+use kernel::limits::SUB_RUNS_DEPTH_MAX;
 use std::collections::{HashMap, HashSet};
 use upstream::{Ancestors, Doubts};
 
@@ -108,6 +109,19 @@ pub fn warn_of_types(flat: &Flat<'_>, problems: &mut Problems) {
             let at = At { path: node.written.at.path.key(&"type".into()), ..node.written.at.clone() };
             let message = format!("`{kind}` is no type of the engine's: its work waits for a worker that asks for it");
             problems.warn(Problem::new(&at, message).suggest(meant));
+        }
+    }
+}
+
+/// A workflow that calls itself may be meant; that it goes on until it may not go deeper is not.
+pub fn warn_of_calls(definition: &Definition, flat: &Flat<'_>, problems: &mut Problems) {
+    for node in &flat.nodes {
+        if let Kind::Workflow { workflow, .. } = &node.written.kind
+            && *workflow == definition.workflow
+        {
+            let message = format!("`{}` calls the workflow it stands in", node.written.id);
+            let fix = format!("give it a `when` that ends it: runs call one another {SUB_RUNS_DEPTH_MAX} deep at the most");
+            problems.warn(Problem::new(&node.written.at, message).suggest(fix));
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::problem::{At, Problems};
 use crate::source::{self, Data, Value};
 use fields::Fields;
 use kernel::ir::{EachFailure, Form, Join};
-use kernel::limits::TASK_TAGS_MAX;
+use kernel::limits::{RUN_STEPS_MAX, TASK_TAGS_MAX};
 use kernel::names::{KeyName, NodeId, QueueName, Tag, TypeName, WorkflowName};
 use kernel::priority::Priority;
 use kernel::retry::RetryPolicy;
@@ -54,6 +54,7 @@ pub struct Defaults {
 pub struct Limits {
     pub deadline_ms: Option<u64>,
     pub stall_ms: Option<u64>,
+    pub steps: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -414,6 +415,10 @@ fn limits(value: &Value, problems: &mut Problems) -> Limits {
     let limits = Limits {
         deadline_ms: fields.take("deadline").and_then(|entry| scalars::duration(&entry.value, problems)),
         stall_ms: fields.take("stall").and_then(|entry| scalars::duration(&entry.value, problems)),
+        steps: fields.take("steps").and_then(|entry| {
+            let steps = scalars::int(&entry.value, 1, i64::from(RUN_STEPS_MAX), problems);
+            steps.and_then(|steps| u32::try_from(steps).ok())
+        }),
     };
     fields.finish(problems);
     limits

@@ -3,9 +3,9 @@
 //! once. Invariants: whatever is missing is asked for in one go; the same question over the same values has the same answer.
 
 use crate::context::{Found, Nodes};
-use crate::expr::limits::BUILT_BYTES_MAX;
+use crate::expr::limits::{BUILT_BYTES_MAX, BYTES_PER_UNIT};
 use crate::expr::{Bound, Budget, Expr, Names, NodeField, Reads, Root, Template, Value};
-use crate::input::InputSchema;
+use crate::input::{Checked, InputSchema};
 use crate::instant;
 use crate::wide;
 use kernel::eval::{Evaluated, Json, NodeFacts, Recipe, Scope, Shape, View};
@@ -37,8 +37,8 @@ pub struct Programs {
     programs: Vec<OnceLock<Program>>,
     /// Those whose text is an instant, in order.
     instants: Vec<ExprIx>,
-    /// What a run's input is held against; `None`: anything goes, as it does with a schema that cannot be used.
-    input: OnceLock<Option<InputSchema>>,
+    /// What a run's input is held against, or why it cannot be.
+    input: OnceLock<Result<InputSchema, String>>,
 }
 
 #[derive(Debug)]
@@ -60,16 +60,23 @@ impl Programs {
         &self.ir
     }
 
-    /// Why a run of this workflow cannot have this input; `None`: it can.
-    pub fn misfit(&self, input: &Payload) -> Option<Failure> {
-        let schema = self.ir.input_schema.as_deref()?;
-        let ready = self.input.get_or_init(|| InputSchema::new(schema).ok()).as_ref()?;
-        let misfits = ready.misfits(&serde_json::from_str(input.text()).unwrap_or_default());
-        if misfits.is_empty() {
-            return None;
+    /// Why a run of this workflow cannot have this input; `None`: it can. And what it cost to find out.
+    pub fn misfit(&self, input: &Payload) -> (Option<Failure>, u64) {
+        let Some(schema) = self.ir.input_schema.as_deref() else { return (None, 0) };
+        let (workflow, version) = (&self.ir.workflow, self.ir.version);
+        let failure = |code: &str, message: String| Some(Failure { code: code.into(), message: cut(message) });
+        let ready = match self.input.get_or_init(|| InputSchema::new(schema).map_err(|why| why.message)) {
+            Ok(ready) => ready,
+            Err(why) => {
+                let message = format!("the input of workflow `{workflow}` version {version} is no JSON Schema: {why}");
+                return (failure("bad_workflow", message), 0);
+            }
+        };
+        let Checked { misfits, cost } = ready.check(&serde_json::from_str(input.text()).unwrap_or_default());
+        match misfits.as_slice() {
+            [] => (None, cost),
+            misfits => (failure("invalid_input", crate::input::told(workflow, version, misfits)), cost),
         }
-        let message = cut(crate::input::told(&self.ir.workflow, self.ir.version, &misfits));
-        Some(Failure { code: "invalid_input".into(), message })
     }
 
     fn program(&self, expr: ExprIx) -> &Program {
@@ -112,17 +119,19 @@ impl Nodes for AnyNode<'_> {
 }
 
 pub fn eval(programs: &Programs, expr: ExprIx, scope: &Scope, values: &mut dyn Values) -> Evaluated {
+    eval_within(programs, expr, scope, values, &mut Budget::default())
+}
+
+/// The budget tells afterwards what it cost.
+pub fn eval_within(programs: &Programs, expr: ExprIx, scope: &Scope, values: &mut dyn Values, budget: &mut Budget) -> Evaluated {
     let program = programs.program(expr);
     let bindings = match Bindings::fetch(&programs.ir, program.reads(), scope, values) {
         Ok(bindings) => bindings,
         Err(missing) => return Evaluated::Missing(missing),
     };
-    let mut budget = Budget::default();
     let given = match program {
-        Program::Expr(expr) => expr.eval_then(&bindings, &mut budget, |value| (text(value), view_of_value(value))),
-        Program::Template(template) => {
-            template.resolve(&bindings, &mut budget).map(|json| (text(&Value::of(&json)), view_of(&json)))
-        }
+        Program::Expr(expr) => expr.eval_then(&bindings, budget, |value| (text(value), view_of_value(value))),
+        Program::Template(template) => template.resolve(&bindings, budget).map(|json| (text(&Value::of(&json)), view_of(&json))),
     };
     let (text, view) = match given {
         Ok(given) => given,
@@ -160,6 +169,15 @@ pub fn gather(shape: &Shape, values: &mut dyn Values) -> Evaluated {
     }
     let view = if let Shape::At(at) = shape { view_of(held.at(*at)) } else { View::Other };
     whole(&held.bound(shape), view)
+}
+
+/// What it cost to put together, or to find that it cannot be.
+pub fn cost_of(evaluated: &Evaluated) -> u64 {
+    match evaluated {
+        Evaluated::Value(json) => 1 + (json.payload.text().len() / BYTES_PER_UNIT) as u64,
+        Evaluated::Missing(_) => 1,
+        Evaluated::Failed(_) => BUILT_BYTES_MAX / BYTES_PER_UNIT as u64,
+    }
 }
 
 /// The same for one who only hands it on: its text is enough, and nobody looks at it.

@@ -1,6 +1,12 @@
 //! The inputs of runs, held against the schemas of their workflows: at the door, and by the engine for runs that a node calls.
 
+mod cost;
+#[cfg(test)]
+mod tests;
+
+use cost::{Dear, Plan};
 use jsonschema::{PatternOptions, Validator};
+use kernel::limits::INPUT_COST_MAX;
 use kernel::names::WorkflowName;
 use serde_json::Value;
 
@@ -8,10 +14,25 @@ use serde_json::Value;
 const PROBLEMS_MAX: usize = 20;
 const TOLD_MAX: usize = 3;
 const MESSAGE_CHARS_MAX: usize = 300;
+/// Of one pattern, compiled, and of the automaton cached beside it.
+const PATTERN_COMPILED_BYTES_MAX: usize = 256 * 1_024;
 
-/// A JSON Schema, ready. Patterns run in linear time, and nothing is fetched.
+/// A JSON Schema, ready. Patterns run in linear time, nothing is fetched, and what an input costs is known before it is looked
+/// at.
 #[derive(Debug)]
-pub struct InputSchema(Validator);
+pub struct InputSchema {
+    validator: Validator,
+    plan: Plan,
+}
+
+/// What came of holding an input against a schema.
+#[derive(Debug)]
+pub struct Checked {
+    /// What is wrong with it; nothing, mostly.
+    pub misfits: Vec<Misfit>,
+    /// In steps of evaluation.
+    pub cost: u64,
+}
 
 /// Why something cannot be used as a JSON Schema, and where in it.
 #[derive(Debug)]
@@ -31,19 +52,40 @@ pub struct Misfit {
 
 impl InputSchema {
     pub fn new(schema: &str) -> Result<InputSchema, NoSchema> {
-        let unread = |error: serde_json::Error| NoSchema { pointer: String::new(), message: error.to_string() };
-        let schema: Value = serde_json::from_str(schema).map_err(unread)?;
-        let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
-        options
+        let whole = |message: String| NoSchema { pointer: String::new(), message };
+        let schema: Value = serde_json::from_str(schema).map_err(|error| whole(error.to_string()))?;
+        let plan = Plan::new(&schema).map_err(whole)?;
+        let patterns = PatternOptions::regex().size_limit(PATTERN_COMPILED_BYTES_MAX).dfa_size_limit(PATTERN_COMPILED_BYTES_MAX);
+        let validator = jsonschema::options()
+            .with_pattern_options(patterns)
             .build(&schema)
-            .map(InputSchema)
-            .map_err(|error| NoSchema { pointer: error.instance_path().to_string(), message: clipped(&error.to_string()) })
+            .map_err(|error| NoSchema { pointer: error.instance_path().to_string(), message: clipped(&error.to_string()) })?;
+        Ok(InputSchema { validator, plan })
     }
 
-    /// What is wrong with an input; nothing, mostly.
+    /// One that would cost too much is not looked at, and so does not fit.
+    pub fn check(&self, input: &Value) -> Checked {
+        match self.plan.cost(input, INPUT_COST_MAX) {
+            Ok(cost) => {
+                let told = self.validator.iter_errors(input).take(PROBLEMS_MAX);
+                let misfit = |error: jsonschema::ValidationError<'_>| Misfit {
+                    path: error.instance_path().to_string(),
+                    message: clipped(&error.to_string()),
+                };
+                Checked { misfits: told.map(misfit).collect(), cost }
+            }
+            Err(dear) => {
+                let message = match dear {
+                    Dear::Much => format!("to hold it against the schema takes more than {INPUT_COST_MAX} steps"),
+                    Dear::Deep => "the schema leads too deep into itself to hold it against".to_owned(),
+                };
+                Checked { misfits: vec![Misfit { path: String::new(), message }], cost: INPUT_COST_MAX }
+            }
+        }
+    }
+
     pub fn misfits(&self, input: &Value) -> Vec<Misfit> {
-        let told = self.0.iter_errors(input).take(PROBLEMS_MAX);
-        told.map(|error| Misfit { path: error.instance_path().to_string(), message: clipped(&error.to_string()) }).collect()
+        self.check(input).misfits
     }
 }
 
@@ -63,26 +105,5 @@ fn clipped(text: &str) -> String {
     match text.char_indices().nth(MESSAGE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn inputs_are_told_where_they_are_wrong() {
-        let schema = r#"{"type":"object","required":["order"],"properties":{"amount":{"type":"number"},"lines":{"items":{"type":"string"}}}}"#;
-        let schema = InputSchema::new(schema).unwrap();
-        assert!(schema.misfits(&json!({"order": 1, "amount": 2})).is_empty());
-        let found = schema.misfits(&json!({"amount": "x", "lines": ["a", 2]}));
-        let mut paths: Vec<&str> = found.iter().map(|misfit| misfit.path.as_str()).collect();
-        paths.sort_unstable();
-        assert_eq!(paths, ["", "/amount", "/lines/1"], "{found:?}");
-        let sentence = told(&WorkflowName::parse("pay").unwrap(), 2, &found);
-        assert!(sentence.starts_with("the input does not fit workflow `pay` version 2: "), "{sentence}");
-        assert!(InputSchema::new(r#"{"$ref": "https://example.com/x.json"}"#).is_err());
-        assert!(InputSchema::new(r#"{"type": 5}"#).is_err());
     }
 }

@@ -76,6 +76,7 @@ pub fn compile_document(document: &source::Value, expressions: &dyn Expressions,
     let ir = lower::lower(&definition, &flat, expressions, problems);
     let ir = ir?;
     check::warn_of_types(&flat, problems);
+    check::warn_of_calls(&definition, &flat, problems);
     drop(flat);
     Some(Compiled { definition, ir, warnings: problems.take_warnings() })
 }

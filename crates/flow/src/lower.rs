@@ -7,6 +7,7 @@ use crate::define::{Defaults, Definition, Kind, OnError, Source};
 use crate::limits::STALL_MS_DEFAULT;
 use crate::problem::{Problem, Problems};
 use kernel::ir::{self, BodyIx, Expr, ExprIx, Ir, Join, NodeIx, NodeKind, RunLimits, Sleep};
+use kernel::limits::RUN_STEPS_DEFAULT;
 use kernel::names::QueueName;
 
 pub fn lower(definition: &Definition, flat: &Flat<'_>, expressions: &dyn Expressions, problems: &mut Problems) -> Option<Ir> {
@@ -32,6 +33,7 @@ pub fn lower(definition: &Definition, flat: &Flat<'_>, expressions: &dyn Express
         limits: RunLimits {
             deadline_ms: definition.limits.deadline_ms,
             stall_ms: definition.limits.stall_ms.unwrap_or(STALL_MS_DEFAULT),
+            steps_max: definition.limits.steps.unwrap_or(RUN_STEPS_DEFAULT),
         },
         input_schema: definition.input_schema.clone(),
     })

@@ -4,7 +4,10 @@
 mod listed;
 
 use crate::limits::*;
-use kernel::limits::{ATTEMPTS_MAX, HEAD_START_S_MAX, NAME_BYTES_MAX, NODE_ID_BYTES_MAX, TASK_KEYS_MAX, TASK_TAGS_MAX};
+use kernel::limits::{
+    ATTEMPTS_MAX, HEAD_START_S_MAX, NAME_BYTES_MAX, NODE_ID_BYTES_MAX, RUN_STEPS_DEFAULT, RUN_STEPS_MAX, TASK_KEYS_MAX,
+    TASK_TAGS_MAX,
+};
 use kernel::priority::Priority;
 use serde_json::{Map, Value, json};
 
@@ -101,6 +104,8 @@ fn header() -> Map<String, Value> {
                 "properties": {
                     "deadline": {"$ref": "#/$defs/duration", "description": "A run that is not over by then fails."},
                     "stall": {"$ref": "#/$defs/duration", "description": "A run fails when nothing that could move has moved for so long."},
+                    "steps": {"type": "integer", "minimum": 1, "maximum": RUN_STEPS_MAX, "default": RUN_STEPS_DEFAULT,
+                              "description": "A run fails when it would begin more nodes, turns and items than that."},
                 },
             },
     });

@@ -96,6 +96,9 @@ pub trait Flow {
 
     /// The list of these, in order.
     fn list(&mut self, items: &[ValueAt]) -> Evaluated;
+
+    /// What it has cost, in steps of evaluation, to answer all that was asked since this was asked. The same to the same.
+    fn spent(&mut self) -> u64;
 }
 
 /// For a shard without workflows: nothing can be asked.
@@ -122,6 +125,10 @@ impl Flow for NoFlow {
 
     fn list(&mut self, _: &[ValueAt]) -> Evaluated {
         unreachable!("there is no workflow, so there is no value")
+    }
+
+    fn spent(&mut self) -> u64 {
+        0
     }
 }
 

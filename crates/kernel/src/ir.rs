@@ -266,9 +266,27 @@ pub struct RunLimits {
     pub deadline_ms: Option<u64>,
     /// It fails when nothing that could move has moved for so long.
     pub stall_ms: u64,
+    /// It fails when it would begin more nodes, turns and items than that.
+    pub steps_max: u32,
 }
 
 impl Ir {
+    /// For a run whose workflow is not to be had: there is nothing in it.
+    pub(crate) fn blank(workflow: WorkflowName, version: u32) -> Ir {
+        let root = Body { of: None, nodes: Vec::new(), entries: Vec::new(), sinks: Vec::new(), output: None };
+        Ir {
+            workflow,
+            version,
+            nodes: Vec::new(),
+            by_id: Vec::new(),
+            edges: Vec::new(),
+            bodies: vec![root],
+            exprs: Vec::new(),
+            limits: RunLimits { deadline_ms: None, stall_ms: u64::MAX, steps_max: 0 },
+            input_schema: None,
+        }
+    }
+
     pub fn node(&self, ix: NodeIx) -> &Node {
         &self.nodes[ix.at()]
     }

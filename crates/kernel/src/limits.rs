@@ -13,6 +13,8 @@ pub const CHUNK_ITEMS_MAX: usize = 1_000;
 /// Records, and bytes of payload, after which what goes on in runs waits for the next batch.
 pub const STEP_RECORDS_MAX: usize = 2 * BATCH_ITEMS_MAX;
 pub const STEP_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// Steps of evaluation after which it does, too: some tens of milliseconds. One node may ask for as much.
+pub const STEP_COST_MAX: u64 = 400_000;
 
 /// Bytes of payload one batch takes before it is closed, and the inbox before it is full.
 pub const BATCH_BYTES_MAX: usize = 4 * 1_024 * 1_024;
@@ -45,6 +47,11 @@ pub const QUEUE_BOOSTS_MAX: usize = 256;
 /// Versions of all workflows together, and bytes of their texts: these are in memory.
 pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
 pub const WORKFLOW_TEXTS_BYTES_MAX: usize = 256 * 1_024 * 1_024;
+/// Bytes of the texts of those that are there compiled, beside those of live runs: that takes many times the room.
+pub const COMPILED_TEXTS_BYTES_MAX: usize = 32 * 1_024 * 1_024;
+/// Nodes, turns and items that one run may begin.
+pub const RUN_STEPS_DEFAULT: u32 = 1_000_000;
+pub const RUN_STEPS_MAX: u32 = 100_000_000;
 /// Runs that call one another.
 pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
 /// Runs that one look for old ones takes, and runs that may be on their way out before it takes no more.
@@ -69,6 +76,8 @@ pub const FETCHING_VALUES_MAX: usize = 256;
 pub const FETCHING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// How long a node waits for a value that cannot be read.
 pub const VALUE_WAIT_MS_MAX: u64 = 10 * 60 * 1_000;
+/// Steps of evaluation that holding an input against its schema may take.
+pub const INPUT_COST_MAX: u64 = 250_000;
 pub const ERROR_CODE_BYTES_MAX: usize = 64;
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 2_048;
 
@@ -111,6 +120,7 @@ const _: () = assert!(BATCH_REQUESTS_MAX <= INBOX_ADDS_MAX);
 const _: () = assert!(ADD_TASKS_MAX <= BATCH_ITEMS_MAX && POLL_TASKS_MAX <= BATCH_ITEMS_MAX);
 const _: () = assert!(CHUNK_ITEMS_MAX <= BATCH_ITEMS_MAX && IDS_MAX <= CHUNK_ITEMS_MAX);
 const _: () = assert!(EXPIRED_RUNS_MAX <= CHUNK_ITEMS_MAX && EXPIRED_RUNS_MAX <= LEAVING_RUNS_MAX);
+const _: () = assert!(RUN_STEPS_DEFAULT <= RUN_STEPS_MAX && INPUT_COST_MAX <= STEP_COST_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < DELIVERY_BYTES_MAX && FETCHING_BYTES_MAX < FETCHED_BYTES_MAX);
 const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DEFAULT < HEARTBEAT_MS_MAX);
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);

@@ -145,11 +145,7 @@ name!(
     |what, raw| check_text(what, raw, NAME_BYTES_MAX)
 );
 
-/// The text of a reason: kept as given, cut at the limit on a character's edge.
-pub fn reason(raw: &str) -> String {
-    clip(raw, REASON_BYTES_MAX)
-}
-
+/// Cut at the limit, on a character's edge: for what is told by machines, whose words may be long.
 pub fn clip(raw: &str, bytes_max: usize) -> String {
     if raw.len() <= bytes_max {
         return raw.to_owned();

@@ -6,14 +6,16 @@ mod inspect;
 mod leaving;
 mod past;
 mod recalls;
+mod sweeps;
 #[cfg(test)]
 mod tests;
+mod unfit;
 
 use crate::eval::{NodeFacts, Scope, Shape};
 use crate::frame::{Frame, FramePath, FrameState, Verdict};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
-use crate::limits::CHUNK_ITEMS_MAX;
+use crate::limits::{CHUNK_ITEMS_MAX, COMPILED_TEXTS_BYTES_MAX};
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
 use crate::record::{Entry, Owner, Record};
@@ -28,10 +30,8 @@ use recalls::Recalls;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// How often the supervisor looks, at the most and at the least.
-const SWEEP_MS_MIN: u64 = 1_000;
-const SWEEP_MS_MAX: u64 = 300_000;
+use sweeps::{Sweeps, sweep_every_ms};
+pub(crate) use unfit::Unfits;
 
 /// One node of one frame, by its number in the run's workflow.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -109,6 +109,8 @@ pub struct Live {
     pub(crate) frames: BTreeMap<FramePath, Frame>,
     /// By the frame and node of each loop and each that has opened some.
     spreads: BTreeMap<(FramePath, NodeIx), Spread>,
+    /// Nodes and frames that have a history, also those that are past.
+    pub(crate) steps: u32,
 }
 
 /// A version of a workflow, and what it compiles to once that was needed.
@@ -116,6 +118,8 @@ pub struct Live {
 pub(crate) struct Known {
     pub(crate) workflow: Workflow,
     pub(crate) ir: Option<Arc<Ir>>,
+    /// Why it does not compile any more, if that was tried for a run.
+    bad: Option<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +129,8 @@ pub(crate) struct Runs {
     /// Versions in all, and bytes of their texts.
     versions: usize,
     texts_bytes: usize,
+    /// Of those that are compiled.
+    compiled_bytes: usize,
 
     // Derived from here on.
     pub(crate) held: Holds,
@@ -142,9 +148,8 @@ pub(crate) struct Runs {
     /// Runs that may have stalled.
     pub(crate) inquiries: BTreeMap<RunId, Inquiry>,
     by_key: BTreeMap<(WorkflowName, IdempotencyKey), RunId>,
-    /// Runs the supervisor has yet to look at in this round, and when the next begins.
-    unswept: Vec<RunId>,
-    sweep_at: Time,
+    sweeps: Sweeps,
+    pub(crate) unfit: Unfits,
     /// Ended in this batch, or loaded for it: they leave memory after the commit.
     cooling: Vec<RunId>,
     /// What may have become past in this batch.
@@ -168,8 +173,34 @@ impl Runs {
     /// What a text compiled to.
     pub(crate) fn learn(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
         if let Some(known) = self.workflows.get_mut(name).and_then(|versions| versions.get_mut(&version)) {
-            known.ir = Some(ir);
+            let before = known.ir.replace(ir).is_some();
+            self.compiled_bytes += if before { 0 } else { known.workflow.text.len() };
         }
+        if self.compiled_bytes > COMPILED_TEXTS_BYTES_MAX {
+            self.forget_compiled(name, version);
+        }
+    }
+
+    /// All but this one: live runs keep theirs, and the others compile again when they are needed.
+    fn forget_compiled(&mut self, name: &WorkflowName, version: u32) {
+        for known in self.workflows.values_mut().flat_map(BTreeMap::values_mut) {
+            if (&known.workflow.name, known.workflow.version) != (name, version) {
+                known.ir = None;
+            }
+        }
+        self.compiled_bytes = self.workflow(name, Some(version)).map_or(0, |known| known.workflow.text.len());
+    }
+
+    /// What a run was found to need does not compile any more.
+    pub(crate) fn learn_bad(&mut self, name: &WorkflowName, version: u32, why: String) {
+        if let Some(known) = self.workflows.get_mut(name).and_then(|versions| versions.get_mut(&version)) {
+            known.bad = Some(why.into());
+        }
+    }
+
+    /// Those that cannot go on and have not ended, or have not stopped what they had begun.
+    pub(crate) fn unfit_live(&self) -> impl Iterator<Item = RunId> {
+        self.unfit.runs().filter(|run| self.live.get(run).is_some_and(|live| live.run.live && live.run.deleting.is_none()))
     }
 
     /// That version, or the newest.
@@ -218,7 +249,7 @@ impl Runs {
     fn know(&mut self, workflow: Workflow, ir: Option<Arc<Ir>>) {
         let versions = self.workflows.entry(workflow.name.clone()).or_default();
         self.texts_bytes += workflow.text.len();
-        match versions.insert(workflow.version, Known { workflow, ir }) {
+        match versions.insert(workflow.version, Known { workflow, ir, bad: None }) {
             None => self.versions += 1,
             Some(before) => self.texts_bytes -= before.workflow.text.len(),
         }
@@ -226,27 +257,33 @@ impl Runs {
 
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
         let (run, parts) = match self.live.remove(&id).map(|live| *live) {
-            Some(Live { run, ir, root, frames, spreads }) => {
+            Some(Live { run, ir, root, frames, spreads, steps }) => {
                 self.unlink(&run);
-                (Some(run), Some((ir, root, frames, spreads)))
+                (Some(run), Some((ir, root, frames, spreads, steps)))
             }
             None => (None, None),
         };
-        let Some(run) = Run::fold(run, id, entry) else { return };
+        let Some(run) = Run::fold(run, id, entry) else {
+            self.sweeps.forget(id);
+            self.unfit.remove(id);
+            return;
+        };
         self.recalls.heard(id, run.again);
-        let (ir, root, frames, spreads) = parts.unwrap_or_else(|| {
+        let (ir, root, frames, spreads, steps) = parts.unwrap_or_else(|| {
             let ir = self.ir_of(&run).expect("a run's workflow is known");
             let root = Frame::new(&ir, ROOT);
-            (ir, root, BTreeMap::new(), BTreeMap::new())
+            (ir, root, BTreeMap::new(), BTreeMap::new(), 0)
         });
         self.link(&run);
         if matches!(entry.record, Record::RunReopened { .. }) {
             self.past.push(Past::Run(id));
         }
-        if run.status == RunStatus::Running {
-            self.sweep_at = self.sweep_at.min(entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
+        if run.status != RunStatus::Running {
+            self.sweeps.forget(id);
+        } else if !self.sweeps.knows(id) {
+            self.sweeps.plan(id, entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
         }
-        self.live.insert(id, Box::new(Live { run, ir, root, frames, spreads }));
+        self.live.insert(id, Box::new(Live { run, ir, root, frames, spreads, steps }));
     }
 
     fn link(&mut self, run: &Run) {
@@ -299,6 +336,7 @@ impl Runs {
                 spread.count(state);
             }
         } else {
+            live.steps = live.steps.saturating_add(1);
             live.spreads.entry((above.clone(), node)).or_default().count(state);
             // The turn before it.
             if index > 0 {
@@ -332,31 +370,30 @@ impl Runs {
     pub(crate) fn forget(&mut self, run: RunId) {
         if let Some(live) = self.live.remove(&run) {
             self.unlink(&live.run);
+            self.sweeps.forget(run);
+            self.unfit.remove(run);
         }
     }
 
     /// The next runs for the supervisor.
     pub(crate) fn swept(&mut self, now: Time) -> Vec<RunId> {
-        if self.unswept.is_empty() && self.sweep_at <= now {
-            let running = || self.live.values().filter(|live| live.run.status == RunStatus::Running);
-            let stall_ms = running().map(|live| live.ir.limits.stall_ms).min().unwrap_or(u64::MAX);
-            self.sweep_at = now.plus_ms(sweep_every_ms(stall_ms));
-            self.unswept = running().map(|live| live.run.id).collect();
-            self.unswept.sort_unstable();
+        let due = self.sweeps.due(now, CHUNK_ITEMS_MAX);
+        for run in &due {
+            let stall_ms = self.live.get(run).map_or(u64::MAX, |live| live.ir.limits.stall_ms);
+            self.sweeps.plan(*run, now.plus_ms(sweep_every_ms(stall_ms)));
         }
-        let left = self.unswept.len().saturating_sub(CHUNK_ITEMS_MAX);
-        self.unswept.split_off(left)
+        due
     }
 
     /// When runs go on by themselves.
     pub(crate) fn next_due(&self, now: Time) -> Option<Time> {
-        if !self.orphans.is_empty() || !self.unswept.is_empty() || self.held.is_ready() || self.has_to_tell() {
+        let unfit = !self.unfit.is_empty() && self.unfit_live().next().is_some();
+        if !self.orphans.is_empty() || unfit || self.held.is_ready() || self.has_to_tell() {
             return Some(now);
         }
         let wake = self.wakes.first().map(|(at, _)| *at);
         let deadline = self.deadlines.first().map(|(at, _)| *at);
-        let sweep = (!self.live.is_empty()).then_some(self.sweep_at);
-        [wake, deadline, sweep, self.leaving.next()].into_iter().flatten().min()
+        [wake, deadline, self.sweeps.next(), self.leaving.next()].into_iter().flatten().min()
     }
 
     pub(crate) fn has_orphans(&self, run: RunId) -> bool {
@@ -370,6 +407,7 @@ impl Runs {
         let spot = Spot { run: at.run, frame: at.frame.clone(), node };
         let frame = live.frame_mut(&at.frame).expect("a node's frame is there");
         let before = std::mem::take(&mut frame.nodes[place]);
+        let first = before.last == RecordSeq::NONE;
         let open_before = before.state.ended().is_none();
         let wake_before = wake_at(&before.state);
         let (call_before, again_before) = (before.state.call(), before.again_since());
@@ -380,6 +418,7 @@ impl Runs {
         frame.open = frame.open + u32::from(open_after) - u32::from(open_before);
         frame.nodes[place] = after;
         let frame_open = frame.is_open();
+        live.steps = live.steps.saturating_add(u32::from(first));
         if wake_before != wake_after {
             wake_before.map(|wake| self.wakes.remove(&(wake, spot.clone())));
             wake_after.map(|wake| self.wakes.insert((wake, spot.clone())));
@@ -426,7 +465,7 @@ impl Runs {
     pub(crate) fn wants_ir(&self, row: &Row) -> Option<Workflow> {
         let run = Run::from_row(&row.values).ok()?;
         let known = self.workflow(&run.spec.workflow, Some(run.spec.version))?;
-        known.ir.is_none().then(|| known.workflow.clone())
+        (known.ir.is_none() && known.bad.is_none()).then(|| known.workflow.clone())
     }
 
     /// Takes a row at load: workflows first, then runs, frames, nodes. [`Runs::loaded`] ends it. Also those of a run that has
@@ -441,12 +480,23 @@ impl Runs {
                 return Ok(());
             }
             let spec = run.spec();
-            let Some(ir) = self.ir_of(&run) else {
-                return Err(misfit("workflow", format!("`{}` has no version {}", spec.workflow, spec.version)));
+            let known = self.workflow(&spec.workflow, Some(spec.version));
+            let ir = match known.map(|known| (known.ir.clone(), known.bad.clone())) {
+                Some((Some(ir), _)) => ir,
+                Some((None, Some(why))) => {
+                    self.unfit.insert(run.id, why);
+                    Arc::new(Ir::blank(spec.workflow.clone(), spec.version))
+                }
+                Some((None, None)) | None => {
+                    return Err(misfit("workflow", format!("`{}` has no version {}", spec.workflow, spec.version)));
+                }
             };
             self.link(&run);
+            if run.status == RunStatus::Running {
+                self.sweeps.plan(run.id, Time::ZERO);
+            }
             let root = Frame::new(&ir, ROOT);
-            let live = Live { run, ir, root, frames: BTreeMap::new(), spreads: BTreeMap::new() };
+            let live = Live { run, ir, root, frames: BTreeMap::new(), spreads: BTreeMap::new(), steps: 0 };
             self.live.insert(live.run.id, Box::new(live));
         } else if row.table == &FRAMES {
             let FrameRow { run, path, last, state } = FrameRow::from_row(&row.values)?;
@@ -454,7 +504,7 @@ impl Runs {
                 self.leaving.take(run, Owner::Frame(run, path), last);
                 return Ok(());
             }
-            if self.is_whole(run, &path, None) {
+            if self.unfit.contains(run) || self.is_whole(run, &path, None) {
                 return Ok(());
             }
             let live = self.live.get_mut(&run).ok_or_else(|| misfit("run", format!("{run} is not live")))?;
@@ -462,6 +512,7 @@ impl Runs {
             let body = live.ir.find(node).and_then(|node| Some((node, live.ir.body_of(node)?)));
             let (node, body) = body.ok_or_else(|| misfit("path", format!("`{path}` belongs to no loop or each")))?;
             live.frames.insert(path, Frame { last, state, ..Frame::new(&live.ir, body) });
+            live.steps = live.steps.saturating_add(1);
             live.spreads.entry((above, node)).or_default().count(state);
         } else {
             let NodeRow { at, slot } = NodeRow::from_row(&row.values)?;
@@ -469,7 +520,8 @@ impl Runs {
                 self.leaving.take(at.run, Owner::Node(at), slot.last);
                 return Ok(());
             }
-            if self.is_whole(at.run, &at.frame, Some(&at.node)) {
+            let begun = if let NodeState::Started { at, .. } = &slot.state { Some(at.clone()) } else { None };
+            if self.unfit.begun(at.run, begun) || self.is_whole(at.run, &at.frame, Some(&at.node)) {
                 return Ok(());
             }
             let live = self.live.get_mut(&at.run).ok_or_else(|| misfit("run", format!("{} is not live", at.run)))?;
@@ -487,6 +539,7 @@ impl Runs {
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
             let again = slot.again_since().is_some();
             frame.nodes[place] = slot;
+            live.steps = live.steps.saturating_add(1);
             if again {
                 live.respread(&at.frame, node);
             }
@@ -507,7 +560,9 @@ impl Runs {
     pub(crate) fn loaded(&mut self) {
         self.live.values_mut().for_each(|live| live.settle());
         let root = FramePath::root();
-        for (id, live) in self.live.iter().filter(|(_, live)| live.run.deleting.is_none()) {
+        let mut live: Vec<_> = self.live.iter().collect();
+        live.sort_unstable_by_key(|(id, _)| **id);
+        for (id, live) in live.into_iter().filter(|(id, live)| live.run.deleting.is_none() && !self.unfit.contains(**id)) {
             let running = live.run.status == RunStatus::Running;
             for (path, frame) in std::iter::once((&root, &live.root)).chain(&live.frames) {
                 let nodes = || live.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
@@ -544,15 +599,12 @@ impl Runs {
             if self.live.get(&run).is_some_and(|live| !live.run.live) && !crate::defect("run_kept") {
                 let live = self.live.remove(&run).expect("it was there");
                 self.unlink(&live.run);
+                self.sweeps.forget(run);
+                self.unfit.remove(run);
             }
         }
         self.recalls.next_batch();
     }
-}
-
-/// How often the supervisor has to look to notice such a stall in good time.
-fn sweep_every_ms(stall_ms: u64) -> u64 {
-    (stall_ms / 10).clamp(SWEEP_MS_MIN, SWEEP_MS_MAX)
 }
 
 fn wake_at(state: &NodeState) -> Option<Time> {

@@ -156,6 +156,11 @@ impl State {
         self.runs.learn(name, version, ir);
     }
 
+    /// It does not compile any more: runs of it are taken without their nodes, and fail.
+    pub fn learn_bad_ir(&mut self, name: &WorkflowName, version: u32, why: String) {
+        self.runs.learn_bad(name, version, why);
+    }
+
     /// As [`Need::RunParts`](crate::needs::Need::RunParts) says it, and what was found was taken.
     pub fn looked_for_parts(&mut self, runs: &[RunId], limit: usize) {
         self.runs.leaving.looked_for(runs, limit);

@@ -1,19 +1,19 @@
 //! One batch of decisions. A step hands out the state to read; `record` appends a fact and applies it at once, so a
 //! cascade sees its own facts. Follow-ups run first in, first out, to quiescence in the same batch.
 
-use crate::eval::Flow;
+use crate::eval::{Evaluated, Flow, Scope, Shape};
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
-use crate::ir::Ir;
-use crate::limits::{ID_BLOCK, RECORD_BLOCK, STEP_BYTES_MAX, STEP_RECORDS_MAX};
+use crate::ir::{ExprIx, Ir};
+use crate::limits::{ID_BLOCK, RECORD_BLOCK, STEP_BYTES_MAX, STEP_COST_MAX, STEP_RECORDS_MAX};
 use crate::message::{Ending, Message};
 use crate::names::WorkflowName;
-use crate::record::{Entry, KeyRef, Owner, Payload, Record};
+use crate::record::{Entry, Failure, KeyRef, Owner, Payload, Record};
 use crate::run::{NodeAt, ValueAt};
-use crate::runs::{Held, Inquiry, Leaving, Spot};
+use crate::runs::{Held, Inquiry, Leaving, Spot, Unfits};
 use crate::state::State;
 use crate::time::Time;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A consequence on the same shard.
@@ -45,6 +45,8 @@ pub struct Step<'a> {
     dropped: usize,
     told: usize,
     bytes: usize,
+    /// Of what was asked of workflows.
+    cost: u64,
     forgotten: Vec<(Owner, RecordSeq)>,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Step<'a> {
             dropped: 0,
             told: 0,
             bytes: 0,
+            cost: 0,
             forgotten: Vec::new(),
         }
     }
@@ -98,8 +101,33 @@ impl<'a> Step<'a> {
         }
     }
 
-    pub(crate) fn flow(&mut self) -> &mut dyn Flow {
-        &mut **self.flow.as_mut().expect("a step over runs has workflows to ask")
+    /// Asks of a workflow, and notes what it cost.
+    fn asked<T>(&mut self, ask: impl FnOnce(&mut dyn Flow) -> T) -> T {
+        let flow = &mut **self.flow.as_mut().expect("a step over runs has workflows to ask");
+        let answer = ask(flow);
+        self.cost = self.cost.saturating_add(flow.spent());
+        answer
+    }
+
+    pub(crate) fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
+        self.asked(|flow| flow.eval(ir, expr, scope))
+    }
+
+    pub(crate) fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<Failure> {
+        self.asked(|flow| flow.misfit(ir, input))
+    }
+
+    pub(crate) fn gather(&mut self, shape: &Shape) -> Evaluated {
+        self.asked(|flow| flow.gather(shape))
+    }
+
+    pub(crate) fn list(&mut self, items: &[ValueAt]) -> Evaluated {
+        self.asked(|flow| flow.list(items))
+    }
+
+    /// In steps of evaluation, of all that was asked in this batch.
+    pub fn cost(&self) -> u64 {
+        self.cost
     }
 
     pub fn state(&self) -> &State {
@@ -240,7 +268,7 @@ impl<'a> Step<'a> {
         self.state.runs.held.over(held);
     }
 
-    pub(crate) fn take_held(&mut self) -> BTreeSet<Held> {
+    pub(crate) fn take_held(&mut self) -> Vec<Held> {
         self.state.runs.held.take_ready()
     }
 
@@ -260,7 +288,7 @@ impl<'a> Step<'a> {
             return Some(Ok((version, ir.clone())));
         }
         let workflow = known.workflow.clone();
-        let compiled = self.flow().compile(&workflow);
+        let compiled = self.asked(|flow| flow.compile(&workflow));
         Some(compiled.map(|ir| {
             self.learn(name, version, ir.clone());
             (version, ir)
@@ -296,6 +324,11 @@ impl<'a> Step<'a> {
         &mut self.state.runs.leaving
     }
 
+    /// Runs that cannot go on, and what they had begun.
+    pub(crate) fn unfit(&mut self) -> &mut Unfits {
+        &mut self.state.runs.unfit
+    }
+
     pub(crate) fn inquiries(&mut self) -> &mut BTreeMap<RunId, Inquiry> {
         &mut self.state.runs.inquiries
     }
@@ -328,9 +361,9 @@ impl<'a> Step<'a> {
         self.state.runs.orphans.remove(&(run, path.clone()));
     }
 
-    /// Enough was written for one batch.
+    /// Enough was written, or worked out, for one batch.
     pub(crate) fn is_full(&self) -> bool {
-        self.entries.len() >= STEP_RECORDS_MAX || self.bytes >= STEP_BYTES_MAX
+        self.entries.len() >= STEP_RECORDS_MAX || self.bytes >= STEP_BYTES_MAX || self.cost >= STEP_COST_MAX
     }
 
     /// What was told in this batch of pauses and of their ends.

@@ -29,7 +29,7 @@ pub fn ir_of(text: &str) -> Option<Arc<Ir>> {
 /// Every type that a node asks for. Nobody works on the last in ordinary times.
 pub const TYPES: [&str; 4] = ["build", "send", "crawl", "nobody"];
 
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 17] = [
     "
 workflow: line
 nodes:
@@ -253,6 +253,20 @@ nodes:
       - {when: size(nodes.c.output.text) > 100, to: x}
     default: []
   x: {type: transform, value: nodes.a.output.text}
+",
+    "
+workflow: endless
+limits: {steps: 60}
+nodes:
+  a: {type: build}
+  l:
+    type: loop
+    after: a
+    max_iterations: 10000
+    until: 'false'
+    do:
+      nodes:
+        d: {type: transform, value: 'size(range(6000).map(x, x + 1))'}
 ",
 ];
 

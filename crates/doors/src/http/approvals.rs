@@ -10,7 +10,6 @@ use axum::extract::State;
 use engine::{Answer, Engine, Request};
 use kernel::command::{Command, Reply};
 use kernel::ir::NodeKind;
-use kernel::names::reason;
 use kernel::node::{NodeState, Output, Slot, Started};
 use kernel::rejection::Rejection;
 use kernel::row::NodeRow;
@@ -93,7 +92,7 @@ pub async fn answer(State(door): State<Door>, Body(body): Body<ApprovalAnswer>) 
         Problem::new("node_not_found", format!("`{shown}` is not a node of a run"), fix)
     };
     let at = NodeAt::parse(&node).ok_or_else(unknown)?;
-    let (by, comment) = (signed_by(by), reason(&comment.unwrap_or_default()));
+    let (by, comment) = (signed_by(by), reason("comment", comment)?);
     let asked = Request::Command(Command::Answer { at: at.clone(), approved, comment, by: by.clone() });
     match door.ask(asked).await? {
         Answer::Reply(Ok(Reply::Done)) => Ok(Json(ApprovalAnswered { node, approved, by })),

@@ -10,7 +10,7 @@ use engine::{Answer, Request};
 use kernel::bulk::{Bulk, BulkWork};
 use kernel::command::Command;
 use kernel::ids::TaskId;
-use kernel::names::{QueueName, reason};
+use kernel::names::QueueName;
 use kernel::state::QueueSummary;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub async fn pause(
     Body(body): Body<QueuePause>,
 ) -> Result<Json<QueueView>, No> {
     let until = body.until()?;
-    let why = reason(&body.reason.clone().unwrap_or_default());
+    let why = reason("reason", body.reason.clone())?;
     door.command(Command::PauseQueue { queue: queue.clone(), until, reason: why, by: signed_by(body.by) }).await?;
     shown(&door, queue).await
 }
@@ -144,7 +144,7 @@ pub async fn clear(
     Named(queue): Named<QueueName>,
     Body(body): Body<QueueClear>,
 ) -> Result<Json<BulkAnswer>, No> {
-    let why = reason(&body.reason.unwrap_or_default());
+    let why = reason("reason", body.reason)?;
     let work = BulkWork::Clear { queue, upto: UPTO, reason: why.clone() };
     bulk(&door, Command::StartBulk { work, by: signed_by(body.by), reason: why }).await
 }

@@ -12,7 +12,6 @@ use engine::{Answer, Engine};
 use flow::input::Misfit;
 use kernel::command::{Command, NewRun, Reply};
 use kernel::ids::RunId;
-use kernel::names::reason;
 use kernel::record::Payload;
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::time::Time;
@@ -130,7 +129,7 @@ async fn changed(door: &Door, command: Command) -> Result<Json<RunNow>, No> {
 #[utoipa::path(post, path = "/v1/runs/{run}/cancel", tag = "runs", params(("run" = String, Path)), request_body = RunChange,
     responses((status = 200, body = RunNow)))]
 pub async fn cancel(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunChange>) -> Result<Json<RunNow>, No> {
-    let why = reason(&body.reason.unwrap_or_default());
+    let why = wire::reason("reason", body.reason)?;
     let Json(now) = changed(&door, Command::CancelRun { run, by: signed_by(body.by), reason: why }).await?;
     let row = door.read(move |reader| reader.run(run)).await?;
     let caller = match row {
@@ -144,7 +143,7 @@ pub async fn cancel(State(door): State<Door>, Named(run): Named<RunId>, Body(bod
 #[utoipa::path(post, path = "/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path)), request_body = RunChange,
     responses((status = 200, body = RunNow)))]
 pub async fn pause(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunChange>) -> Result<Json<RunNow>, No> {
-    let why = reason(&body.reason.unwrap_or_default());
+    let why = wire::reason("reason", body.reason)?;
     changed(&door, Command::PauseRun { run, by: signed_by(body.by), reason: why }).await
 }
 

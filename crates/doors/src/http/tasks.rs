@@ -10,7 +10,6 @@ use axum::http::StatusCode;
 use engine::{Answer, Delivery, Engine, Request};
 use kernel::command::{Command, Grant, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
-use kernel::names::reason;
 use kernel::rejection::Rejection;
 use kernel::row::Row;
 use kernel::run::ValueAt;
@@ -154,7 +153,7 @@ pub async fn cancel(
     Named(task): Named<TaskId>,
     Body(body): Body<TaskCancel>,
 ) -> Result<Json<TaskStatus>, No> {
-    let why = reason(&body.reason.unwrap_or_default());
+    let why = wire::reason("reason", body.reason)?;
     changed(&door, Command::Cancel { task, by: signed_by(body.by), reason: why }).await
 }
 

@@ -10,7 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use engine::{Answer, Engine};
 use kernel::command::{Command, NewWorkflow, Put, Reply};
-use kernel::names::{WorkflowName, reason};
+use kernel::names::WorkflowName;
 use kernel::rejection::Rejection;
 use kernel::workflow::Workflow;
 use std::sync::{Arc, LazyLock};
@@ -101,7 +101,7 @@ pub async fn disable(
     Named(workflow): Named<WorkflowName>,
     Body(body): Body<RunChange>,
 ) -> Result<Json<WorkflowNow>, No> {
-    let reason = reason(&body.reason.unwrap_or_default());
+    let reason = reason("reason", body.reason)?;
     changed(&door, Command::DisableWorkflow { workflow, reason, by: signed_by(body.by) }, true).await
 }
 

@@ -39,6 +39,7 @@ pub use task::*;
 pub use work::*;
 pub use workflow::*;
 
+use kernel::limits::REASON_BYTES_MAX;
 use kernel::names::Actor;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -57,6 +58,15 @@ object::objects!(Signed);
 /// Who a command comes from when the caller does not say.
 pub fn signed_by(by: Option<Actor>) -> Actor {
     by.unwrap_or_else(|| Actor::parse("api").expect("`api` is a legal name"))
+}
+
+/// Words of a person, kept as they are or not at all; `name` is what the field is called.
+pub fn reason(name: &str, raw: Option<String>) -> Result<String, Problem> {
+    let raw = raw.unwrap_or_default();
+    match raw.len() {
+        0..=REASON_BYTES_MAX => Ok(raw),
+        bytes => Err(Problem::invalid(format!("{name} is {bytes} bytes; at most {REASON_BYTES_MAX} are allowed"))),
+    }
 }
 
 #[cfg(test)]

@@ -47,5 +47,7 @@ pub const TEMPLATE_EXPRESSIONS_MAX: usize = 1_000;
 const _: () = assert!(NODES_MAX <= SOURCE_BYTES_MAX && DEPTH_MAX < NODES_MAX && FOLDS_NESTED_MAX < DEPTH_MAX);
 const _: () = assert!(DEPTH_MAX < VALUE_DEPTH_MAX && TEMPLATE_DEPTH_MAX < VALUE_DEPTH_MAX && VALUE_DEPTH_MAX < 128);
 const _: () = assert!((RANGE_MAX as u64) < COST_MAX && (RANGE_MAX as usize * ELEMENT_BYTES) < BUILT_BYTES_MAX as usize);
+// One question leaves room in a batch.
+const _: () = assert!(COST_MAX < kernel::limits::STEP_COST_MAX);
 const _: () = assert!(PATTERN_BYTES_MAX <= SOURCE_BYTES_MAX && PATTERN_COST < COST_MAX);
 // At every level of nesting the parser may use 64 KiB and more.

@@ -1,10 +1,12 @@
 //! `docs/workflows.md` cannot rot: what stands there as a definition compiles, and what the language has is told there.
 
 use crate::Language;
-use crate::expr::limits::{SOURCE_BYTES_MAX as EXPRESSION_BYTES_MAX, TEMPLATE_EXPRESSIONS_MAX};
+use crate::expr::limits::{COST_MAX, SOURCE_BYTES_MAX as EXPRESSION_BYTES_MAX, TEMPLATE_EXPRESSIONS_MAX};
 use crate::expr::{FUNCTION_NAMES, NodeField, Root};
 use crate::limits::*;
-use kernel::limits::{ATTEMPTS_MAX, PAYLOAD_BYTES_MAX, SUB_RUNS_DEPTH_MAX, WORKFLOW_VERSIONS_MAX};
+use kernel::limits::{
+    ATTEMPTS_MAX, INPUT_COST_MAX, PAYLOAD_BYTES_MAX, RUN_STEPS_DEFAULT, STEP_COST_MAX, SUB_RUNS_DEPTH_MAX, WORKFLOW_VERSIONS_MAX,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -107,6 +109,9 @@ fn every_limit_is_as_it_is_told() {
         ("names in `who`", WHO_MAX as u64),
         ("attempts of a task", ATTEMPTS_MAX.into()),
         ("runs that call one another", SUB_RUNS_DEPTH_MAX.into()),
+        ("steps to hold an input against its schema", INPUT_COST_MAX),
+        ("steps of evaluation of one expression", COST_MAX),
+        ("steps of evaluation of all rules of a branch", STEP_COST_MAX),
         ("versions of all workflows", WORKFLOW_VERSIONS_MAX as u64),
         ("bytes of an expression", EXPRESSION_BYTES_MAX as u64),
         ("numbers that `range(n)` gives", crate::expr::limits::RANGE_MAX as u64),
@@ -120,5 +125,6 @@ fn every_limit_is_as_it_is_told() {
         assert!(page.contains(&row), "`{row}` is not there");
     }
     assert!(page.contains(&format!("({EACH_CONCURRENCY_DEFAULT} unless it says otherwise)")));
-    assert!(page.contains(&format!("no deadline, {}h", STALL_MS_DEFAULT / 3_600_000)));
+    assert!(page.contains(&format!("no deadline, {}h, 1,000,000 |", STALL_MS_DEFAULT / 3_600_000)));
+    assert_eq!(RUN_STEPS_DEFAULT, 1_000_000);
 }

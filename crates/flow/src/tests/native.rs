@@ -90,6 +90,18 @@ fn warned(text: &str) -> String {
 }
 
 #[test]
+fn a_workflow_that_calls_itself_is_warned_of() {
+    let calls = |name: &str| {
+        warned(&format!(
+            "workflow: w\nnodes:\n  l: {{type: loop, max_iterations: 2, until: 'true', do: {{nodes: {{c: {{type: workflow, run: {name}}}}}}}}}\n"
+        ))
+    };
+    assert_eq!(calls("other"), "");
+    let told = calls("w");
+    assert!(told.contains("`c` calls the workflow it stands in") && told.contains("8 deep at the most"), "{told}");
+}
+
+#[test]
 fn a_workers_type_that_looks_like_one_of_the_engines_is_warned_of() {
     for (kind, meant) in [
         ("apporval", Some("approval")),
@@ -435,7 +447,7 @@ version: 3
 description: all kinds
 tags: [a, b]
 defaults: {retry: {attempts: 5, backoff: 2s, jitter: 20%}, timeout: 10m, queue: slow, priority: high}
-limits: {deadline: 1d, stall: 1h}
+limits: {deadline: 1d, stall: 1h, steps: 70}
 nodes:
   a: {type: x}
   b: {type: x, after: a, retry: {attempts: 1}, timeout: 5s, queue: fast, priority: -30, key: {tenant: '${input.t}'}, with: {n: 1}}
@@ -455,7 +467,8 @@ nodes:
     let compiled = compiled(text);
     super::promises::validate(&compiled.ir);
     assert_eq!(compiled.definition.tags.len(), 2);
-    assert_eq!((compiled.ir.limits.deadline_ms, compiled.ir.limits.stall_ms), (Some(86_400_000), 3_600_000));
+    let limits = &compiled.ir.limits;
+    assert_eq!((limits.deadline_ms, limits.stall_ms, limits.steps_max), (Some(86_400_000), 3_600_000, 70));
     let expected = r#"
 w v3
 from a to n

@@ -52,6 +52,7 @@ fn check(case: &Case<'_>) -> BTreeSet<String> {
         let ways = Ways {
             apart: order % 2 == 1,
             missing_percent: [0, 50][order as usize / 2 % 2],
+            dearer: 1,
             restart_percent: [0, 20][order as usize / 4 % 2],
             pause_percent: 0,
             cancel_after: case.cancel_after,

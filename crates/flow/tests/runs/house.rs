@@ -37,6 +37,8 @@ pub struct Ways {
     /// Runs and queues in a kernel each.
     pub apart: bool,
     pub missing_percent: u64,
+    /// So dear are expressions that few of them fill a batch.
+    pub dearer: u64,
     pub restart_percent: u64,
     pub pause_percent: u64,
     /// Cancel the run after so many commands.
@@ -121,7 +123,7 @@ impl<'a> House<'a> {
             chance: Chance::new(seed),
             now: Time::from_ms(START_MS),
             shards,
-            book: Book::new(&irs, ways.missing_percent, seed),
+            book: Book::new(&irs, ways.missing_percent, ways.dearer, seed),
             ledger,
             root: RunId::MAX,
             leases: Vec::new(),
@@ -352,6 +354,11 @@ impl<'a> House<'a> {
     pub fn result(&self) -> (RunStatus, Json) {
         let (status, output) = self.ledger.ended_runs[&self.root];
         (status, self.book.value(output))
+    }
+
+    /// Nodes, turns and items of the run.
+    pub fn begun(&self) -> u32 {
+        self.ledger.folded.live_run(self.root).map_or(0, |live| live.steps())
     }
 
     /// Why it failed.

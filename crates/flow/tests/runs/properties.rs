@@ -29,7 +29,7 @@ pub fn compiled(workflows: &BTreeMap<String, Json>) -> Vec<Compiled> {
 /// again and broken off again, an instance may be left as it was the time `before`.
 pub fn compare(house: &House<'_>, expected: &Expected, cancelled: bool, before: Option<&Expected>) {
     let (status, output) = house.result();
-    let late = house.failure().is_some_and(|failure| failure.code == "deadline");
+    let late = house.failure().is_some_and(|failure| ["deadline", "steps_spent"].contains(&failure.code.as_str()));
     if late || (cancelled && status == RunStatus::Cancelled) {
         // Whatever had come about by then is as it would have been.
     } else {
@@ -76,13 +76,20 @@ struct Sum {
 
 fn run(seed: u64, made: &Made, sum: &mut Sum) {
     let expected = expect(&made.workflows, &made.outcomes, "w0", &made.input);
-    let irs = compiled(&made.workflows);
     let mut chance = Chance::new(seed ^ 0x5eed);
+    // The reference knows of no such limit: what has come about by then is as it would have been.
+    let steps = chance.percent(8).then(|| chance.from(1, 30) as u32);
+    let mut workflows = made.workflows.clone();
+    if let Some(steps) = steps {
+        workflows.get_mut("w0").expect("the first")["limits"]["steps"] = steps.into();
+    }
+    let irs = compiled(&workflows);
     for apart in [false, true] {
         let cancels = chance.percent(10);
         let ways = Ways {
             apart,
             missing_percent: [0, 10, 60][chance.below(3)],
+            dearer: [1, 1_000][chance.below(2)],
             restart_percent: [0, 3, 25][chance.below(3)],
             pause_percent: [0, 0, 3][chance.below(3)],
             cancel_after: cancels.then(|| chance.from(1, 40)),
@@ -108,6 +115,11 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
         if house.failure().is_some_and(|failure| failure.code == "deadline") {
             sum.occurred.insert("too late".into());
         }
+        if house.failure().is_some_and(|failure| failure.code == "steps_spent") {
+            sum.occurred.insert("steps spent".into());
+        }
+        let begun = house.begun();
+        assert!(steps.is_none_or(|steps| begun <= steps), "{begun} steps of {steps:?}");
         match house.result().0 {
             RunStatus::Done => sum.done += 1,
             RunStatus::Failed => sum.failed += 1,
@@ -201,7 +213,7 @@ fn covered(occurred: &BTreeSet<String>) {
         failed ignore, skipped untaken, skipped failed, cancelled, run_started, run_done, run_failed, run_cancelled, \
         run_closed, run_paused, run_resumed, frame_opened, frame_done, frame_failed, frame_dropped, missing, restart, \
         heard twice, late result, task_held, task_let_go, run_held, run_let_go, tried again, run_reopened, call taken up, \
-        worker lost, too late";
+        worker lost, too late, steps spent";
     let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();
     assert!(missing.is_empty(), "never occurred: {missing:?}");
 }

@@ -5,6 +5,7 @@ pub(super) mod recall;
 pub(super) mod remove;
 pub(super) mod retry;
 pub(super) mod supervise;
+pub(super) mod unfit;
 
 use super::walk;
 use crate::command::Reply;
@@ -144,9 +145,10 @@ fn take_up(step: &mut Step<'_>) {
     }
 }
 
-/// What was held for the next batch is looked at again; what is due wakes; what nobody waits for is dropped; who has not heard
+/// What cannot go on fails; what was held for the next batch is looked at again; what is due wakes; what nobody waits for is dropped; who has not heard
 /// of a pause does; what was called is called back; what is to be deleted goes on going.
 pub(super) fn proceed(step: &mut Step<'_>) {
+    unfit::go_on(step);
     take_up(step);
     for run in step.state().runs.late(step.now()) {
         let message = "it was not over by its deadline".into();

@@ -6,7 +6,7 @@ mod frames;
 
 use crate::eval::{Evaluated, Json, Shape};
 use crate::frame::{Cause, FramePath, Verdict};
-use crate::ids::{RunId, TaskId};
+use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::{ExprIx, NodeIx, OnError};
 use crate::message::{Ending, Message};
 use crate::names::Actor;
@@ -28,7 +28,8 @@ enum Asked {
 }
 
 fn live<'a>(step: &'a Step<'_>, run: RunId) -> Option<&'a Live> {
-    step.state().runs.get(run).filter(|live| live.run.status == RunStatus::Running)
+    let runs = &step.state().runs;
+    runs.get(run).filter(|live| live.run.status == RunStatus::Running && !runs.unfit.contains(run))
 }
 
 /// `None`: nobody waits for it any more, and what is told to it changes nothing.
@@ -56,13 +57,33 @@ pub(super) fn arrive(step: &mut Step<'_>, spot: Spot) {
     if !frame.is_open() {
         return;
     }
-    match frame.verdict(&live.ir, spot.node) {
+    let verdict = frame.verdict(&live.ir, spot.node);
+    // What has come to a paused run stays where it is; resuming looks at it again.
+    let stays = verdict == Verdict::Enter && live.run.is_paused() && !crate::defect("paused_run_begins");
+    if verdict == Verdict::Wait || stays {
+        return;
+    }
+    // What was begun before and goes on is counted already.
+    if live.last_of(&spot.frame, spot.node) == RecordSeq::NONE && has_spent(step, spot.run) {
+        return;
+    }
+    match verdict {
         Verdict::Wait => {}
         Verdict::Skip(cause) => skip(step, &spot, cause),
-        // What has come to a paused run stays where it is; resuming looks at it again.
-        Verdict::Enter if live.run.is_paused() && !crate::defect("paused_run_begins") => {}
         Verdict::Enter => enter::enter(step, &spot),
     }
+}
+
+/// Whether a run has begun all that it may; then it fails.
+fn has_spent(step: &mut Step<'_>, run: RunId) -> bool {
+    let Some(live) = live(step, run) else { return true };
+    let steps_max = live.ir.limits.steps_max;
+    let spent = live.steps >= steps_max;
+    if spent {
+        let message = format!("it has begun {steps_max} nodes, turns and items, as many as `limits.steps` allows");
+        fail_run(step, run, Failure { code: "steps_spent".into(), message });
+    }
+    spent
 }
 
 fn skip(step: &mut Step<'_>, spot: &Spot, cause: Cause) {
@@ -113,7 +134,7 @@ fn ask(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Asked {
     let live = live(step, spot.run).expect("only what runs asks");
     let ir = live.ir.clone();
     let scope = live.scope(&spot.frame, &ir.expr(expr).reads, output);
-    answer(step, spot, |step| step.flow().eval(&ir, expr, &scope))
+    answer(step, spot, |step| step.eval(&ir, expr, &scope))
 }
 
 fn answer(step: &mut Step<'_>, spot: &Spot, ask: impl FnOnce(&mut Step<'_>) -> Evaluated) -> Asked {
@@ -189,7 +210,7 @@ pub(super) fn answered(step: &mut Step<'_>, spot: &Spot, approved: bool, by: &Ac
 }
 
 /// Takes back what a node that was started is at.
-fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &str) {
+pub(super) fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &str) {
     match at {
         Started::Working { task } => {
             step.send(Message::Withdraw { task: *task, by: by.clone(), reason: reason.to_owned() });

@@ -124,7 +124,7 @@ mod tests {
             edges,
             bodies: vec![body],
             exprs: vec![Expr { source: "input.amount > 100".into(), form: Form::Cel, reads: Reads::default() }],
-            limits: RunLimits { deadline_ms: None, stall_ms: 1 },
+            limits: RunLimits { deadline_ms: None, stall_ms: 1, steps_max: 1_000_000 },
             input_schema: None::<Arc<str>>,
         }
     }

@@ -4,12 +4,15 @@
 use super::Held;
 use crate::ids::{RecordSeq, RunId};
 use crate::time::Time;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
-    /// Nothing but the next batch.
-    ready: BTreeSet<Held>,
+    /// Nothing but the next batch, by how long: who had to let others go first comes before them the next time.
+    ready: BTreeMap<Held, u64>,
+    in_turn: BTreeMap<u64, Held>,
+    turns: u64,
     loads: BTreeMap<Held, Load>,
     /// The same by age.
     by_age: BTreeSet<(Time, Held)>,
@@ -36,12 +39,26 @@ impl Holds {
         if let Some(load) = self.resumed.remove(&held) {
             self.link(held.clone(), load);
         }
-        self.ready.insert(held);
+        self.put_ready(held);
+    }
+
+    fn put_ready(&mut self, held: Held) {
+        if !self.ready.contains_key(&held) {
+            self.turns += 1;
+            self.ready.insert(held.clone(), self.turns);
+            self.in_turn.insert(self.turns, held);
+        }
+    }
+
+    fn drop_ready(&mut self, held: &Held) {
+        if let Some(turn) = self.ready.remove(held) {
+            self.in_turn.remove(&turn);
+        }
     }
 
     /// It goes on when these are at hand.
     pub fn until(&mut self, held: Held, missing: Vec<RecordSeq>, now: Time) {
-        self.ready.remove(&held);
+        self.drop_ready(&held);
         let before = self.unlink(&held).or_else(|| self.resumed.remove(&held));
         let mut load =
             before.unwrap_or(Load { since: now, missing: BTreeSet::new(), here: BTreeSet::new(), bytes: 0, warned: false });
@@ -52,6 +69,7 @@ impl Holds {
 
     /// These are at hand, of so many bytes.
     pub fn came(&mut self, values: &[(RecordSeq, usize)]) {
+        let mut ready = Vec::new();
         for (seq, bytes) in values {
             for held in self.by_value.get(seq).into_iter().flatten() {
                 let load = self.loads.get_mut(held).expect("who waits for a value is held");
@@ -60,15 +78,26 @@ impl Holds {
                     load.bytes += bytes;
                 }
                 if load.missing.is_empty() {
-                    self.ready.insert(held.clone());
+                    ready.push(held.clone());
                 }
             }
         }
+        ready.into_iter().for_each(|held| self.put_ready(held));
     }
 
-    /// What goes on now.
-    pub fn take_ready(&mut self) -> BTreeSet<Held> {
-        let ready = std::mem::take(&mut self.ready);
+    /// What goes on now. The runs take turns, so that one with thousands of nodes leaves room for others; within one, who has
+    /// waited longest comes first.
+    pub fn take_ready(&mut self) -> Vec<Held> {
+        self.ready.clear();
+        let mut before_it: FxHashMap<RunId, u32> = FxHashMap::default();
+        let place = |held: Held| {
+            let before = before_it.entry(held.run()).or_default();
+            *before += 1;
+            (*before, held)
+        };
+        let mut placed: Vec<(u32, Held)> = std::mem::take(&mut self.in_turn).into_values().map(place).collect();
+        placed.sort_by_key(|(before, _)| *before);
+        let ready: Vec<Held> = placed.into_iter().map(|(_, held)| held).collect();
         for held in &ready {
             if let Some(load) = self.unlink(held) {
                 self.resumed.insert(held.clone(), load);
@@ -79,7 +108,7 @@ impl Holds {
 
     /// It has gone on.
     pub fn settled(&mut self, held: &Held) {
-        self.ready.remove(held);
+        self.drop_ready(held);
         self.unlink(held);
         self.resumed.remove(held);
     }
@@ -119,7 +148,7 @@ impl Holds {
     }
 
     pub fn contains(&self, held: &Held) -> bool {
-        self.ready.contains(held) || self.loads.contains_key(held)
+        self.ready.contains_key(held) || self.loads.contains_key(held)
     }
 
     /// Nodes of a run.
@@ -127,7 +156,7 @@ impl Holds {
         let first = Held::first_of(run);
         let of = move |held: &&Held| matches!(held, Held::Node(spot) if spot.run == run);
         let loads = self.loads.range(first.clone()..).map(|(held, _)| held).take_while(of);
-        let ready = self.ready.range(first..).take_while(of);
+        let ready = self.ready.range(first..).map(|(held, _)| held).take_while(of);
         loads.chain(ready.filter(|held| !self.loads.contains_key(held)))
     }
 

@@ -77,7 +77,13 @@ impl Live {
 
     /// The same facts, and the same derived from them.
     pub fn is_same(&self, other: &Live) -> bool {
-        self.run == other.run && self.root == other.root && self.frames == other.frames && self.spreads == other.spreads
+        let frames = self.root == other.root && self.frames == other.frames && self.spreads == other.spreads;
+        self.run == other.run && frames && self.steps == other.steps
+    }
+
+    /// Nodes, turns and items that it has begun.
+    pub fn steps(&self) -> u32 {
+        self.steps
     }
 
     /// Where the output of a node is, or of what it is put together.

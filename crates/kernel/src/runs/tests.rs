@@ -66,7 +66,7 @@ fn the_texts_of_workflows_are_bounded_together() {
             edges: Vec::new(),
             bodies: Vec::new(),
             exprs: Vec::new(),
-            limits: crate::ir::RunLimits { deadline_ms: None, stall_ms: 1 },
+            limits: crate::ir::RunLimits { deadline_ms: None, stall_ms: 1, steps_max: 1_000_000 },
             input_schema: None,
         });
         let new = NewWorkflow { name: ir.workflow.clone(), version: None, text: text.into(), ir };

@@ -86,7 +86,10 @@ pub fn moving(scene: &Scene<'_>) -> Check {
                 let stays = stays || loading.contains(&&at) || (told.more > 0 && scene.fetching);
                 ensure(stays, || format!("{} waits although its tokens say {verdict:?}", at.show()))?;
             }
-            ensure(open > 0 || scene.fetching, || format!("frame `{frame}` of {id} is open, and all its nodes have ended"))?;
+            let held = core.state().is_held(id, &frame, None);
+            ensure(open > 0 || scene.fetching || held, || {
+                format!("frame `{frame}` of {id} is open, and all its nodes have ended")
+            })?;
         }
     }
     Ok(())

@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub struct Book {
     programs: BTreeMap<(WorkflowName, u32), Programs>,
     shelf: Shelf,
+    spent: u64,
+    dearer: u64,
 }
 
 struct Shelf {
@@ -39,11 +41,12 @@ impl Values for Shelf {
 }
 
 impl Book {
-    pub fn new(irs: &[Arc<Ir>], missing_percent: u64, seed: u64) -> Book {
+    /// `dearer`: how many times what it costs an answer counts.
+    pub fn new(irs: &[Arc<Ir>], missing_percent: u64, dearer: u64, seed: u64) -> Book {
         let program = |ir: &Arc<Ir>| ((ir.workflow.clone(), ir.version), Programs::new(ir.clone()));
         let (values, at_hand) = (BTreeMap::new(), BTreeSet::new());
         let shelf = Shelf { values, at_hand, missing_percent, missed: 0, chance: Chance::new(seed) };
-        Book { programs: irs.iter().map(program).collect(), shelf }
+        Book { programs: irs.iter().map(program).collect(), shelf, spent: 0, dearer }
     }
 
     pub fn forget(&mut self) {
@@ -93,11 +96,15 @@ impl Flow for Book {
 
     fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
         let programs = &self.programs[&(ir.workflow.clone(), ir.version)];
-        evaluate::eval(programs, expr, scope, &mut self.shelf)
+        let mut budget = flow::expr::Budget::default();
+        let evaluated = evaluate::eval_within(programs, expr, scope, &mut self.shelf, &mut budget);
+        // As dear as if it were worked out over thousands of elements.
+        self.spent += budget.cost_spent() * self.dearer;
+        evaluated
     }
 
     fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<kernel::record::Failure> {
-        self.programs[&(ir.workflow.clone(), ir.version)].misfit(input)
+        self.programs[&(ir.workflow.clone(), ir.version)].misfit(input).0
     }
 
     fn gather(&mut self, shape: &Shape) -> Evaluated {
@@ -106,5 +113,9 @@ impl Flow for Book {
 
     fn list(&mut self, items: &[ValueAt]) -> Evaluated {
         evaluate::list(items, &mut self.shelf)
+    }
+
+    fn spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent)
     }
 }

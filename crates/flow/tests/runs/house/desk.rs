@@ -33,7 +33,7 @@ pub struct Desk {
 impl Desk {
     pub fn new(workflows: &[Compiled], elsewhere: fn(&Message) -> bool) -> Desk {
         let irs: Vec<Arc<Ir>> = workflows.iter().map(|workflow| workflow.ir.clone()).collect();
-        let (shard, book) = (Shard::new(0, elsewhere), Book::new(&irs, 0, 1));
+        let (shard, book) = (Shard::new(0, elsewhere), Book::new(&irs, 0, 1, 1));
         let (entries, outbox) = (Vec::new(), Vec::new());
         let mut desk = Desk { shard, book, now: Time::from_ms(START_MS), entries, outbox, batches: 0 };
         for put in workflows {

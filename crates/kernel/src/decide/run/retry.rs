@@ -25,6 +25,9 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
     if live.run.live {
         return Err(Rejection::RunEnding { run });
     }
+    if let Some(why) = step.state().runs.unfit.why(run) {
+        return Err(Rejection::Invalid { why: why.to_string() });
+    }
     if let Some(parent) = &live.run.spec.parent {
         return Err(Rejection::Invalid { why: format!("{run} was called by {}: retry that run", parent.show()) });
     }

@@ -57,7 +57,9 @@ fn look(step: &mut Step<'_>, run: RunId) {
 }
 
 fn looked_at<'a>(step: &'a Step<'_>, run: RunId) -> Option<&'a Live> {
-    step.state().runs.get(run).filter(|live| live.run.status == RunStatus::Running && !live.run.is_paused())
+    let runs = &step.state().runs;
+    let goes_on = |live: &&Live| live.run.status == RunStatus::Running && !live.run.is_paused() && !runs.unfit.contains(run);
+    runs.get(run).filter(goes_on)
 }
 
 /// A queue says that a task has waited for nothing but a worker since then. If that is all there is, for too long, the run has

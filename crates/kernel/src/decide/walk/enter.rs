@@ -5,7 +5,7 @@ use crate::eval::{Json, Recipe, Shape, View};
 use crate::frame::Cause;
 use crate::ids::RunId;
 use crate::ir::{ExprIx, Node, NodeKind, Reads, Sleep};
-use crate::limits::SUB_RUNS_DEPTH_MAX;
+use crate::limits::{STEP_COST_MAX, SUB_RUNS_DEPTH_MAX};
 use crate::message::Message;
 use crate::names::{KeyName, KeyValue};
 use crate::node::{Started, Told, Went};
@@ -84,7 +84,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                     return fail(step, spot, Failure { code: "workflow_not_found".into(), message });
                 }
             };
-            if let Some(failure) = step.flow().misfit(&found.1, &input.payload) {
+            if let Some(failure) = step.misfit(&found.1, &input.payload) {
                 return fail(step, spot, failure);
             }
             if depth(step, spot.run) >= SUB_RUNS_DEPTH_MAX {
@@ -117,7 +117,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 },
             };
             step.record_node(spot, Record::NodeStarted { at: Started::Turning { init } }, payload);
-            super::frames::open(step, spot, 0);
+            _ = super::frames::open(step, spot, 0);
         }
         NodeKind::Each { items, .. } => {
             let Some(list) = value_of(step, spot, *items, output) else { return };
@@ -180,7 +180,13 @@ fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
 }
 
 fn branch(step: &mut Step<'_>, spot: &Spot, rules: &[ExprIx], output: &Shape) {
+    let cost_before = step.cost();
     for (at, rule) in rules.iter().enumerate() {
+        // Each of them is bounded, and so are all together: they are asked in one go.
+        if step.cost() - cost_before > STEP_COST_MAX {
+            let message = format!("the first {at} rules together cost more than {STEP_COST_MAX} steps");
+            return fail(step, spot, Failure { code: "expression".into(), message });
+        }
         match truth(step, spot, *rule, output.clone()) {
             Some(true) => return done(step, spot, Told::Passed, Went::Rule(at as u16), None),
             Some(false) => {}
@@ -213,7 +219,7 @@ fn value_of(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Op
 }
 
 pub(super) fn gathered(step: &mut Step<'_>, spot: &Spot, shape: &Shape) -> Option<Json> {
-    let asked = answer(step, spot, |step| step.flow().gather(shape));
+    let asked = answer(step, spot, |step| step.gather(shape));
     taken(step, spot, asked)
 }
 

@@ -1,6 +1,6 @@
 //! Frames open, close, fail and are dropped; loops turn and eaches spread.
 
-use super::{Asked, begin, done, fail as fail_node, live, state, withdraw};
+use super::{Asked, begin, done, fail as fail_node, has_spent, live, state, withdraw};
 use crate::decide::run::retry;
 use crate::eval::{Evaluated, Json, Shape, View};
 use crate::frame::{Close, Frame, FramePath, FrameState, Source};
@@ -14,11 +14,16 @@ use crate::run::{NodeAt, RunStatus, ValueAt};
 use crate::runs::{Held, Spot};
 use crate::step::{FollowUp, Step};
 
-pub(super) fn open(step: &mut Step<'_>, spot: &Spot, index: u32) {
+/// `false`: it may not, and the run has failed.
+pub(super) fn open(step: &mut Step<'_>, spot: &Spot, index: u32) -> bool {
+    if has_spent(step, spot.run) {
+        return false;
+    }
     let node = live(step, spot.run).expect("only what runs opens frames").ir.node(spot.node).id.clone();
     let path = spot.frame.below(node, index);
     step.record_frame(spot.run, &path, Record::FrameOpened {}, None);
     begin(step, spot.run, &path);
+    true
 }
 
 /// What a loop or an each that was started goes on with, now that a frame of it has closed or a value has come.
@@ -53,13 +58,13 @@ pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath
     let output = match body.output {
         Some(expr) => {
             let scope = live.scope(path, &ir.expr(expr).reads, sinks);
-            let given = step.flow().eval(&ir, expr, &scope);
+            let given = step.eval(&ir, expr, &scope);
             taken(step, held, given)
         }
         None => match sinks {
             Shape::At(value) => Ok(Some((value, None))),
             shape => {
-                let given = step.flow().gather(&shape);
+                let given = step.gather(&shape);
                 taken(step, held, given)
             }
         },
@@ -109,7 +114,7 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
     }
     let (_, _, index) = path.up().expect("it is below the loop");
     let scope = live.scope(path, &ir.expr(until).reads, Shape::At(output));
-    let enough = match super::answer(step, spot, |step| step.flow().eval(&ir, until, &scope)) {
+    let enough = match super::answer(step, spot, |step| step.eval(&ir, until, &scope)) {
         Asked::Held => return,
         Asked::Failed(failure) => return fail_node(step, spot, failure),
         Asked::Json(Json { view: View::Bool(enough), .. }) => enough,
@@ -122,7 +127,8 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
         return done(step, spot, Told::At(output), Went::Done, None);
     }
     if index + 1 < iterations_max {
-        return open(step, spot, index + 1);
+        _ = open(step, spot, index + 1);
+        return;
     }
     if leads(step, spot, On::Max) {
         return done(step, spot, Told::At(output), Went::Max, None);
@@ -161,8 +167,8 @@ pub(super) fn spread(step: &mut Step<'_>, spot: &Spot) {
         // Those that were cut off when the run ended come first, now that it goes on.
         if counts.dropped > 0 {
             retry::take_up_dropped(step, spot, room.min(concurrency - counts.open));
-        } else {
-            open(step, spot, counts.opened);
+        } else if !open(step, spot, counts.opened) {
+            return;
         }
         counts = live(step, spot.run).expect("it goes on").spread(spot);
     }
@@ -177,7 +183,7 @@ fn gather(step: &mut Step<'_>, spot: &Spot) {
         .below(&spot.frame, &run.ir.node(spot.node).id)
         .map(|(_, frame)| if let FrameState::Done(output) = frame.state { output } else { ValueAt::Null })
         .collect();
-    match super::answer(step, spot, |step| step.flow().list(&outputs)) {
+    match super::answer(step, spot, |step| step.list(&outputs)) {
         Asked::Held => {}
         Asked::Failed(failure) => fail_node(step, spot, failure),
         Asked::Json(json) => done(step, spot, Told::Own, Went::Done, Some(json.payload)),

@@ -106,6 +106,10 @@ impl Flow for Toy {
         let list: Vec<Value> = items.iter().map(|item| self.value(*item)).collect();
         self.answer(format!("{items:?}"), Value::Array(list))
     }
+
+    fn spent(&mut self) -> u64 {
+        0
+    }
 }
 
 /// `id type key=value …; …`, bodies in braces after `do`.
@@ -130,7 +134,7 @@ fn ir(name: &str, text: &str) -> Arc<Ir> {
         body.nodes.iter().enumerate().for_each(|(place, node)| nodes[node.at()].place = place as u32);
     }
     let by_id = Ir::sorted(&nodes);
-    let limits = RunLimits { deadline_ms: None, stall_ms: 1_000 };
+    let limits = RunLimits { deadline_ms: None, stall_ms: 1_000, steps_max: 1_000_000 };
     let workflow = WorkflowName::parse(name).unwrap();
     Arc::new(Ir { workflow, version: 1, nodes, by_id, edges, bodies, exprs, limits, input_schema: None })
 }
