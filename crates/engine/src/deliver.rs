@@ -8,7 +8,7 @@ use flow::evaluate::{self, Programs};
 use flow::wide;
 use kernel::eval::{Evaluated, Json, Recipe, View};
 use kernel::ids::{RecordSeq, TaskId};
-use kernel::limits::{DELIVERY_BYTES_MAX, FETCHED_BYTES_MAX, VALUE_WAIT_MS_MAX};
+use kernel::limits::{DELIVERY_BYTES_MAX, DELIVERY_COST_MAX, FETCHED_BYTES_MAX, HANDY_COST_MAX, VALUE_WAIT_MS_MAX};
 use kernel::record::{Failure, Payload};
 use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
@@ -73,7 +73,7 @@ impl Unread {
 }
 
 impl Filler<'_> {
-    /// From memory alone; `None`: something has to be read.
+    /// From memory alone, and at small cost; `None`: something has to be read, or much to be worked out.
     pub fn remembered(&self, deliveries: &[Delivery]) -> Option<Filled> {
         self.fill(deliveries, None).ok()?
     }
@@ -87,11 +87,14 @@ impl Filler<'_> {
         let mut fetched = Fetched::default();
         let (mut bytes, mut trouble) = (0, None);
         for delivery in deliveries {
-            if bytes >= DELIVERY_BYTES_MAX {
+            if bytes >= DELIVERY_BYTES_MAX || fetched.cost >= DELIVERY_COST_MAX {
                 filled.left.push(delivery.clone());
                 continue;
             }
             let reader = reader.as_mut().map(|reader| &mut **reader as &mut dyn Reader);
+            if reader.is_none() && fetched.cost > HANDY_COST_MAX {
+                return Ok(None);
+            }
             let task = delivery.grant.task;
             let input = self.input(delivery, reader, &mut fetched);
             if input.is_ok() {
@@ -164,13 +167,14 @@ impl Filler<'_> {
         };
         // What was read for others may be of use, but not without end.
         if fetched.bytes > FETCHED_BYTES_MAX / 2 {
-            *fetched = Fetched::default();
+            fetched.forget();
         }
         let bytes_before = fetched.bytes;
         loop {
             let mut asking = Asking { values: self.values, fetched: &fetched.values, unfit: None };
-            let evaluated = evaluate::resolve(&programs, &recipe, &mut asking);
+            let (evaluated, cost) = evaluate::resolve(&programs, &recipe, &mut asking);
             let unfit = asking.unfit;
+            fetched.cost += cost;
             match (evaluated, unfit, &mut reader) {
                 (Evaluated::Missing(_), Some(failure), _) => return Ok(Evaluated::Failed(failure)),
                 (Evaluated::Missing(missing), None, Some(reader)) => {
@@ -178,7 +182,7 @@ impl Filler<'_> {
                         let text = readable(payload(&mut **reader, self.blobs, seq))?;
                         fetched.bytes += text.as_ref().map_or(0, |text| weight(text, true));
                         if fetched.bytes - bytes_before > FETCHED_BYTES_MAX {
-                            *fetched = Fetched::default();
+                            fetched.forget();
                             return Ok(Evaluated::Failed(too_much()));
                         }
                         let value = text.and_then(|text| wide::read(text.text()).ok());
@@ -218,11 +222,19 @@ fn readable(read: Result<Option<Payload>, StoreError>) -> Result<Option<Payload>
     }
 }
 
-/// Values that were read for the inputs of one answer, and what they weigh.
+/// Values that were read for the inputs of one answer and what they weigh, and what it cost to work the inputs out.
 #[derive(Default)]
 struct Fetched {
     values: FxHashMap<RecordSeq, Found>,
     bytes: usize,
+    cost: u64,
+}
+
+impl Fetched {
+    fn forget(&mut self) {
+        self.values.clear();
+        self.bytes = 0;
+    }
 }
 
 /// The payload of a record, out of the blob store if it lies there.

@@ -399,6 +399,20 @@ fn inputs_that_do_not_fit_into_one_answer_come_with_the_next() {
     house.verify();
 }
 
+/// Nor does one answer take long to make, whatever the expressions.
+#[test]
+fn inputs_that_are_dear_come_a_few_at_a_time() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  e:\n    type: each\n    items: range(400)\n    concurrency: 400\n    do:\n      nodes:\n        x: {type: t, with: '${size(range(9000).map(x, x + item))}'}\n");
+    house.start("w", json!({}));
+    let taken = house.poll(400, Vec::new());
+    let mut reader = house.core.reader().unwrap();
+    let filled = house.core.fill(&taken, &mut *reader).unwrap();
+    let (given, left) = (filled.deliveries.len(), filled.left.len());
+    assert_eq!((taken.len(), given + left), (400, 400));
+    assert!((10..200).contains(&given), "{given}");
+}
+
 #[test]
 fn a_node_that_reads_too_much_at_once_fails() {
     let mut house = House::new(&["t"]);

@@ -227,17 +227,19 @@ fn too_large() -> String {
     format!("the value put together here has more than {BUILT_BYTES_MAX} bytes")
 }
 
-/// The input of a run's task: its node's `with`, or without one what `output` is to it.
-pub fn resolve(programs: &Programs, recipe: &Recipe, values: &mut dyn Values) -> Evaluated {
+/// The input of a run's task: its node's `with`, or without one what `output` is to it. And what it cost to work it out.
+pub fn resolve(programs: &Programs, recipe: &Recipe, values: &mut dyn Values) -> (Evaluated, u64) {
     let ir = &programs.ir;
     let node = ir.find(&recipe.node).map(|node| &ir.node(node).kind);
     let Some(NodeKind::Work { with, .. }) = node else {
         panic!("`{}` of {} version {} is no task", recipe.node, recipe.workflow, recipe.version)
     };
-    match with {
-        Some(with) => eval(programs, *with, &recipe.scope, values),
+    let mut budget = Budget::default();
+    let evaluated = match with {
+        Some(with) => eval_within(programs, *with, &recipe.scope, values, &mut budget),
         None => pass_on(&recipe.scope.output, values),
-    }
+    };
+    (evaluated, budget.cost_spent())
 }
 
 fn failed(message: String) -> Evaluated {

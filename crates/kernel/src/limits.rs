@@ -68,6 +68,10 @@ pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
 pub const INLINE_BYTES_MAX: usize = 4 * 1_024;
 /// What the inputs in one answer to a worker may weigh; what is left comes with the next. One input is always let through.
 pub const DELIVERY_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// What it may cost to work them out, in steps of evaluation; likewise.
+pub const DELIVERY_COST_MAX: u64 = 5_000_000;
+/// As much of that as may be done where others wait meanwhile.
+pub const HANDY_COST_MAX: u64 = 20_000;
 /// What the values may weigh that are read for one question of a run, or one input of a task, because they were not at hand.
 /// A value weighs more than its text, as much as it takes in memory.
 pub const FETCHED_BYTES_MAX: usize = 128 * 1_024 * 1_024;
@@ -121,6 +125,7 @@ const _: () = assert!(ADD_TASKS_MAX <= BATCH_ITEMS_MAX && POLL_TASKS_MAX <= BATC
 const _: () = assert!(CHUNK_ITEMS_MAX <= BATCH_ITEMS_MAX && IDS_MAX <= CHUNK_ITEMS_MAX);
 const _: () = assert!(EXPIRED_RUNS_MAX <= CHUNK_ITEMS_MAX && EXPIRED_RUNS_MAX <= LEAVING_RUNS_MAX);
 const _: () = assert!(RUN_STEPS_DEFAULT <= RUN_STEPS_MAX && INPUT_COST_MAX <= STEP_COST_MAX);
+const _: () = assert!(HANDY_COST_MAX < DELIVERY_COST_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < DELIVERY_BYTES_MAX && FETCHING_BYTES_MAX < FETCHED_BYTES_MAX);
 const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DEFAULT < HEARTBEAT_MS_MAX);
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);

@@ -70,7 +70,7 @@ impl Book {
     pub fn input(&mut self, recipe: &Recipe) -> Result<Json, kernel::record::Failure> {
         let programs = &self.programs[&(recipe.workflow.clone(), recipe.version)];
         loop {
-            match evaluate::resolve(programs, recipe, &mut self.shelf) {
+            match evaluate::resolve(programs, recipe, &mut self.shelf).0 {
                 Evaluated::Missing(_) => {}
                 Evaluated::Failed(failure) => return Err(failure),
                 Evaluated::Value(json) => return Ok(serde_json::from_str(json.payload.text()).expect("a payload is JSON")),
