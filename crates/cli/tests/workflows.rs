@@ -190,7 +190,7 @@ fn what_may_not_be_meant_is_warned_of() {
         .iter()
         .map(|one| (one["line"].as_u64().unwrap(), one["message"].as_str().unwrap()))
         .collect();
-    assert_eq!(warnings.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5], "{put}");
+    assert_eq!(warnings.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 6], "{put}");
     assert!(warnings[0].1.contains("`apporval` is no type of the engine's"), "{put}");
     assert!(warnings[1].1.contains("there is no workflow `gret` yet"), "{put}");
     assert!(warnings[2].1.contains("there is no workflow `greet` with version 7 yet"), "{put}");
