@@ -108,7 +108,7 @@ impl World {
     fn input_of(&mut self, name: &str) -> Evaluated {
         let workflow = WorkflowName::parse("w").unwrap();
         let recipe = Recipe { workflow, version: 3, node: id(name), scope: self.scope.clone() };
-        resolve(&self.programs, &recipe, &mut self.shelf)
+        resolve(&self.programs, &recipe, &mut self.shelf).0
     }
 }
 
