@@ -84,7 +84,7 @@ impl Open {
         // What is deleted leaves one record: that it was.
         let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
         let prunes = entries.iter().filter(gone).map(|entry| entry.prev).collect();
-        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), deletes: Vec::new(), prunes };
+        let mut batch = Batch { entries, puts: Vec::with_capacity(dirty.len()), prunes, ..Batch::default() };
         for (owner, last) in forgotten {
             batch.deletes.push(owner.place(shard));
             batch.prunes.push(last);
@@ -123,6 +123,11 @@ impl Parcel {
             false => blobs::put_away(&*self.blobs, &mut self.batch.entries).and_then(|()| depot.store.commit(&self.batch)).err(),
         };
         depot.shut |= self.failed.is_some();
+    }
+
+    /// Written out before it leaves: whoever carries it has enough to do.
+    pub fn write_out(&self) {
+        self.batch.write_out();
     }
 
     pub fn records(&self) -> usize {

@@ -158,6 +158,7 @@ impl Writer {
         if is_first && sent.parcel.records() < CARRIED_MIN && self.shared.inbox.is_empty() {
             return self.carry(sent);
         }
+        sent.parcel.write_out();
         self.carrier.send(sent).err().map(|_| carrier_died())
     }
 

@@ -11,6 +11,8 @@ use kernel::row::{BadRow, Row, Table, Value};
 use kernel::run::{NodeAt, RunStatus};
 use kernel::task::Status;
 use kernel::time::Time;
+use std::io::Write;
+use std::sync::OnceLock;
 use thiserror::Error;
 
 /// What one tick changed: its records, each dirty row once, in its last image, and histories that end with it.
@@ -21,9 +23,59 @@ pub struct Batch {
     pub deletes: Vec<(&'static Table, Vec<Value>)>,
     /// The last records of histories to be forgotten, back to their first, payloads and all.
     pub prunes: Vec<RecordSeq>,
+    pub texts: Texts,
+}
+
+/// The owners and bodies of a batch's records, written out. Whoever has the time does it before the commit; if nobody did,
+/// the store does.
+#[derive(Clone, Debug, Default)]
+pub struct Texts(OnceLock<Written>);
+
+/// They are what the records are.
+impl PartialEq for Texts {
+    fn eq(&self, _: &Texts) -> bool {
+        true
+    }
+}
+
+impl Eq for Texts {}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    bytes: Vec<u8>,
+    /// Of each record: where its owner ends, and its body.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Written {
+    fn new(entries: &[Entry]) -> Written {
+        let mut written = Written { bytes: Vec::with_capacity(entries.len() * 128), ends: Vec::with_capacity(entries.len()) };
+        for entry in entries {
+            write!(written.bytes, "{}", entry.owner).expect("a buffer takes all text");
+            let owner_end = written.bytes.len();
+            serde_json::to_writer(&mut written.bytes, &entry.record).expect("a record has a JSON form");
+            written.ends.push((owner_end, written.bytes.len()));
+        }
+        written
+    }
+
+    /// Owner and body of each record, in order.
+    pub fn each(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
+        starts.zip(&self.ends).map(|(start, (owner, body))| (&self.bytes[start..*owner], &self.bytes[*owner..*body]))
+    }
 }
 
 impl Batch {
+    /// The records are not changed any more, but for their payloads.
+    pub fn write_out(&self) {
+        self.written();
+    }
+
+    pub(crate) fn written(&self) -> &Written {
+        self.texts.0.get_or_init(|| Written::new(&self.entries))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.puts.is_empty() && self.deletes.is_empty() && self.prunes.is_empty()
     }

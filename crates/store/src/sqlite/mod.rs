@@ -19,7 +19,6 @@ use kernel::record::Entry;
 use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 use statements::{Bound, Bytes, RECORD_COLUMNS, ROWS_AT_ONCE};
-use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,17 +40,9 @@ pub struct Sqlite {
     file: Arc<File>,
     /// Frames in the log after the last commit, told by SQLite itself.
     log_frames: Arc<AtomicU32>,
-    text: Text,
     path: PathBuf,
     dir: PathBuf,
     _lock: File,
-}
-
-/// Buffers that commits use again and again.
-#[derive(Default)]
-struct Text {
-    owner: String,
-    body: Vec<u8>,
 }
 
 /// What a connection is for.
@@ -121,7 +112,7 @@ impl Sqlite {
         place::lengthen(&place::log(dir), LOG_BYTES_AHEAD)?;
         let file = place::open(&path)?;
         let checkpoints = Checkpoints::start(connect(&path, Role::Checkpointer)?, file.clone(), marks, BUSY_WAIT)?;
-        Ok(Sqlite { checkpoints, db, file, log_frames, text: Text::default(), path, dir: dir.to_owned(), _lock: lock })
+        Ok(Sqlite { checkpoints, db, file, log_frames, path, dir: dir.to_owned(), _lock: lock })
     }
 
     /// Opens the data in `dir` for reading alone, whether a server is using it or not.
@@ -136,9 +127,8 @@ impl Sqlite {
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        let Sqlite { db, text, .. } = self;
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        insert_records(&transaction, &batch.entries, text)?;
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        insert_records(&transaction, batch)?;
         put_rows(&transaction, &batch.puts)?;
         for (table, key) in &batch.deletes {
             let mut delete = transaction.prepare_cached(&statements::of(table).delete)?;
@@ -169,13 +159,15 @@ fn bind_from(statement: &mut CachedStatement<'_>, first: usize, values: &[Value]
     Ok(())
 }
 
-fn insert_records(db: &Connection, entries: &[Entry], text: &mut Text) -> Result<(), StoreError> {
-    let (many, rest) = entries.as_chunks::<ROWS_AT_ONCE>();
+fn insert_records(db: &Connection, batch: &Batch) -> Result<(), StoreError> {
+    let mut texts = batch.written().each();
+    let mut next = || texts.next().expect("each record is written out");
+    let (many, rest) = batch.entries.as_chunks::<ROWS_AT_ONCE>();
     if !many.is_empty() {
         let mut insert = db.prepare_cached(&statements::INSERT_RECORDS)?;
         for some in many {
             for (at, entry) in some.iter().enumerate() {
-                bind_record(&mut insert, at * RECORD_COLUMNS, entry, text)?;
+                bind_record(&mut insert, at * RECORD_COLUMNS, entry, next())?;
             }
             insert.raw_execute()?;
         }
@@ -183,23 +175,19 @@ fn insert_records(db: &Connection, entries: &[Entry], text: &mut Text) -> Result
     if !rest.is_empty() {
         let mut insert = db.prepare_cached(statements::INSERT_RECORD)?;
         for entry in rest {
-            bind_record(&mut insert, 0, entry, text)?;
+            bind_record(&mut insert, 0, entry, next())?;
             insert.raw_execute()?;
         }
     }
     Ok(())
 }
 
-fn bind_record(insert: &mut CachedStatement<'_>, first: usize, entry: &Entry, text: &mut Text) -> rusqlite::Result<()> {
-    text.owner.clear();
-    write!(text.owner, "{}", entry.owner).expect("a string takes all text");
-    text.body.clear();
-    serde_json::to_writer(&mut text.body, &entry.record).expect("a record has a JSON form");
+fn bind_record(insert: &mut CachedStatement<'_>, first: usize, entry: &Entry, texts: (&[u8], &[u8])) -> rusqlite::Result<()> {
     insert.raw_bind_parameter(first + 1, entry.seq.0 as i64)?;
     insert.raw_bind_parameter(first + 2, entry.prev.0 as i64)?;
     insert.raw_bind_parameter(first + 3, entry.at.us())?;
-    insert.raw_bind_parameter(first + 4, text.owner.as_str())?;
-    insert.raw_bind_parameter(first + 5, Bytes(&text.body))?;
+    insert.raw_bind_parameter(first + 4, Bytes(texts.0))?;
+    insert.raw_bind_parameter(first + 5, Bytes(texts.1))?;
     insert.raw_bind_parameter(first + 6, entry.payload.as_ref().map(|payload| payload.text()))
 }
 

@@ -543,7 +543,7 @@ fn format_1(path: &Path, batches: &[Batch]) {
     old.execute_batch(include_str!("migrations/0001_spine.sql")).unwrap();
     old.pragma_update(None, "user_version", 1).unwrap();
     for batch in batches {
-        insert_records(&old, &batch.entries, &mut Text::default()).unwrap();
+        insert_records(&old, batch).unwrap();
         for row in &batch.puts {
             // Some columns of tasks came later.
             let later = |name: &str| row.table.name == "tasks" && ["node", "generation", "held", "pause"].contains(&name);
