@@ -75,14 +75,25 @@ impl Unread {
 impl Filler<'_> {
     /// From memory alone, and at small cost; `None`: something has to be read, or much to be worked out.
     pub fn remembered(&self, deliveries: &[Delivery]) -> Option<Filled> {
-        self.fill(deliveries, None).ok()?
+        self.fill(deliveries, None, HANDY_COST_MAX).ok()?
+    }
+
+    /// From memory alone; `None`: something has to be read.
+    pub fn worked_out(&self, deliveries: &[Delivery]) -> Option<Filled> {
+        self.fill(deliveries, None, DELIVERY_COST_MAX).ok()?
     }
 
     pub fn read(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
-        Ok(self.fill(deliveries, Some(reader))?.unwrap_or_default())
+        Ok(self.fill(deliveries, Some(reader), DELIVERY_COST_MAX)?.unwrap_or_default())
     }
 
-    fn fill(&self, deliveries: &[Delivery], mut reader: Option<&mut (dyn Reader + '_)>) -> Result<Option<Filled>, StoreError> {
+    /// `None`: something has to be read, or it costs more than it may here.
+    fn fill(
+        &self,
+        deliveries: &[Delivery],
+        mut reader: Option<&mut (dyn Reader + '_)>,
+        cost_max: u64,
+    ) -> Result<Option<Filled>, StoreError> {
         let mut filled = Filled::default();
         let mut fetched = Fetched::default();
         let (mut bytes, mut trouble) = (0, None);
@@ -92,7 +103,7 @@ impl Filler<'_> {
                 continue;
             }
             let reader = reader.as_mut().map(|reader| &mut **reader as &mut dyn Reader);
-            if reader.is_none() && fetched.cost > HANDY_COST_MAX {
+            if fetched.cost > cost_max {
                 return Ok(None);
             }
             let task = delivery.grant.task;

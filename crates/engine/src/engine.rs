@@ -165,6 +165,10 @@ impl Engine {
 
     /// The same, reading what is not in memory. Blocks; not for an async thread.
     pub fn fill_reading(&self, deliveries: &[Delivery]) -> Result<Filled, StoreError> {
+        // Nobody waits for a pair of eyes while this is only thinking.
+        if let Some(filled) = self.filler().worked_out(deliveries) {
+            return Ok(self.told(filled));
+        }
         let filled = self.read_first(|reader| self.filler().read(deliveries, reader))?;
         Ok(self.told(filled))
     }
