@@ -73,14 +73,15 @@ impl Open {
             self.entries.extend(entries);
             self.dirty.extend(dirty);
             self.forgotten.extend(forgotten);
-            self.dirty.sort_unstable();
-            self.dirty.dedup();
         }
     }
 
     /// Each row in its last image.
     pub fn seal(self, depot: Arc<Mutex<Depot>>, blobs: Arc<dyn BlobStore>, state: &State, shard: u16) -> Parcel {
-        let Open { entries, dirty, forgotten, answers, tickets, untold, missing, .. } = self;
+        let Open { entries, mut dirty, forgotten, answers, tickets, untold, missing, .. } = self;
+        // Each step's own are in order: these are put together, not sorted from the start.
+        dirty.sort();
+        dirty.dedup();
         // What is deleted leaves one record: that it was.
         let gone = |entry: &&Entry| matches!(entry.record, Record::TaskDeleted { .. } | Record::RunDeleted { .. });
         let prunes = entries.iter().filter(gone).map(|entry| entry.prev).collect();

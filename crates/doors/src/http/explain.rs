@@ -95,7 +95,7 @@ fn ended(view: &RunView, within: Option<String>) -> RunExplanation {
             next_actions.push(format!("signaller run retry {run}"));
             match view.status {
                 wire::RunStatus::Cancelled => " It can be tried again, from where it was.".to_owned(),
-                _ => " What failed it can be tried again; what is done stays done.".to_owned(),
+                _ => format!(" What failed it can be tried again, on version {}; what is done stays done.", view.version),
             }
         }
         None if view.stopping => " What was under way in it is still being stopped.".to_owned(),

@@ -255,7 +255,11 @@ fn outcome(session: &Session, view: RunView, live: bool) -> Outcome {
         RunStatus::Failed => {
             let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
             let why = view.error.as_ref().map_or_else(String::new, |error| format!(" with {}: {}", error.code, error.message));
-            let again = if view.retryable { "try again" } else { "start a new run" };
+            // A retry keeps the version: what is wrong in the workflow itself is mended for new runs alone.
+            let again = match view.retryable {
+                true => format!("try again; it stays with version {}, a mended workflow needs a new run", view.version),
+                false => "start a new run".to_owned(),
+            };
             let failure = Failure::new(Exit::WorkFailed, "run_failed", format!("{run} failed{at}{took}{why}"))
                 .fix(format!("see what happened with `signaller run trace {run}`, mend it, and {again}"))
                 .result(&view)
