@@ -1,9 +1,11 @@
 //! What one batch makes of commands that touch the same things.
 
 use engine::{Answer, Core, Holding, Parcel, Report, Request, Ticked, Ticket, Work, Worked};
+use kernel::bulk::{BulkWork, TaskFilter};
 use kernel::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{Actor, IdempotencyKey, QueueName, TypeName, WorkerName};
+use kernel::priority::Priority;
 use kernel::queue::QueueConfig;
 use kernel::record::{Owner, Payload, Record, TaskSpec};
 use kernel::time::Time;
@@ -376,4 +378,30 @@ fn what_piles_up_is_bounded_by_bytes() {
         full.push(bench.core.is_full());
     }
     assert!(!full[30] && full[45], "8 MiB are enough: {full:?}");
+}
+
+/// Whoever asks for something does not wait behind all that a bulk still has to do.
+#[test]
+fn a_bulk_is_no_faster_than_the_disk() {
+    let mut bench = Bench::open();
+    for _ in 0..5 {
+        bench.tick(vec![Command::Add { tasks: vec![new(None); 1_000] }]);
+    }
+    let filter = TaskFilter::default();
+    let work = BulkWork::Reprioritize { queue: queue(), upto: TaskId::MAX, filter, priority: Priority::HIGH };
+    bench.tick(vec![Command::StartBulk { work, by: actor(), reason: String::new() }]);
+    let now = bench.now.plus_ms(10);
+    let mut go_on = |core: &mut Core| core.decide(now, 0, Vec::new(), true).unwrap_or_else(|_| panic!("nothing is read")).held;
+    assert!(!go_on(&mut bench.core) && bench.core.is_ready(), "the disk is free");
+    let mut first = bench.core.seal(now);
+    assert!(go_on(&mut bench.core), "one chunk is made ready");
+    let mut second = bench.core.seal(now);
+    assert!(go_on(&mut bench.core), "and another");
+    assert!(go_on(&mut bench.core) && go_on(&mut bench.core), "but no more, however often it is asked");
+    for parcel in [&mut first, &mut second] {
+        parcel.commit();
+        bench.core.settle(now, parcel).unwrap_or_else(|_| panic!("it was committed"));
+    }
+    let third = bench.core.seal(now);
+    assert!(first.records() == second.records() && third.records() == first.records(), "each is one chunk");
 }

@@ -41,7 +41,8 @@ pub struct Turn {
 
 impl Turn {
     pub fn decided(&mut self, decided: &Decided) {
-        self.next = decided.next;
+        // What was held goes on when the parcel is back, which is before this turn ends.
+        self.next = if decided.held { Some(self.now) } else { decided.next };
         self.drained = decided.drained;
     }
 
