@@ -15,19 +15,38 @@ use kernel::run::ValueAt;
 use kernel::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Workflows that were compiled, for the writer and for those who deliver. What is compiled takes many times the room of its
-/// text, so there is a bound by that; beyond it the shelf is cleared, and what is needed is compiled again.
-#[derive(Default)]
-pub struct Library {
-    shelf: Mutex<Shelf>,
+/// Workflows that were compiled. What is compiled takes many times the room of its text, so there is a bound by that; beyond
+/// it the shelf is cleared, and what is needed is compiled again.
+struct Shelf<K> {
+    programs: FxHashMap<K, Arc<Programs>>,
+    texts_bytes: usize,
 }
 
+impl<K> Default for Shelf<K> {
+    fn default() -> Shelf<K> {
+        Shelf { programs: FxHashMap::default(), texts_bytes: 0 }
+    }
+}
+
+impl<K: Eq + Hash> Shelf<K> {
+    fn put(&mut self, key: K, programs: Arc<Programs>) {
+        let text_bytes = text_bytes(programs.ir());
+        if self.texts_bytes + text_bytes > COMPILED_TEXTS_BYTES_MAX {
+            *self = Shelf::default();
+        }
+        if self.programs.insert(key, programs).is_none() {
+            self.texts_bytes += text_bytes;
+        }
+    }
+}
+
+/// For the writer and for those who deliver.
 #[derive(Default)]
-struct Shelf {
-    programs: FxHashMap<(WorkflowName, u32), Arc<Programs>>,
-    texts_bytes: usize,
+pub struct Library {
+    shelf: Mutex<Shelf<(WorkflowName, u32)>>,
 }
 
 impl Library {
@@ -35,7 +54,7 @@ impl Library {
         self.shelf().programs.get(&(name.clone(), version)).cloned()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, Shelf<(WorkflowName, u32)>> {
         self.shelf.lock().expect("no holder of the library panics")
     }
 
@@ -45,15 +64,7 @@ impl Library {
 
     fn put(&self, programs: &Arc<Programs>) {
         let ir = programs.ir();
-        let text_bytes = text_bytes(ir);
-        let mut shelf = self.shelf();
-        if shelf.texts_bytes + text_bytes > COMPILED_TEXTS_BYTES_MAX {
-            *shelf = Shelf::default();
-        }
-        let before = shelf.programs.insert((ir.workflow.clone(), ir.version), programs.clone());
-        if before.is_none() {
-            shelf.texts_bytes += text_bytes;
-        }
+        self.shelf().put((ir.workflow.clone(), ir.version), programs.clone());
     }
 
     pub fn compile(&self, workflow: &Workflow) -> Result<Arc<Programs>, String> {
@@ -81,45 +92,35 @@ pub struct Flows {
     pub library: Arc<Library>,
     pub values: Arc<Values>,
     /// By where the IR lies; each keeps its own, so no other can come to lie there.
-    by_ir: FxHashMap<usize, Arc<Programs>>,
-    /// Of the texts of these.
-    by_ir_bytes: usize,
+    by_ir: Shelf<usize>,
     /// What was asked since this was asked for.
     spent: u64,
 }
 
 impl Flows {
     pub fn new(library: Arc<Library>, values: Arc<Values>) -> Flows {
-        Flows { library, values, by_ir: FxHashMap::default(), by_ir_bytes: 0, spent: 0 }
+        Flows { library, values, by_ir: Shelf::default(), spent: 0 }
     }
 
     /// What was kept may never have become true.
     pub fn forget(&mut self) {
         self.library.forget();
         self.values.forget();
-        self.by_ir.clear();
-        self.by_ir_bytes = 0;
+        self.by_ir = Shelf::default();
     }
 
     fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
-        if let Some(programs) = self.by_ir.get(&(Arc::as_ptr(ir) as usize)) {
+        if let Some(programs) = self.by_ir.programs.get(&(Arc::as_ptr(ir) as usize)) {
             return programs.clone();
         }
         let programs = Arc::new(Programs::new(ir.clone()));
+        self.library.put(&programs);
         self.shelve(&programs);
         programs
     }
 
-    /// As the library, so bounded.
     fn shelve(&mut self, programs: &Arc<Programs>) {
-        let text_bytes = text_bytes(programs.ir());
-        if self.by_ir_bytes + text_bytes > COMPILED_TEXTS_BYTES_MAX {
-            self.by_ir.clear();
-            self.by_ir_bytes = 0;
-        }
-        if self.by_ir.insert(Arc::as_ptr(programs.ir()) as usize, programs.clone()).is_none() {
-            self.by_ir_bytes += text_bytes;
-        }
+        self.by_ir.put(Arc::as_ptr(programs.ir()) as usize, programs.clone());
     }
 
     fn asking(&mut self) -> Asking<'_> {

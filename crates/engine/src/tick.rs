@@ -67,8 +67,8 @@ pub struct Core {
 pub struct Decided {
     /// When to decide again if nothing comes; `None`: not before something does.
     pub next: Option<Time>,
-    /// What goes on by itself waits for the disk: when a parcel is back, it is time.
-    pub held: bool,
+    /// Memory is far enough ahead of the disk, and what goes on by itself waits: when a parcel is back, it is time.
+    pub ahead: bool,
     /// Stopping, and nothing runs any more.
     pub drained: bool,
 }
@@ -199,7 +199,7 @@ impl Core {
     }
 
     /// The disk has enough to do, and what is open will be enough after that.
-    fn is_held(&self) -> bool {
+    fn is_ahead(&self) -> bool {
         self.is_away() && self.open.is_worth_queueing()
     }
 
@@ -232,7 +232,7 @@ impl Core {
         }
         let values = self.flows.values.clone();
         // What goes on by itself is no faster than the disk, or whoever asks for something would wait behind all of it.
-        let held = self.is_held();
+        let ahead = self.is_ahead();
         // While the disk keeps everyone waiting, silence is no sign.
         let idle = idle && !self.away.front().is_some_and(|left_at| self.is_late(now, *left_at));
 
@@ -251,10 +251,10 @@ impl Core {
             leases_left: BATCH_ITEMS_MAX,
         };
         // Bulks first: the rows they were given are true now and may not be after the requests.
-        if !held && turn.step.state().bulk_due(now).is_some() {
+        if !ahead && turn.step.state().bulk_due(now).is_some() {
             _ = turn.run(&Command::Proceed);
         }
-        if !held && turn.step.state().has_runs_due(now) {
+        if !ahead && turn.step.state().has_runs_due(now) {
             _ = turn.run(&Command::ProceedRuns);
         }
         if turn.step.state().has_due(now) {
@@ -277,14 +277,14 @@ impl Core {
         self.open.missing.extend(missing);
 
         let due = [self.state.next_due(now), self.presence.next_due()].into_iter().flatten().min();
-        let held = self.is_held() && due.is_some_and(|due| due <= now);
-        let next = if more { Some(now) } else { due.filter(|_| !held) };
+        let ahead = self.is_ahead() && due.is_some_and(|due| due <= now);
+        let next = if more { Some(now) } else { due.filter(|_| !ahead) };
         self.planned = next;
         // With nothing to seal, this is the end of the batch.
         if self.open.is_empty() {
             self.state.cool();
         }
-        Ok(Decided { next, held, drained: self.stopping && self.presence.leases() == 0 })
+        Ok(Decided { next, ahead, drained: self.stopping && self.presence.leases() == 0 })
     }
 
     /// The values to be read next. No more than may be in memory; but one at least, for who has waited longest, or all would

@@ -42,8 +42,8 @@ pub struct Writer {
     gone: Vec<Ticket>,
     /// When to decide again if nothing comes.
     next: Option<Time>,
-    /// What goes on by itself waits for a parcel.
-    held: bool,
+    /// What goes on by itself waits for a parcel to be back.
+    ahead: bool,
     stop_limit: Duration,
     house: Arc<House>,
     carrier: SyncSender<Sent>,
@@ -73,7 +73,8 @@ impl Writer {
         let carries = house.clone();
         let carrier_thread = thread("carrier").spawn(move || carry(&carries, &parcels)).map_err(failed)?;
         let (senders, gone, next) = (Senders::default(), Vec::new(), Some(Time::ZERO));
-        let writer = Writer { shared, core, clock, senders, gone, next, held: false, stop_limit, house, carrier, carrier_thread };
+        let writer =
+            Writer { shared, core, clock, senders, gone, next, ahead: false, stop_limit, house, carrier, carrier_thread };
         thread("writer").spawn(move || announce.send_replace(Some(writer.run()))).map_err(failed)?;
         Ok(())
     }
@@ -108,7 +109,7 @@ impl Writer {
                 }
                 chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 match self.core.decide(now, chance, requests, idle) {
-                    Ok(decided) => Decided { next: self.next, held: self.held, drained } = decided,
+                    Ok(decided) => Decided { next: self.next, ahead: self.ahead, drained } = decided,
                     Err(failed) => {
                         if let Some(ending) = self.tell(*failed) {
                             break ending;
@@ -200,7 +201,7 @@ impl Writer {
     }
 
     fn settle(&mut self, mut sent: Sent) -> Option<Stopped> {
-        if std::mem::take(&mut self.held) {
+        if std::mem::take(&mut self.ahead) {
             self.next = Some(Time::ZERO);
         }
         // If it failed, these have not been answered.

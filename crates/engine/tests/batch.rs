@@ -391,7 +391,7 @@ fn a_bulk_is_no_faster_than_the_disk() {
     let work = BulkWork::Reprioritize { queue: queue(), upto: TaskId::MAX, filter, priority: Priority::HIGH };
     bench.tick(vec![Command::StartBulk { work, by: actor(), reason: String::new() }]);
     let now = bench.now.plus_ms(10);
-    let go_on = |core: &mut Core| core.decide(now, 0, Vec::new(), true).unwrap_or_else(|_| panic!("nothing is read")).held;
+    let go_on = |core: &mut Core| core.decide(now, 0, Vec::new(), true).unwrap_or_else(|_| panic!("nothing is read")).ahead;
     assert!(!go_on(&mut bench.core) && bench.core.is_ready(), "the disk is free");
     let mut first = bench.core.seal(now);
     assert!(go_on(&mut bench.core), "one chunk is made ready");

@@ -44,8 +44,8 @@ pub enum Shape {
     Object(Vec<(NodeId, Shape)>),
 }
 
-/// The input of a run's task: what to make it of. Its values lie on the shard of `scope.run`, wherever the task is. It is worked out when a worker gets the task, off the writer; what it
-/// names never changes.
+/// The input of a run's task: what to make it of. Its values lie on the shard of `scope.run`, wherever the task is. It is
+/// worked out when a worker gets the task, off the writer; what it names never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     pub workflow: WorkflowName,

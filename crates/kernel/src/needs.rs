@@ -27,8 +27,8 @@ pub enum Need {
     RunKey { workflow: WorkflowName, key: IdempotencyKey },
     /// The frames and then the nodes of these runs, one run after the other, until there are `limit`.
     RunParts { runs: Vec<RunId>, limit: usize },
-    /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the youngest `keep` of
-    /// them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
+    /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the
+    /// youngest `keep` of them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
     RunsEnded { before: Time, keep: usize, limit: usize },
 }
 

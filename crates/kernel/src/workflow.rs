@@ -1,5 +1,5 @@
-//! A workflow as it was put: one version of its text, which never changes; and whether new runs of it may start. Texts are few and stay in memory; what they
-//! compile to is made when it is first needed.
+//! A workflow as it was put: one version of its text, which never changes; and whether new runs of it may start. Texts are few
+//! and stay in memory; what they compile to is made when it is first needed.
 
 use crate::ids::RecordSeq;
 use crate::names::{Actor, WorkflowName};

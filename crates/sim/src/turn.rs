@@ -41,8 +41,8 @@ pub struct Turn {
 
 impl Turn {
     pub fn decided(&mut self, decided: &Decided) {
-        // What was held goes on when the parcel is back, which is before this turn ends.
-        self.next = if decided.held { Some(self.now) } else { decided.next };
+        // What waits for the parcel goes on when that is back, which is before this turn ends.
+        self.next = if decided.ahead { Some(self.now) } else { decided.next };
         self.drained = decided.drained;
     }
 

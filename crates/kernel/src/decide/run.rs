@@ -145,8 +145,8 @@ fn take_up(step: &mut Step<'_>) {
     }
 }
 
-/// What cannot go on fails; what was held for the next batch is looked at again; what is due wakes; what nobody waits for is dropped; who has not heard
-/// of a pause does; what was called is called back; what is to be deleted goes on going.
+/// What cannot go on fails; what was held for the next batch is looked at again; what is due wakes; what nobody waits for is
+/// dropped; who has not heard of a pause does; what was called is called back; what is to be deleted goes on going.
 pub(super) fn proceed(step: &mut Step<'_>) {
     unfit::go_on(step);
     take_up(step);
