@@ -28,14 +28,24 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
             let deadline = deadline.map_or_else(String::new, |then| format!(", to be over within {}", show_between(at, then)));
             format!("tried again by {by}{deadline}")
         }
+        RecordBody::RunRestarted { node, generation, reason, by, .. } => {
+            format!("restarted from {node} by {by}, generation {generation}{}", said(reason))
+        }
+        RecordBody::RunPatched { revision, description, node, by, changes, .. } => {
+            let node = node.as_ref().map_or_else(String::new, |node| format!(", at work on {node}"));
+            let mut text = format!("patched by {by}{node}, revision {revision}{}", said(description));
+            changes.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+            text
+        }
         RecordBody::RunDeleting { expired: true, .. } => "being deleted: it has grown old".into(),
         RecordBody::RunDeleting { by, .. } => format!("being deleted by {by}"),
         RecordBody::RunDeleted { workflow, by } => format!("a run of {workflow}, deleted by {by}"),
-        RecordBody::FrameOpened {} => "begun".into(),
+        RecordBody::FrameOpened { .. } => "begun".into(),
         RecordBody::FrameDone {} => "done".into(),
         RecordBody::FrameFailed { error } => format!("failed{}", with(error)),
         RecordBody::FrameDropped {} => "dropped: nobody waits for it any more".into(),
-        RecordBody::FrameReopened {} => "taken up again".into(),
+        RecordBody::FrameReopened { .. } => "taken up again".into(),
+        RecordBody::FramePatched { revision } => format!("follows revision {revision} from here on"),
         RecordBody::NodeStarted { work } => at_work(work, at),
         RecordBody::NodeDone { way, answer } => {
             let way = way.as_ref().map_or_else(String::new, |way| format!(", by {way}"));
@@ -54,6 +64,9 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::NodeSkipped { .. } => "skipped: its way was not taken".into(),
         RecordBody::NodeCancelled {} => "cancelled".into(),
         RecordBody::NodeReopened { by } => format!("open again, by {by}"),
+        RecordBody::NodeReset {} => "undone: it begins anew".into(),
+        RecordBody::NodeRewound { .. } => "goes on: something in it was restarted".into(),
+        RecordBody::NodeSet { reason, by } => format!("done, by the word of {by}{}", said(reason)),
         _ => "a record this version does not know".into(),
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::flows::{Library, lost, too_much};
 use crate::request::Delivery;
+use crate::revision::Revision;
 use crate::values::{Found, Values, weight};
 use flow::evaluate::{self, Programs};
 use flow::wide;
@@ -210,10 +211,17 @@ impl Filler<'_> {
         recipe: &Recipe,
         reader: &mut Option<&mut (dyn Reader + '_)>,
     ) -> Result<Option<Result<Arc<Programs>, String>>, StoreError> {
-        if let Some(programs) = self.library.find(&recipe.workflow, recipe.version) {
+        if let Some(programs) = self.library.find(&recipe.workflow, recipe.version, recipe.text.map(|text| text.digest)) {
             return Ok(Some(Ok(programs)));
         }
         let Some(reader) = reader else { return Ok(None) };
+        if let Some(text) = recipe.text {
+            let read = payload(&mut **reader, self.blobs, text.record)?.and_then(|payload| Revision::read(&payload));
+            return Ok(Some(match read {
+                Some(read) => self.library.compile_revision(&recipe.workflow, recipe.version, &read.text),
+                None => Err("the text that its run follows is gone or damaged".into()),
+            }));
+        }
         let Some(row) = reader.workflow(&recipe.workflow, Some(recipe.version))? else {
             return Err(StoreError::Failed(format!("workflow `{}` has no version {}", recipe.workflow, recipe.version)));
         };

@@ -1,6 +1,7 @@
 //! The kernel's questions to workflows, answered with `flow` over the values at hand. What is not at hand is fetched off the
 //! writer.
 
+use crate::revision::Revision;
 use crate::values::{Found, Values};
 use flow::Language;
 use flow::evaluate::{self, Programs};
@@ -43,18 +44,21 @@ impl<K: Eq + Hash> Shelf<K> {
     }
 }
 
+/// A version of a workflow, or a text of a run of it, by its digest.
+type Title = (WorkflowName, u32, Option<u128>);
+
 /// For the writer and for those who deliver.
 #[derive(Default)]
 pub struct Library {
-    shelf: Mutex<Shelf<(WorkflowName, u32)>>,
+    shelf: Mutex<Shelf<Title>>,
 }
 
 impl Library {
-    pub fn find(&self, name: &WorkflowName, version: u32) -> Option<Arc<Programs>> {
-        self.shelf().programs.get(&(name.clone(), version)).cloned()
+    pub fn find(&self, name: &WorkflowName, version: u32, revised: Option<u128>) -> Option<Arc<Programs>> {
+        self.shelf().programs.get(&(name.clone(), version, revised)).cloned()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf<(WorkflowName, u32)>> {
+    fn shelf(&self) -> MutexGuard<'_, Shelf<Title>> {
         self.shelf.lock().expect("no holder of the library panics")
     }
 
@@ -64,18 +68,28 @@ impl Library {
 
     fn put(&self, programs: &Arc<Programs>) {
         let ir = programs.ir();
-        self.shelf().put((ir.workflow.clone(), ir.version), programs.clone());
+        self.shelf().put((ir.workflow.clone(), ir.version, ir.revised), programs.clone());
     }
 
     pub fn compile(&self, workflow: &Workflow) -> Result<Arc<Programs>, String> {
-        if let Some(programs) = self.find(workflow.name(), workflow.version()) {
+        self.made_of(workflow.name(), workflow.version(), workflow.text(), None)
+    }
+
+    /// A text that a run of this version follows.
+    pub fn compile_revision(&self, name: &WorkflowName, version: u32, text: &str) -> Result<Arc<Programs>, String> {
+        self.made_of(name, version, text, Some(Revision::digest(text)))
+    }
+
+    fn made_of(&self, name: &WorkflowName, version: u32, text: &str, revised: Option<u128>) -> Result<Arc<Programs>, String> {
+        if let Some(programs) = self.find(name, version, revised) {
             return Ok(programs);
         }
-        let compiled = flow::compile(workflow.text().as_bytes(), &Language).map_err(|problems| {
+        let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| {
             let first = problems.first().map_or(String::new(), |problem| format!(": {problem}"));
-            format!("version {} of workflow `{}` does not compile any more{first}", workflow.version(), workflow.name())
+            let what = if revised.is_some() { "a changed text of " } else { "" };
+            format!("{what}version {version} of workflow `{name}` does not compile any more{first}")
         })?;
-        let ir = Ir { version: workflow.version(), ..compiled.ir };
+        let ir = Ir { workflow: name.clone(), version, revised, ..compiled.ir };
         let programs = Arc::new(Programs::new(Arc::new(ir)));
         self.put(&programs);
         Ok(programs)
@@ -107,6 +121,12 @@ impl Flows {
         self.library.forget();
         self.values.forget();
         self.by_ir = Shelf::default();
+    }
+
+    pub fn compile_revision(&mut self, name: &WorkflowName, version: u32, text: &str) -> Result<Arc<Ir>, String> {
+        let programs = self.library.compile_revision(name, version, text)?;
+        self.shelve(&programs);
+        Ok(programs.ir().clone())
     }
 
     fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {

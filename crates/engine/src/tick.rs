@@ -117,7 +117,7 @@ impl Lost {
 impl Core {
     pub fn open(mut store: Box<dyn Store>, blobs: Arc<dyn BlobStore>, shard: u16, now: Time) -> Result<Core, StoreError> {
         let mut flows = Flows::new(Arc::default(), Arc::default());
-        let (state, presence) = load(&mut *store, &mut flows, shard, now)?;
+        let (state, presence) = load(&mut *store, &*blobs, &mut flows, shard, now)?;
         Ok(Core {
             depot: Depot::new(store),
             open: Open::default(),
@@ -388,8 +388,14 @@ impl Core {
             assert!(self.open.entries.is_empty(), "what is decided is in the store before it is looked at");
             let store = &mut enter(&self.depot).store;
             for row in store.rows(wanted)? {
-                take_row(&mut self.state, &mut self.flows, &row, now)?;
+                let mut payloads = |record| match store.payload(record)? {
+                    Some(payload) => crate::blobs::content(&*self.blobs, payload),
+                    None => Ok(None),
+                };
+                take_row(&mut self.state, &mut self.flows, &mut payloads, &row, now)?;
             }
+            let whole = |need: &Need| if let Need::RunWhole(run) = need { Some(*run) } else { None };
+            self.state.took_whole(wanted.iter().filter_map(whole));
             for need in wanted {
                 if let Need::RunParts { runs, limit } = need {
                     self.state.looked_for_parts(runs, *limit);
@@ -433,7 +439,7 @@ impl Core {
         self.flows.forget();
         let mut depot = enter(&self.depot);
         depot.shut = false;
-        match load(&mut *depot.store, &mut self.flows, self.shard, now) {
+        match load(&mut *depot.store, &*self.blobs, &mut self.flows, self.shard, now) {
             Ok(_) if defect("memory_kept") => {}
             Ok((state, presence)) => {
                 self.state = state;

@@ -125,6 +125,10 @@ impl Store for Gated {
         self.inner.begun(nodes)
     }
 
+    fn payload(&mut self, record: RecordSeq) -> Result<Option<Payload>, StoreError> {
+        self.inner.payload(record)
+    }
+
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         self.gate.pass();
         self.inner.commit(batch)
@@ -452,6 +456,10 @@ impl Store for Breaking {
 
     fn begun(&mut self, lasts: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
         self.0.begun(lasts)
+    }
+
+    fn payload(&mut self, record: RecordSeq) -> Result<Option<Payload>, StoreError> {
+        self.0.payload(record)
     }
 
     fn commit(&mut self, _: &Batch) -> Result<(), StoreError> {

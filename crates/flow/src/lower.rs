@@ -36,6 +36,7 @@ pub fn lower(definition: &Definition, flat: &Flat<'_>, expressions: &dyn Express
             steps_max: definition.limits.steps.unwrap_or(RUN_STEPS_DEFAULT),
         },
         input_schema: definition.input_schema.clone(),
+        revised: None,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::task::Status;
 use crate::time::Time;
 use std::sync::Arc;
 
-pub use crate::decide::{NewRun, NewWorkflow, Put};
+pub use crate::decide::{NewRevision, NewRun, NewWorkflow, Patched, Put};
 
 #[derive(Clone, Debug)]
 pub struct NewTask {
@@ -185,6 +185,30 @@ pub enum Command {
     RetryRun {
         run: RunId,
         node: Option<Box<NodeAt>>,
+        /// By this text.
+        new: Option<Box<NewRevision>>,
+        by: Actor,
+    },
+    /// The node and what follows from it begin anew; with another text by that one.
+    RestartRun {
+        at: NodeAt,
+        new: Option<Box<NewRevision>>,
+        reason: String,
+        by: Actor,
+    },
+    /// It is done, and gives this.
+    SkipNode {
+        at: NodeAt,
+        output: Payload,
+        reason: String,
+        by: Actor,
+    },
+    /// It goes on by another text. `node`: one of it whose worker asks; `dry`: only what that would do is told.
+    PatchRun {
+        run: RunId,
+        new: Box<NewRevision>,
+        node: Option<NodeAt>,
+        dry: bool,
         by: Actor,
     },
     /// One that has ended, with all that belongs to it.
@@ -284,6 +308,7 @@ pub enum Reply {
         /// It made a difference.
         changed: bool,
     },
+    Patched(Box<Patched>),
     /// Unchanged: this version has the same text.
     Workflow {
         workflow: WorkflowName,

@@ -50,8 +50,18 @@ pub enum Shape {
 pub struct Recipe {
     pub workflow: WorkflowName,
     pub version: u32,
+    /// Of a run that follows a text of its own: that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextAt>,
     pub node: NodeId,
     pub scope: Scope,
+}
+
+/// The text of a run that was patched: the record whose payload has it, and which it is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextAt {
+    pub record: RecordSeq,
+    pub digest: u128,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

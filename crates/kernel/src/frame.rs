@@ -7,7 +7,8 @@
 //! | open | done | `FrameDone` |
 //! | open | failed | `FrameFailed` |
 //! | open | dropped | `FrameDropped` |
-//! | failed, dropped | open | `FrameReopened` |
+//! | done, failed, dropped | open | `FrameReopened` |
+//! | open | open, by another text | `FramePatched` |
 
 use crate::ids::RecordSeq;
 use crate::ir::{BodyIx, EdgeIx, Ir, Join, NodeIx, On, OnError};
@@ -16,25 +17,40 @@ use crate::node::{Ended, NodeState, Output, Slot, Went};
 use crate::record::{Entry, Record};
 use crate::run::ValueAt;
 use std::fmt;
+use std::sync::Arc;
 
 /// The way from the run to a frame: which loop or each, which turn or item. Empty for the root. Frames below a node lie
 /// side by side in this order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct FramePath(Box<[(NodeId, u32)]>);
+pub struct FramePath(Box<[Turn]>);
+
+/// One turn of a loop, or one item of an each.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Turn {
+    node: NodeId,
+    index: u32,
+    /// That of the run when it was opened: what a restart undoes keeps its name and its history.
+    generation: u32,
+}
 
 impl FramePath {
     pub fn root() -> FramePath {
         FramePath::default()
     }
 
-    pub fn below(&self, node: NodeId, index: u32) -> FramePath {
-        FramePath(self.0.iter().cloned().chain([(node, index)]).collect())
+    pub fn below(&self, node: NodeId, index: u32, generation: u32) -> FramePath {
+        FramePath(self.0.iter().cloned().chain([Turn { node, index, generation }]).collect())
     }
 
     /// The frame above, and the node and index there.
     pub fn up(&self) -> Option<(FramePath, &NodeId, u32)> {
         let (last, above) = self.0.split_last()?;
-        Some((FramePath(above.into()), &last.0, last.1))
+        Some((FramePath(above.into()), &last.node, last.index))
+    }
+
+    /// That of the run when it was opened.
+    pub fn generation(&self) -> u32 {
+        self.0.last().map_or(0, |last| last.generation)
     }
 
     /// Whether this is the frame itself or one in it.
@@ -44,10 +60,10 @@ impl FramePath {
 
     /// Whether this is one that a loop or an each of the frame opened, or one in that.
     pub(crate) fn is_below(&self, frame: &FramePath, node: &NodeId) -> bool {
-        self.is_within(frame) && self.0.get(frame.0.len()).is_some_and(|(of, _)| of == node)
+        self.is_within(frame) && self.0.get(frame.0.len()).is_some_and(|turn| turn.node == *node)
     }
 
-    pub(crate) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.0.len()
     }
 
@@ -55,14 +71,19 @@ impl FramePath {
         self.0.is_empty()
     }
 
+    /// `rounds[1].check[4]`; `rounds[1@2]` if that was opened in generation 2.
     pub fn parse(text: &str) -> Option<FramePath> {
         if text.is_empty() {
             return Some(FramePath::root());
         }
+        let number = |text: &str| text.parse().ok().filter(|number: &u32| number.to_string() == text);
         let part = |part: &str| {
             let (node, index) = part.strip_suffix(']')?.split_once('[')?;
-            let plain = index == "0" || !index.starts_with('0');
-            Some((NodeId::parse(node).ok()?, index.parse().ok().filter(|_| plain && !index.starts_with('+'))?))
+            let (index, generation) = match index.split_once('@') {
+                None => (index, 0),
+                Some((index, generation)) => (index, number(generation).filter(|generation| *generation > 0)?),
+            };
+            Some(Turn { node: NodeId::parse(node).ok()?, index: number(index)?, generation })
         };
         text.split('.').map(part).collect::<Option<Box<[_]>>>().map(FramePath)
     }
@@ -83,9 +104,12 @@ impl<'de> serde::Deserialize<'de> for FramePath {
 
 impl fmt::Display for FramePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (node, index)) in self.0.iter().enumerate() {
+        for (at, Turn { node, index, generation }) in self.0.iter().enumerate() {
             let dot = if at > 0 { "." } else { "" };
-            write!(f, "{dot}{node}[{index}]")?;
+            match generation {
+                0 => write!(f, "{dot}{node}[{index}]")?,
+                _ => write!(f, "{dot}{node}[{index}@{generation}]")?,
+            }
         }
         Ok(())
     }
@@ -94,6 +118,12 @@ impl fmt::Display for FramePath {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
     pub(crate) last: RecordSeq,
+    /// The text it follows: that of the frame above when it was opened, or a later one that fits what has begun in it.
+    pub(crate) ir: Arc<Ir>,
+    /// Which of the run's texts that is.
+    pub(crate) revision: u32,
+    /// A restart has undone it: it is left only until what goes on in it is stopped.
+    pub(crate) undone: bool,
     pub(crate) body: BodyIx,
     pub(crate) state: FrameState,
     /// By their places in the body; none when it is past.
@@ -110,14 +140,25 @@ pub enum FrameState {
     Dropped,
 }
 
+/// The text that a frame follows after one more of its records.
+pub(crate) fn revision_after(before: u32, entry: &Entry) -> u32 {
+    match entry.record {
+        Record::FrameOpened { revision } | Record::FramePatched { revision } | Record::FrameReopened { revision } => revision,
+        _ => before,
+    }
+}
+
 impl FrameState {
     pub(crate) fn fold(state: Option<FrameState>, entry: &Entry) -> FrameState {
         match (state, &entry.record) {
-            (None, Record::FrameOpened {}) => FrameState::Open,
+            (None, Record::FrameOpened { .. }) => FrameState::Open,
             (Some(FrameState::Open), Record::FrameDone { output }) => FrameState::Done(output.at(entry.seq)),
             (Some(FrameState::Open), Record::FrameFailed { .. }) => FrameState::Failed,
             (Some(FrameState::Open), Record::FrameDropped {}) => FrameState::Dropped,
-            (Some(FrameState::Failed | FrameState::Dropped), Record::FrameReopened {}) => FrameState::Open,
+            (Some(FrameState::Done(_) | FrameState::Failed | FrameState::Dropped), Record::FrameReopened { .. }) => {
+                FrameState::Open
+            }
+            (Some(FrameState::Open), Record::FramePatched { .. }) => FrameState::Open,
             (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
         }
     }
@@ -170,18 +211,19 @@ pub(crate) enum Close {
 }
 
 impl Frame {
-    pub(crate) fn new(ir: &Ir, body: BodyIx) -> Frame {
+    pub(crate) fn new(ir: &Arc<Ir>, revision: u32, body: BodyIx) -> Frame {
         let nodes: Box<[Slot]> = ir.body(body).nodes.iter().map(|_| Slot::default()).collect();
         let open = nodes.len() as u32;
-        Frame { last: RecordSeq::NONE, body, state: FrameState::Open, nodes, open }
+        let (last, ir, state) = (RecordSeq::NONE, ir.clone(), FrameState::Open);
+        Frame { last, ir, revision, undone: false, body, state, nodes, open }
     }
 
-    pub(crate) fn slot(&self, ir: &Ir, node: NodeIx) -> &Slot {
-        &self.nodes[ir.node(node).place as usize]
+    pub(crate) fn slot(&self, node: NodeIx) -> &Slot {
+        &self.nodes[self.ir.node(node).place as usize]
     }
 
-    pub fn node(&self, ir: &Ir, node: NodeIx) -> &NodeState {
-        &self.slot(ir, node).state
+    pub fn node(&self, node: NodeIx) -> &NodeState {
+        &self.slot(node).state
     }
 
     pub fn state(&self) -> FrameState {
@@ -193,12 +235,12 @@ impl Frame {
     }
 
     /// What lies on an edge; `None` while its node has not ended.
-    pub(crate) fn token(&self, ir: &Ir, edge: EdgeIx) -> Option<Token> {
-        let edge = ir.edge(edge);
+    pub(crate) fn token(&self, edge: EdgeIx) -> Option<Token> {
+        let edge = self.ir.edge(edge);
         let dead = |cause| Some(Token::Dead(cause));
-        match self.node(ir, edge.from).ended()? {
+        match self.node(edge.from).ended()? {
             Ended::Done(went) => match (edge.on, went) {
-                (on, went) if went.takes(on, ir, edge.to) => Some(Token::Live),
+                (on, went) if went.takes(on, &self.ir, edge.to) => Some(Token::Live),
                 // Who was refused or came too late goes the other way, or none: for those that wait for a yes it failed.
                 (On::Done, Went::Reject | Went::Timeout) => dead(Cause::Failed),
                 _ => dead(Cause::Untaken),
@@ -215,14 +257,14 @@ impl Frame {
     }
 
     /// Whether a node may be entered, has to be skipped, or still waits.
-    pub(crate) fn verdict(&self, ir: &Ir, node: NodeIx) -> Verdict {
-        let entry = ir.node(node);
+    pub(crate) fn verdict(&self, node: NodeIx) -> Verdict {
+        let entry = self.ir.node(node);
         if entry.ins.is_empty() {
             return Verdict::Enter;
         }
         let (mut live, mut failed, mut missing) = (0, false, 0);
         for edge in &entry.ins {
-            match self.token(ir, *edge) {
+            match self.token(*edge) {
                 Some(Token::Live) => live += 1,
                 Some(Token::Dead(cause)) => failed |= cause == Cause::Failed,
                 None => missing += 1,
@@ -238,9 +280,9 @@ impl Frame {
         }
     }
 
-    pub(crate) fn close(&self, ir: &Ir) -> Close {
-        let body = ir.body(self.body);
-        let sinks = || body.sinks.iter().map(|sink| self.node(ir, *sink));
+    pub(crate) fn close(&self) -> Close {
+        let body = self.ir.body(self.body);
+        let sinks = || body.sinks.iter().map(|sink| self.node(*sink));
         let done = sinks().any(|state| matches!(state.ended(), Some(Ended::Done(_) | Ended::Failed(OnError::Ignore))));
         // One that failed the frame before and was not tried again.
         if self.nodes.iter().any(|slot| matches!(slot.state.ended(), Some(Ended::Failed(OnError::Fail)))) {
@@ -251,30 +293,30 @@ impl Frame {
     }
 
     /// Where the output of a node is: its own, or that of the node it passed on. `None`: it came from before the frame.
-    pub(crate) fn source(&self, ir: &Ir, node: NodeIx) -> Source {
-        match self.node(ir, node) {
+    pub(crate) fn source(&self, node: NodeIx) -> Source {
+        match self.node(node) {
             NodeState::Done { output: Output::At(value), .. } => Source::Value(*value),
-            NodeState::Done { output: Output::Passed, .. } => self.before(ir, node),
+            NodeState::Done { output: Output::Passed, .. } => self.before(node),
             _ => Source::Value(ValueAt::Null),
         }
     }
 
     /// What `output` is to a node.
-    pub(crate) fn before(&self, ir: &Ir, node: NodeIx) -> Source {
-        match ir.predecessors(node).as_slice() {
+    pub(crate) fn before(&self, node: NodeIx) -> Source {
+        match self.ir.predecessors(node).as_slice() {
             [] => Source::Entry,
-            [one] => self.source(ir, *one),
+            [one] => self.source(*one),
             many => Source::Several(
-                many.iter().filter(|from| self.leads(ir, **from, node)).map(|from| (*from, self.source(ir, *from))).collect(),
+                many.iter().filter(|from| self.leads(**from, node)).map(|from| (*from, self.source(*from))).collect(),
             ),
         }
     }
 
-    fn leads(&self, ir: &Ir, from: NodeIx, to: NodeIx) -> bool {
-        let entered = self.slot(ir, to).entered;
-        let in_time = entered == RecordSeq::NONE || self.slot(ir, from).last < entered;
-        let mut edges = ir.node(to).ins.iter().filter(|edge| ir.edge(**edge).from == from);
-        in_time && edges.any(|edge| self.token(ir, *edge) == Some(Token::Live))
+    fn leads(&self, from: NodeIx, to: NodeIx) -> bool {
+        let entered = self.slot(to).entered;
+        let in_time = entered == RecordSeq::NONE || self.slot(from).last < entered;
+        let mut edges = self.ir.node(to).ins.iter().filter(|edge| self.ir.edge(**edge).from == from);
+        in_time && edges.any(|edge| self.token(*edge) == Some(Token::Live))
     }
 }
 

@@ -48,7 +48,7 @@ index!(
 
 pub const ROOT: BodyIx = BodyIx(0);
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ir {
     pub workflow: WorkflowName,
     pub version: u32,
@@ -61,6 +61,8 @@ pub struct Ir {
     pub limits: RunLimits,
     /// The JSON Schema of the input, as text; the kernel has it checked, and never looks into it.
     pub input_schema: Option<Arc<str>>,
+    /// Made of a text that is not its version's: the digest of that.
+    pub revised: Option<u128>,
 }
 
 /// A graph that is walked once for each frame.
@@ -104,7 +106,7 @@ pub enum On {
     Max,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
     pub id: NodeId,
     pub body: BodyIx,
@@ -156,7 +158,7 @@ impl OnError {
     }
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NodeKind {
     /// A task for a worker.
     Work {
@@ -284,6 +286,7 @@ impl Ir {
             exprs: Vec::new(),
             limits: RunLimits { deadline_ms: None, stall_ms: u64::MAX, steps_max: 0 },
             input_schema: None,
+            revised: None,
         }
     }
 

@@ -9,6 +9,7 @@ pub mod decide;
 pub mod eval;
 pub mod explain;
 pub mod frame;
+pub mod frozen;
 pub mod hold;
 pub mod ids;
 pub mod ir;

@@ -52,6 +52,12 @@ pub const COMPILED_TEXTS_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 /// Nodes, turns and items that one run may begin.
 pub const RUN_STEPS_DEFAULT: u32 = 1_000_000;
 pub const RUN_STEPS_MAX: u32 = 100_000_000;
+/// How often the definition of one run may be changed, and what one change may add to it.
+pub const RUN_REVISIONS_MAX: u32 = 100;
+pub const PATCH_NODES_ADDED_MAX: usize = 100;
+pub const PATCH_AGENTS_ADDED_MAX: usize = 5;
+/// Nodes, turns and items that the answer to one names.
+pub const PATCH_TOLD_MAX: usize = 50;
 /// Runs that call one another.
 pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
 /// Runs that one look for old ones takes, and runs that may be on their way out before it takes no more.

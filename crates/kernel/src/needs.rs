@@ -107,7 +107,14 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 into.push(Need::Run(*run));
             }
         }
-        Command::RetryRun { run, .. } => {
+        // Also of one that runs: what is past is not in memory.
+        Command::RestartRun { at, .. } => {
+            let is_known = |live: &crate::runs::Live| live.run.live && live.rewind(at).is_some();
+            if !state.runs.get(at.run).is_some_and(is_known) {
+                into.push(Need::RunWhole(at.run));
+            }
+        }
+        Command::RetryRun { run, .. } | Command::PatchRun { run, .. } | Command::SkipNode { at: NodeAt { run, .. }, .. } => {
             if state.runs.get(*run).is_none_or(|live| !live.run.live) {
                 into.push(Need::RunWhole(*run));
             }

@@ -10,6 +10,9 @@
 //! | any that has not ended | cancelled | `NodeCancelled` |
 //! | calling | waiting | `NodeReopened` (what it called is to go on and cannot) |
 //! | failed, cancelled | waiting; calling, turning, spreading if it was that | `NodeReopened` |
+//! | any | waiting | `NodeReset` |
+//! | any that was turning or spreading | the same again | `NodeRewound` |
+//! | any but done and skipped | done | `NodeSet` |
 
 use crate::frame::Cause;
 use crate::ids::{RecordSeq, RunId, TaskId};
@@ -82,6 +85,11 @@ pub enum Started {
     /// A loop; the first turn's `last`.
     Turning {
         init: ValueAt,
+        /// Turns beyond so many that are of generations before this one are undone.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        kept: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        generation: u32,
     },
     /// An each, over so many items.
     Spreading {
@@ -90,6 +98,9 @@ pub enum Started {
         /// It is tried again, and what failed in it before with it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
+        /// That of the run when it was entered: items of earlier ones are undone.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        generation: u32,
     },
 }
 
@@ -219,6 +230,17 @@ impl Slot {
                     None => Waiting,
                 }
             }
+            (_, Record::NodeReset {}) => Waiting,
+            (state @ (Started { .. } | Done { .. } | Failed { .. } | Cancelled), Record::NodeRewound { turns, generation }) => {
+                let ended_well = matches!(state, Started { .. } | Done { .. });
+                match self.was.as_deref().and_then(|was| Some((was.since, was.at.rewound(*turns, *generation, ended_well)?))) {
+                    Some((since, at)) => Started { since, at },
+                    None => panic!("{}: nothing in it can be restarted", entry.owner),
+                }
+            }
+            (Waiting | Started { .. } | Failed { .. } | Cancelled, Record::NodeSet { .. }) => {
+                Done { output: Output::At(ValueAt::Record(entry.seq)), went: Went::Done }
+            }
             (state, record) => panic!("{}: {} does not fit a node that is {}", entry.owner, record.kind(), state.as_str()),
         };
         let entered = match (&state, waited) {
@@ -246,11 +268,26 @@ impl Started {
     /// What was worked out for it lies in its own record.
     fn own(&self, seq: RecordSeq) -> Started {
         match self {
-            Started::Turning { init } => Started::Turning { init: init.at(seq) },
-            Started::Spreading { items, count, again } => {
-                Started::Spreading { items: items.at(seq), count: *count, again: *again }
+            Started::Turning { init, kept, generation } => {
+                Started::Turning { init: init.at(seq), kept: *kept, generation: *generation }
+            }
+            Started::Spreading { items, count, again, generation } => {
+                Started::Spreading { items: items.at(seq), count: *count, again: *again, generation: *generation }
             }
             other => other.clone(),
+        }
+    }
+
+    /// What a loop or an each goes on with in which something was restarted. What had failed in an each is tried again only if it
+    /// had not got over that.
+    fn rewound(&self, turns: u32, generation: u32, well: bool) -> Option<Started> {
+        match self {
+            Started::Turning { init, .. } => Some(Started::Turning { init: *init, kept: turns, generation }),
+            Started::Spreading { items, count, again, generation } => {
+                let (items, count, generation) = (*items, *count, *generation);
+                Some(Started::Spreading { items, count, again: *again || !well, generation })
+            }
+            _ => None,
         }
     }
 
@@ -258,7 +295,9 @@ impl Started {
     pub fn again(&self, only: bool) -> Option<Started> {
         match self {
             Started::Turning { .. } => Some(self.clone()),
-            Started::Spreading { items, count, .. } => Some(Started::Spreading { items: *items, count: *count, again: !only }),
+            Started::Spreading { items, count, generation, .. } => {
+                Some(Started::Spreading { items: *items, count: *count, again: !only, generation: *generation })
+            }
             Started::Calling { .. } if crate::defect("call_begun_anew") => None,
             Started::Calling { run, again } => Some(Started::Calling { run: *run, again: again + 1 }),
             Started::Working { .. } | Started::Asking { .. } | Started::Sleeping { .. } => None,

@@ -353,6 +353,26 @@ pub enum Record {
         again: u32,
         by: Actor,
     },
+    /// A node of it and all that follows from that are undone, and begin anew.
+    RunRestarted {
+        node: NodeAt,
+        generation: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Time>,
+        reason: String,
+        by: Actor,
+    },
+    /// It goes on by another text; the payload has that and the operations that made it.
+    RunPatched {
+        revision: u32,
+        description: String,
+        /// The node whose worker asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<NodeAt>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Time>,
+        by: Actor,
+    },
     RunDeleting {
         by: Actor,
         /// It grew old, or there are too many.
@@ -366,7 +386,11 @@ pub enum Record {
     },
 
     // Frame, of a loop or an each. The payload of `FrameDone` is its output.
-    FrameOpened {},
+    // `revision`: the text it follows from then on.
+    FrameOpened {
+        #[serde(default, skip_serializing_if = "is_zero")]
+        revision: u32,
+    },
     FrameDone {
         output: ValueAt,
     },
@@ -374,7 +398,14 @@ pub enum Record {
         failure: Failure,
     },
     FrameDropped {},
-    FrameReopened {},
+    FrameReopened {
+        #[serde(default, skip_serializing_if = "is_zero")]
+        revision: u32,
+    },
+    /// The run was patched, and what has begun in it fits.
+    FramePatched {
+        revision: u32,
+    },
 
     // Node. The payload of `NodeStarted` is what it asks or spreads over, of `NodeDone` its output.
     NodeStarted {
@@ -398,10 +429,22 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         only: bool,
     },
+    /// Undone by a restart: it waits, as if it had never begun.
+    NodeReset {},
+    /// A loop or an each in which something was restarted goes on; of a loop so many turns stay.
+    NodeRewound {
+        turns: u32,
+        generation: u32,
+    },
+    /// Somebody said what it gives; the payload is that.
+    NodeSet {
+        reason: String,
+        by: Actor,
+    },
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 58] = [
+    pub const KINDS: [&'static str; 64] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -460,6 +503,12 @@ impl Record {
         "node_skipped",
         "node_cancelled",
         "node_reopened",
+        "run_restarted",
+        "run_patched",
+        "frame_patched",
+        "node_reset",
+        "node_rewound",
+        "node_set",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -511,17 +560,23 @@ impl Record {
             Record::RunReopened { .. } => 44,
             Record::RunDeleting { .. } => 45,
             Record::RunDeleted { .. } => 46,
-            Record::FrameOpened {} => 47,
+            Record::FrameOpened { .. } => 47,
             Record::FrameDone { .. } => 48,
             Record::FrameFailed { .. } => 49,
             Record::FrameDropped {} => 50,
-            Record::FrameReopened {} => 51,
+            Record::FrameReopened { .. } => 51,
             Record::NodeStarted { .. } => 52,
             Record::NodeDone { .. } => 53,
             Record::NodeFailed { .. } => 54,
             Record::NodeSkipped { .. } => 55,
             Record::NodeCancelled {} => 56,
             Record::NodeReopened { .. } => 57,
+            Record::RunRestarted { .. } => 58,
+            Record::RunPatched { .. } => 59,
+            Record::FramePatched { .. } => 60,
+            Record::NodeReset {} => 61,
+            Record::NodeRewound { .. } => 62,
+            Record::NodeSet { .. } => 63,
         };
         Record::KINDS[index]
     }

@@ -1,5 +1,6 @@
 //! Rejections: a deterministic "no" to the caller, with a stable code, a sentence, and what to do next.
 
+use crate::frozen::Frozen;
 use crate::ids::{BulkId, RunId, TaskId};
 use crate::names::{Actor, QueueName, WorkflowName};
 use crate::run::{NodeAt, RunStatus};
@@ -70,12 +71,22 @@ pub enum Rejection {
     WorkflowTextsFull { max_bytes: usize },
     #[error("{task} is of {}: {verb} it through the run", .at.show())]
     OfRun { task: TaskId, at: NodeAt, verb: &'static str },
+    #[error("{run} is at revision {revision}, not {expected}")]
+    RevisionConflict { run: RunId, expected: u32, revision: u32 },
+    #[error("{run} was patched {max} times already")]
+    RevisionsTaken { run: RunId, max: u32 },
+    #[error("{} is {status}: {frozen}", .at.show())]
+    Frozen { at: NodeAt, status: &'static str, frozen: Frozen },
+    #[error("{} has not begun: there is nothing to begin anew", .at.show())]
+    NotBegun { at: NodeAt },
+    #[error("{} is {status}: only a node that waits, is under way or failed its run can be skipped", .at.show())]
+    NotToSkip { at: NodeAt, status: &'static str },
     #[error("{why}")]
     Invalid { why: String },
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 29] = [
+    pub const CODES: [&'static str; 34] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -105,6 +116,11 @@ impl Rejection {
         "of_run",
         "invalid",
         "workflow_disabled",
+        "revision_conflict",
+        "revisions_taken",
+        "frozen",
+        "not_begun",
+        "not_to_skip",
     ];
 
     pub const fn code(&self) -> &'static str {
@@ -138,6 +154,11 @@ impl Rejection {
             Rejection::OfRun { .. } => 26,
             Rejection::Invalid { .. } => 27,
             Rejection::WorkflowDisabled { .. } => 28,
+            Rejection::RevisionConflict { .. } => 29,
+            Rejection::RevisionsTaken { .. } => 30,
+            Rejection::Frozen { .. } => 31,
+            Rejection::NotBegun { .. } => 32,
+            Rejection::NotToSkip { .. } => 33,
         };
         Rejection::CODES[index]
     }
@@ -181,6 +202,11 @@ impl Rejection {
                 one(format!("workflow enable {workflow}"), "let new runs of it start")
             }
             Rejection::OfRun { at, .. } => one(format!("run show {}", at.run), "how its run stands"),
+            Rejection::RevisionConflict { run, .. } => one(format!("run definition {run}"), "its text as it is now"),
+            Rejection::NotBegun { at } => one(format!("run explain {}", at.show()), "what it waits for"),
+            Rejection::NotToSkip { at, .. } => one(format!("run restart {}", at.show()), "begin it anew, with what follows"),
+            Rejection::RevisionsTaken { run, .. } => one(format!("run trace {run}"), "what was changed"),
+            Rejection::Frozen { at, .. } => one(format!("run restart {}", at.show()), "undo it and what follows from it"),
             Rejection::LeaseLost { .. }
             | Rejection::BlockerNotFound { .. }
             | Rejection::StillTelling { .. }
@@ -240,6 +266,16 @@ impl Rejection {
             }
             Rejection::WorkflowsTaken { .. } | Rejection::WorkflowTextsFull { .. } => "use one that is there".into(),
             Rejection::OfRun { at, .. } => format!("show {} to see its nodes; the task itself can only be cancelled", at.run),
+            Rejection::RevisionConflict { revision, .. } => {
+                format!("look at revision {revision}, and make the patch of that one")
+            }
+            Rejection::NotBegun { .. } => "patch it if it should be another, or restart from a node before it".into(),
+            Rejection::NotToSkip { at, .. } => format!("restart {} from it, or from a node after it", at.run),
+            Rejection::RevisionsTaken { run, .. } => format!("fork {run} with the definition you want"),
+            Rejection::Frozen { status: "being stopped", .. } => "try again in a moment".into(),
+            Rejection::Frozen { .. } => {
+                "change what has not begun, or restart the run from that node and patch it with that".into()
+            }
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }
     }

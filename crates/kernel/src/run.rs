@@ -5,6 +5,7 @@
 //! | – | running | `RunStarted` |
 //! | running | done, failed, cancelled | `RunDone`, `RunFailed`, `RunCancelled` |
 //! | failed, cancelled | running | `RunReopened` |
+//! | any | running, of the next generation | `RunRestarted` |
 //! | any but running | the same, deleting | `RunDeleting` |
 //! | deleting | – | `RunDeleted` |
 //!
@@ -110,6 +111,17 @@ impl RunStatus {
     }
 }
 
+/// Where a run was forked from another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Origin {
+    pub run: RunId,
+    /// It goes on from how that one was after this record.
+    pub record: RecordSeq,
+    /// And from before this node, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeAt>,
+}
+
 /// What a run is told to be when it starts. The payload of `RunStarted` is its input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -129,6 +141,9 @@ pub struct RunSpec {
     /// How many runs called one another down to it.
     #[serde(default, skip_serializing_if = "is_none")]
     pub depth: u16,
+    /// The run it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Box<Origin>>,
 }
 
 impl RunSpec {
@@ -143,6 +158,7 @@ impl RunSpec {
             parent: None,
             deadline: None,
             depth: 0,
+            origin: None,
         }
     }
 }
@@ -176,7 +192,10 @@ pub struct Run {
     /// What belongs to it is being deleted, chunk by chunk; it goes last.
     pub(crate) deleting: Option<Box<Deleting>>,
     pub(crate) spec: Box<RunSpec>,
+    /// How often it was restarted.
     pub(crate) generation: u32,
+    /// The records that changed its definition, in order: their payloads hold the texts.
+    pub(crate) patches: Box<[RecordSeq]>,
     pub(crate) input: RecordSeq,
     pub(crate) output: ValueAt,
     pub(crate) failure: Option<Box<Failure>>,
@@ -209,6 +228,7 @@ impl Run {
                 deleting: None,
                 spec: spec.clone(),
                 generation: 0,
+                patches: Box::default(),
                 input: entry.seq,
                 output: ValueAt::Null,
                 failure: None,
@@ -251,6 +271,23 @@ impl Run {
                 run.spec.deadline = *deadline;
                 Run { status: Running, live: true, failure: None, ended_at: None, again: *again, ..run }
             }
+            (Some(mut run), Record::RunRestarted { generation, deadline, .. })
+                if run.deleting.is_none() && (run.status == Running || !run.live) =>
+            {
+                run.spec.deadline = *deadline;
+                let (output, generation) = (ValueAt::Null, *generation);
+                Run { status: Running, live: true, failure: None, ended_at: None, output, generation, ..run }
+            }
+            (Some(mut run), Record::RunPatched { revision, deadline, .. })
+                if run.deleting.is_none() && *revision == run.revision() + 1 =>
+            {
+                if run.spec.deadline != *deadline {
+                    run.given_ms = deadline.map(|deadline| deadline.ms_since(run.started_at));
+                }
+                run.spec.deadline = *deadline;
+                let patches = run.patches.iter().copied().chain([entry.seq]).collect();
+                Run { patches, ..run }
+            }
             (Some(run), Record::RunDeleting { by, expired }) if !run.live => {
                 Run { live: true, deleting: Some(Box::new(Deleting { by: by.clone(), expired: *expired })), ..run }
             }
@@ -291,6 +328,21 @@ impl Run {
 
     pub fn generation(&self) -> u32 {
         self.generation
+    }
+
+    /// How often its definition was changed.
+    pub fn revision(&self) -> u32 {
+        self.patches.len() as u32
+    }
+
+    /// The records whose payloads hold its changed definitions, in order.
+    pub fn patches(&self) -> &[RecordSeq] {
+        &self.patches
+    }
+
+    /// The record that made a revision; `None`: it is the text of its version.
+    pub fn patch(&self, revision: u32) -> Option<RecordSeq> {
+        self.patches.get((revision as usize).checked_sub(1)?).copied()
     }
 
     /// The record whose payload is the input.

@@ -4,29 +4,34 @@
 mod holds;
 mod inspect;
 mod leaving;
+mod live;
 mod past;
 mod recalls;
+mod revise;
+mod rewind;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod undone;
 mod unfit;
 
-use crate::eval::{NodeFacts, Scope, Shape};
-use crate::frame::{Frame, FramePath, FrameState, Verdict};
+use crate::frame::{Frame, FramePath, FrameState, Verdict, revision_after};
 use crate::ids::{RecordSeq, RunId, TaskId};
-use crate::ir::{Ir, NodeIx, NodeKind, ROOT, Reads};
+use crate::ir::{Ir, NodeIx, NodeKind, ROOT};
 use crate::limits::{CHUNK_ITEMS_MAX, COMPILED_TEXTS_BYTES_MAX};
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Slot, Started};
 use crate::record::{Entry, Owner, Record};
 use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
-use crate::run::{NodeAt, Run, RunStatus, ValueAt};
+use crate::run::{NodeAt, Run, RunStatus};
 use crate::time::Time;
 use crate::workflow::Workflow;
 pub(crate) use holds::Holds;
 pub(crate) use leaving::Leaving;
 use past::Past;
 use recalls::Recalls;
+pub use revise::WantedIr;
+pub use rewind::{Level, Rewind};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -102,15 +107,18 @@ pub(crate) struct Inquiry {
 #[derive(Debug)]
 pub struct Live {
     pub(crate) run: Run,
-    pub(crate) ir: Arc<Ir>,
-    /// The run's own frame.
+    /// The run's own frame. It follows the newest of its texts.
     pub(crate) root: Frame,
     /// Those below it that are not past, see [`past`].
     pub(crate) frames: BTreeMap<FramePath, Frame>,
+    /// Nodes that were taken out of the text, with what had become of them.
+    removed: BTreeMap<(FramePath, NodeId), Slot>,
     /// By the frame and node of each loop and each that has opened some.
     spreads: BTreeMap<(FramePath, NodeIx), Spread>,
     /// Nodes and frames that have a history, also those that are past.
     pub(crate) steps: u32,
+    /// Its rows are being taken for the first time.
+    loading: bool,
 }
 
 /// A version of a workflow, and what it compiles to once that was needed.
@@ -150,6 +158,8 @@ pub(crate) struct Runs {
     by_key: BTreeMap<(WorkflowName, IdempotencyKey), RunId>,
     sweeps: Sweeps,
     pub(crate) unfit: Unfits,
+    /// Texts of runs that records or rows are about to name, compiled.
+    revisions: FxHashMap<(RunId, u32), Result<Arc<Ir>, Arc<str>>>,
     /// Ended in this batch, or loaded for it: they leave memory after the commit.
     cooling: Vec<RunId>,
     /// What may have become past in this batch.
@@ -257,9 +267,9 @@ impl Runs {
 
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
         let (run, parts) = match self.live.remove(&id).map(|live| *live) {
-            Some(Live { run, ir, root, frames, spreads, steps }) => {
+            Some(Live { run, root, frames, removed, spreads, steps, .. }) => {
                 self.unlink(&run);
-                (Some(run), Some((ir, root, frames, spreads, steps)))
+                (Some(run), Some((root, frames, removed, spreads, steps)))
             }
             None => (None, None),
         };
@@ -269,21 +279,24 @@ impl Runs {
             return;
         };
         self.recalls.heard(id, run.again);
-        let (ir, root, frames, spreads, steps) = parts.unwrap_or_else(|| {
+        let (root, frames, removed, spreads, steps) = parts.unwrap_or_else(|| {
             let ir = self.ir_of(&run).expect("a run's workflow is known");
-            let root = Frame::new(&ir, ROOT);
-            (ir, root, BTreeMap::new(), BTreeMap::new(), 0)
+            (Frame::new(&ir, 0, ROOT), BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), 0)
         });
         self.link(&run);
-        if matches!(entry.record, Record::RunReopened { .. }) {
+        if matches!(entry.record, Record::RunReopened { .. } | Record::RunRestarted { .. }) {
             self.past.push(Past::Run(id));
         }
         if run.status != RunStatus::Running {
             self.sweeps.forget(id);
         } else if !self.sweeps.knows(id) {
-            self.sweeps.plan(id, entry.at.plus_ms(sweep_every_ms(ir.limits.stall_ms)));
+            self.sweeps.plan(id, entry.at.plus_ms(sweep_every_ms(root.ir.limits.stall_ms)));
         }
-        self.live.insert(id, Box::new(Live { run, ir, root, frames, spreads, steps }));
+        self.live.insert(id, Box::new(Live { run, root, frames, removed, spreads, steps, loading: false }));
+        if let Record::RunPatched { revision, .. } = &entry.record {
+            let ir = self.revisions.remove(&(id, *revision)).and_then(Result::ok);
+            self.revise(id, &FramePath::root(), *revision, &ir.expect("a text is compiled before it is followed"));
+        }
     }
 
     fn link(&mut self, run: &Run) {
@@ -325,13 +338,13 @@ impl Runs {
     fn apply_frame(&mut self, run: RunId, path: &FramePath, entry: &Entry) {
         let live = self.live.get_mut(&run).expect("a frame's run is live");
         let (above, id, index) = path.up().expect("only the root has nothing above it");
-        let node = live.ir.find(id).expect("a frame belongs to a node");
+        let node = live.find(&above, id).expect("a frame belongs to a node");
         let before = live.frames.remove(path);
         let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
         let again = live.slot(&above, node).and_then(Slot::again_since);
         if let Some(before) = &before {
-            // Of what is past nothing is counted.
-            if let Some(spread) = live.spreads.get_mut(&(above.clone(), node)) {
+            // Of what is past or undone nothing is counted.
+            if let Some(spread) = live.spreads.get_mut(&(above.clone(), node)).filter(|_| !before.undone) {
                 spread.uncount(before.counts_as(again));
                 spread.count(state);
             }
@@ -339,19 +352,28 @@ impl Runs {
             live.steps = live.steps.saturating_add(1);
             live.spreads.entry((above.clone(), node)).or_default().count(state);
             // The turn before it.
-            if index > 0 {
-                self.past.push(Past::Frame(run, above.below(id.clone(), index - 1)));
-            }
+            let turn = index.checked_sub(1).and_then(|index| live.turn(&above, id, index)).map(|(path, _)| path.clone());
+            self.past.extend(turn.map(|path| Past::Frame(run, path)));
         }
         if state != FrameState::Open {
             self.past.push(Past::Frame(run, path.clone()));
         }
-        let mut frame =
-            before.unwrap_or_else(|| Frame::new(&live.ir, live.ir.body_of(node).expect("only a loop or an each opens frames")));
+        let revision = revision_after(before.as_ref().map_or(0, |frame| frame.revision), entry);
+        let mut frame = before.unwrap_or_else(|| {
+            let ir = live.frame(&above).map(|above| above.ir.clone()).expect("it was looked at");
+            let body = ir.body_of(node).expect("only a loop or an each opens frames");
+            Frame::new(&ir, revision, body)
+        });
         frame.state = state;
         frame.last = entry.seq;
+        let follows = frame.revision;
         self.held.settled(&Held::Frame(run, path.clone()));
         live.frames.insert(path.clone(), frame);
+        if follows != revision {
+            let above = live.frame(&above).filter(|above| above.revision == revision);
+            let ir = above.expect("a frame follows the text of the one above it").ir.clone();
+            self.revise(run, path, revision, &ir);
+        }
     }
 
     /// What wakes by itself now, at most a chunk.
@@ -379,7 +401,7 @@ impl Runs {
     pub(crate) fn swept(&mut self, now: Time) -> Vec<RunId> {
         let due = self.sweeps.due(now, CHUNK_ITEMS_MAX);
         for run in &due {
-            let stall_ms = self.live.get(run).map_or(u64::MAX, |live| live.ir.limits.stall_ms);
+            let stall_ms = self.live.get(run).map_or(u64::MAX, |live| live.root.ir.limits.stall_ms);
             self.sweeps.plan(*run, now.plus_ms(sweep_every_ms(stall_ms)));
         }
         due
@@ -402,10 +424,10 @@ impl Runs {
 
     fn apply_node(&mut self, at: &NodeAt, entry: &Entry) {
         let live = self.live.get_mut(&at.run).expect("a node's run is live");
-        let node = live.ir.find(&at.node).expect("a node of the workflow");
-        let place = live.ir.node(node).place as usize;
+        let node = live.find(&at.frame, &at.node).expect("a node of the workflow");
         let spot = Spot { run: at.run, frame: at.frame.clone(), node };
         let frame = live.frame_mut(&at.frame).expect("a node's frame is there");
+        let place = frame.ir.node(node).place as usize;
         let before = std::mem::take(&mut frame.nodes[place]);
         let first = before.last == RecordSeq::NONE;
         let open_before = before.state.ended().is_none();
@@ -418,6 +440,8 @@ impl Runs {
         frame.open = frame.open + u32::from(open_after) - u32::from(open_before);
         frame.nodes[place] = after;
         let frame_open = frame.is_open();
+        let opens = frame.ir.body_of(node).is_some();
+        let is_loop = matches!(frame.ir.node(node).kind, NodeKind::Loop { .. });
         live.steps = live.steps.saturating_add(u32::from(first));
         if wake_before != wake_after {
             wake_before.map(|wake| self.wakes.remove(&(wake, spot.clone())));
@@ -431,8 +455,13 @@ impl Runs {
         if !frame_open {
             self.past.push(Past::Frame(at.run, at.frame.clone()));
         }
+        match &entry.record {
+            Record::NodeReset {} => self.undo(at, 0),
+            Record::NodeRewound { turns, .. } if is_loop => self.undo(at, *turns),
+            _ => {}
+        }
         if !open_after {
-            if matches!(live.ir.node(node).kind, NodeKind::Loop { .. } | NodeKind::Each { .. }) {
+            if opens {
                 self.past.push(Past::Node(at.run, at.frame.clone(), node));
             }
             // Whatever is still open below it is nobody's any more.
@@ -450,22 +479,17 @@ impl Runs {
             Owner::Run(id) => live(*id).map(|live| live.run.to_row()),
             Owner::Frame(run, path) => {
                 let frame = live(*run)?.frame(path)?;
-                Some(FrameRow { run: *run, path: path.clone(), last: frame.last, state: frame.state }.to_row())
+                let Frame { last, state, revision, .. } = *frame;
+                Some(FrameRow { run: *run, path: path.clone(), last, state, revision }.to_row())
             }
             Owner::Node(at) => {
                 let live = live(at.run)?;
-                let slot = live.slot(&at.frame, live.ir.find(&at.node)?)?;
+                let slot = live.find(&at.frame, &at.node).and_then(|node| live.slot(&at.frame, node));
+                let slot = slot.or_else(|| live.removed.get(&(at.frame.clone(), at.node.clone())))?;
                 Some(NodeRow { at: at.clone(), slot: slot.clone() }.to_row())
             }
             other => panic!("{other} is not of a run"),
         }
-    }
-
-    /// The workflow that a run's row needs compiled before it can be taken.
-    pub(crate) fn wants_ir(&self, row: &Row) -> Option<Workflow> {
-        let run = Run::from_row(&row.values).ok()?;
-        let known = self.workflow(&run.spec.workflow, Some(run.spec.version))?;
-        (known.ir.is_none() && known.bad.is_none()).then(|| known.workflow.clone())
     }
 
     /// Takes a row at load: workflows first, then runs, frames, nodes. [`Runs::loaded`] ends it. Also those of a run that has
@@ -479,27 +503,27 @@ impl Runs {
             if self.live.contains_key(&run.id) {
                 return Ok(());
             }
-            let spec = run.spec();
-            let known = self.workflow(&spec.workflow, Some(spec.version));
-            let ir = match known.map(|known| (known.ir.clone(), known.bad.clone())) {
-                Some((Some(ir), _)) => ir,
-                Some((None, Some(why))) => {
+            let ir = match self.text_of(&run, run.revision()) {
+                Some(Ok(ir)) => ir,
+                Some(Err(why)) => {
                     self.unfit.insert(run.id, why);
-                    Arc::new(Ir::blank(spec.workflow.clone(), spec.version))
+                    Arc::new(Ir::blank(run.spec.workflow.clone(), run.spec.version))
                 }
-                Some((None, None)) | None => {
-                    return Err(misfit("workflow", format!("`{}` has no version {}", spec.workflow, spec.version)));
+                None => {
+                    let why = format!("`{}` has no version {}", run.spec.workflow, run.spec.version);
+                    return Err(misfit("workflow", why));
                 }
             };
             self.link(&run);
             if run.status == RunStatus::Running {
                 self.sweeps.plan(run.id, Time::ZERO);
             }
-            let root = Frame::new(&ir, ROOT);
-            let live = Live { run, ir, root, frames: BTreeMap::new(), spreads: BTreeMap::new(), steps: 0 };
+            let root = Frame::new(&ir, run.revision(), ROOT);
+            let (frames, spreads) = (BTreeMap::new(), BTreeMap::new());
+            let live = Live { run, root, frames, removed: BTreeMap::new(), spreads, steps: 0, loading: true };
             self.live.insert(live.run.id, Box::new(live));
         } else if row.table == &FRAMES {
-            let FrameRow { run, path, last, state } = FrameRow::from_row(&row.values)?;
+            let FrameRow { run, path, last, state, revision } = FrameRow::from_row(&row.values)?;
             if self.leaving.contains(run) {
                 self.leaving.take(run, Owner::Frame(run, path), last);
                 return Ok(());
@@ -507,13 +531,26 @@ impl Runs {
             if self.unfit.contains(run) || self.is_whole(run, &path, None) {
                 return Ok(());
             }
-            let live = self.live.get_mut(&run).ok_or_else(|| misfit("run", format!("{run} is not live")))?;
-            let (above, node, _) = path.up().expect("a row's frame is not the root");
-            let body = live.ir.find(node).and_then(|node| Some((node, live.ir.body_of(node)?)));
-            let (node, body) = body.ok_or_else(|| misfit("path", format!("`{path}` belongs to no loop or each")))?;
-            live.frames.insert(path, Frame { last, state, ..Frame::new(&live.ir, body) });
-            live.steps = live.steps.saturating_add(1);
-            live.spreads.entry((above, node)).or_default().count(state);
+            let known = self.live.get(&run).ok_or_else(|| misfit("run", format!("{run} is not live")))?;
+            let ir = match known.root.revision == revision {
+                true => Some(Ok(known.root.ir.clone())),
+                false => self.text_of(&known.run, revision),
+            };
+            let ir = match ir {
+                Some(Ok(ir)) => ir,
+                Some(Err(why)) => {
+                    self.blank(run, why);
+                    return Ok(());
+                }
+                None => return Err(misfit("revision", format!("{run} has no revision {revision}"))),
+            };
+            let live = self.live.get_mut(&run).expect("it was looked at");
+            live.steps = live.steps.saturating_add(u32::from(live.loading));
+            let (_, node, _) = path.up().expect("a row's frame is not the root");
+            let Some(body) = ir.find(node).and_then(|node| ir.body_of(node)) else {
+                return Err(misfit("path", format!("`{path}` belongs to no loop or each")));
+            };
+            live.frames.insert(path, Frame { last, state, ..Frame::new(&ir, revision, body) });
         } else {
             let NodeRow { at, slot } = NodeRow::from_row(&row.values)?;
             if self.leaving.contains(at.run) {
@@ -525,47 +562,58 @@ impl Runs {
                 return Ok(());
             }
             let live = self.live.get_mut(&at.run).ok_or_else(|| misfit("run", format!("{} is not live", at.run)))?;
-            let node = live.ir.find(&at.node).ok_or_else(|| misfit("node", format!("there is no node `{}`", at.node)))?;
-            let place = live.ir.node(node).place as usize;
-            let spot = Spot { run: at.run, frame: at.frame.clone(), node };
-            let body = live.ir.node(node).body;
-            let frame = live.frame_mut(&at.frame).filter(|frame| frame.body == body);
-            let frame = frame.ok_or_else(|| misfit("frame", format!("`{}` has no node `{}`", at.frame, at.node)))?;
-            // Past, and taken before.
-            if frame.nodes.is_empty() {
-                return Ok(());
-            }
+            live.steps = live.steps.saturating_add(u32::from(live.loading));
+            let revised = live.run.revision() > 0;
+            let frame = live.frame_mut(&at.frame).ok_or_else(|| misfit("frame", format!("there is no `{}`", at.frame)))?;
+            let node = frame.ir.find(&at.node).filter(|node| frame.ir.node(*node).body == frame.body);
+            let Some(node) = node else {
+                return match revised {
+                    // It was taken out of the text.
+                    true => {
+                        live.removed.insert((at.frame, at.node), slot);
+                        Ok(())
+                    }
+                    false => Err(misfit("node", format!("`{}` has no node `{}`", at.frame, at.node))),
+                };
+            };
+            let place = frame.ir.node(node).place as usize;
             frame.open -= u32::from(slot.state.ended().is_some());
+            let spot = Spot { run: at.run, frame: at.frame.clone(), node };
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
-            let again = slot.again_since().is_some();
             frame.nodes[place] = slot;
-            live.steps = live.steps.saturating_add(1);
-            if again {
-                live.respread(&at.frame, node);
-            }
         }
         Ok(())
     }
 
     /// Whether this part was taken before, with others that a command in the same batch needed.
-    fn is_whole(&self, run: RunId, path: &FramePath, node: Option<&NodeId>) -> bool {
-        let Some(live) = self.live.get(&run) else { return false };
+    fn is_whole(&mut self, run: RunId, path: &FramePath, node: Option<&NodeId>) -> bool {
+        let Some(live) = self.live.get_mut(&run) else { return false };
         match node {
-            None => live.frames.contains_key(path),
-            Some(node) => live.ir.find(node).is_some_and(|node| live.last_of(path, node) != RecordSeq::NONE),
+            // What is past is made whole again.
+            None => match live.frames.get_mut(path) {
+                Some(frame) if frame.nodes.is_empty() => {
+                    let Frame { last, state, .. } = *frame;
+                    *frame = Frame { last, state, ..Frame::new(&frame.ir, frame.revision, frame.body) };
+                    true
+                }
+                frame => frame.is_some(),
+            },
+            Some(node) => live.find(path, node).is_some_and(|node| live.last_of(path, node) != RecordSeq::NONE),
         }
     }
 
     /// Everything is there: whatever could go on is looked at again, and what nobody waits for is to be dropped.
     pub(crate) fn loaded(&mut self) {
+        self.live.values_mut().for_each(|live| live.taken());
         self.live.values_mut().for_each(|live| live.settle());
+        self.revisions.clear();
         let root = FramePath::root();
         let mut live: Vec<_> = self.live.iter().collect();
         live.sort_unstable_by_key(|(id, _)| **id);
         for (id, live) in live.into_iter().filter(|(id, live)| live.run.deleting.is_none() && !self.unfit.contains(**id)) {
             let running = live.run.status == RunStatus::Running;
             for (path, frame) in std::iter::once((&root, &live.root)).chain(&live.frames) {
-                let nodes = || live.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
+                let nodes = || frame.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
                 let busy = nodes().any(|(_, slot)| matches!(slot.state, NodeState::Started { .. }));
                 let wanted = running && live.is_wanted(path);
                 if (!wanted && (frame.is_open() || busy)) || (!frame.is_open() && busy) {
@@ -578,7 +626,7 @@ impl Runs {
                     self.held.over(Held::Frame(*id, path.clone()));
                 }
                 let goes_on = |node: NodeIx, slot: &Slot| match &slot.state {
-                    NodeState::Waiting => frame.verdict(&live.ir, node) != Verdict::Wait,
+                    NodeState::Waiting => frame.verdict(node) != Verdict::Wait,
                     NodeState::Started { at, .. } => matches!(at, Started::Turning { .. } | Started::Spreading { .. }),
                     _ => false,
                 };
@@ -589,6 +637,17 @@ impl Runs {
             }
         }
         self.load_recalls();
+    }
+
+    /// Of runs that a command needs.
+    pub(crate) fn took_whole(&mut self, runs: impl IntoIterator<Item = RunId>) {
+        for run in runs {
+            if let Some(live) = self.live.get_mut(&run) {
+                live.taken();
+                self.past.push(Past::Run(run));
+            }
+        }
+        self.revisions.clear();
     }
 
     /// After a commit: runs that have ended live in the store alone.
@@ -612,156 +671,5 @@ fn wake_at(state: &NodeState) -> Option<Time> {
         NodeState::Started { at: Started::Sleeping { until }, .. } => Some(*until),
         NodeState::Started { at: Started::Asking { until }, .. } => *until,
         _ => None,
-    }
-}
-
-impl Live {
-    pub fn run(&self) -> &Run {
-        &self.run
-    }
-
-    pub fn ir(&self) -> &Arc<Ir> {
-        &self.ir
-    }
-
-    pub fn frame(&self, path: &FramePath) -> Option<&Frame> {
-        if path.is_root() { Some(&self.root) } else { self.frames.get(path) }
-    }
-
-    fn frame_mut(&mut self, path: &FramePath) -> Option<&mut Frame> {
-        if path.is_root() { Some(&mut self.root) } else { self.frames.get_mut(path) }
-    }
-
-    /// Whether a frame goes on, with every frame, loop and each above it. One that does not is dropped in some later batch.
-    pub(crate) fn is_wanted(&self, path: &FramePath) -> bool {
-        let Some((above, node, _)) = path.up() else { return true };
-        if !self.frame(path).is_some_and(Frame::is_open) {
-            return false;
-        }
-        let slot = self.ir.find(node).and_then(|node| self.slot(&above, node));
-        slot.is_some_and(|slot| matches!(slot.state, NodeState::Started { .. })) && self.is_wanted(&above)
-    }
-
-    /// The frames that a loop or an each of this frame has opened, in order.
-    pub(crate) fn below<'a>(
-        &'a self,
-        path: &FramePath,
-        node: &NodeId,
-    ) -> impl DoubleEndedIterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
-        let (first, last) = (path.below(node.clone(), 0), path.below(node.clone(), u32::MAX));
-        let depth = first.depth();
-        self.frames.range(first..=last).filter(move |(path, _)| path.depth() == depth)
-    }
-
-    pub(crate) fn open_frames(&self) -> impl Iterator<Item = (&FramePath, &Frame)> {
-        static ROOT_PATH: std::sync::LazyLock<FramePath> = std::sync::LazyLock::new(FramePath::root);
-        std::iter::once((&*ROOT_PATH, &self.root)).chain(&self.frames).filter(|(_, frame)| frame.is_open())
-    }
-
-    /// Counts the frames of an each anew: it is tried again, or no longer.
-    fn respread(&mut self, path: &FramePath, node: NodeIx) {
-        let again = self.slot(path, node).and_then(Slot::again_since);
-        let mut spread = Spread::default();
-        self.below(path, &self.ir.node(node).id).for_each(|(_, frame)| spread.count(frame.counts_as(again)));
-        if spread != Spread::default() {
-            self.spreads.insert((path.clone(), node), spread);
-        }
-    }
-
-    /// Whether a node that waits has all it waits for.
-    pub(crate) fn may_move(&self, spot: &Spot) -> bool {
-        self.frame(&spot.frame).is_some_and(|frame| frame.verdict(&self.ir, spot.node) != Verdict::Wait)
-    }
-
-    /// Every node that has not been entered, in open frames.
-    pub(crate) fn waiting(&self) -> Vec<Spot> {
-        let mut waiting = Vec::new();
-        for (path, frame) in self.open_frames() {
-            let nodes = self.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
-            let nodes = nodes.filter(|(_, slot)| slot.state == NodeState::Waiting);
-            waiting.extend(nodes.map(|(node, _)| Spot { run: self.run.id, frame: path.clone(), node: *node }));
-        }
-        waiting
-    }
-
-    pub(crate) fn spread(&self, spot: &Spot) -> Spread {
-        self.spreads.get(&(spot.frame.clone(), spot.node)).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn slot(&self, path: &FramePath, node: NodeIx) -> Option<&Slot> {
-        self.frame(path).filter(|frame| !frame.nodes.is_empty()).map(|frame| frame.slot(&self.ir, node))
-    }
-
-    pub(crate) fn last_of(&self, path: &FramePath, node: NodeIx) -> RecordSeq {
-        self.slot(path, node).map_or(RecordSeq::NONE, |slot| slot.last)
-    }
-
-    /// Whether a node stands in frames of this path that are past, so that it is not known any more how it ended.
-    pub(crate) fn is_over(&self, path: &FramePath, node: NodeIx) -> bool {
-        let body = path.up().and_then(|(_, of, _)| self.ir.body_of(self.ir.find(of)?));
-        let done = self.frame(path).is_some_and(|frame| matches!(frame.state, FrameState::Done(_)));
-        body == Some(self.ir.node(node).body) && (done || self.is_past(path))
-    }
-
-    /// What a frame was entered with.
-    pub(crate) fn entry(&self, path: &FramePath) -> ValueAt {
-        let Some((above, node, index)) = path.up() else { return ValueAt::Record(self.run.input) };
-        self.entry_of(&above, node, index)
-    }
-
-    fn entry_of(&self, above: &FramePath, node: &NodeId, index: u32) -> ValueAt {
-        let ix = self.ir.find(node).expect("a frame belongs to a node");
-        let slot = self.slot(above, ix).expect("a node that opened a frame is there");
-        match (slot.work().map(|(_, at)| at), index) {
-            (Some(Started::Spreading { items, .. }), index) => items.item(index),
-            (Some(Started::Turning { init }), 0) => *init,
-            (Some(Started::Turning { .. }), index) => {
-                match self.frames.get(&above.below(node.clone(), index - 1)).map(|frame| frame.state) {
-                    Some(FrameState::Done(output)) => output,
-                    _ => ValueAt::Null,
-                }
-            }
-            _ => ValueAt::Null,
-        }
-    }
-
-    /// What an expression of a node may see, of what it reads. `output` is what that name means there.
-    pub(crate) fn scope(&self, path: &FramePath, reads: &Reads, output: Shape) -> Scope {
-        let (mut item, mut last) = (None, None);
-        let mut at = path.clone();
-        while let Some((above, node, index)) = at.up() {
-            let value = || self.entry_of(&above, node, index);
-            match self.ir.find(node).map(|node| &self.ir.node(node).kind) {
-                Some(NodeKind::Each { .. }) if item.is_none() => item = Some((value(), index)),
-                Some(NodeKind::Loop { .. }) if last.is_none() => last = Some((index, value())),
-                _ => {}
-            }
-            at = above;
-        }
-        let nodes = reads.nodes.iter().map(|node| (self.ir.node(*node).id.clone(), self.facts(path, *node))).collect();
-        Scope { run: self.run.id, input: ValueAt::Record(self.run.input), output, item, last, nodes }
-    }
-
-    fn facts(&self, path: &FramePath, node: NodeIx) -> NodeFacts {
-        // It stands in this frame or in one above.
-        let body = self.ir.node(node).body;
-        let mut at = path.clone();
-        while self.frame(&at).is_some_and(|frame| frame.body != body) {
-            let Some((above, _, _)) = at.up() else { break };
-            at = above;
-        }
-        let Some(frame) = self.frame(&at).filter(|frame| frame.body == body && !frame.nodes.is_empty()) else {
-            return NodeFacts { status: "waiting".into(), output: Shape::At(ValueAt::Null), error: None };
-        };
-        let state = frame.node(&self.ir, node);
-        let error = if let NodeState::Failed { failure, .. } = state { Some((**failure).clone()) } else { None };
-        let output = Shape::of(&self.ir, frame.source(&self.ir, node), self.entry(&at));
-        NodeFacts { status: state.as_str().into(), output, error }
-    }
-
-    /// What `output` means to a node.
-    pub(crate) fn output_before(&self, path: &FramePath, node: NodeIx) -> Shape {
-        let frame = self.frame(path).expect("a node's frame is there");
-        Shape::of(&self.ir, frame.before(&self.ir, node), self.entry(path))
     }
 }

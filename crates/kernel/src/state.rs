@@ -11,13 +11,12 @@ use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
 use crate::needs::Begun;
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
-use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, RUNS, Row, SHARDS, TASKS, Value};
+use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
 use crate::run::NodeAt;
-use crate::runs::Runs;
+use crate::runs::{Runs, WantedIr};
 use crate::shard::Shard;
 use crate::task::{Card, Task};
 use crate::time::Time;
-use crate::workflow::Workflow;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -147,9 +146,19 @@ impl State {
         Ok(())
     }
 
-    /// The workflow that the row of a run needs compiled before it can be taken.
-    pub fn wants_ir(&self, row: &Row) -> Option<Workflow> {
-        if row.table == &RUNS { self.runs.wants_ir(row) } else { None }
+    /// The text that the row of a run or of a frame needs compiled before it can be taken.
+    pub fn wants_ir(&self, row: &Row) -> Option<WantedIr> {
+        self.runs.wants_ir(row)
+    }
+
+    /// What a text of a run compiled to, or why it does not any more: before the record or the row that follows it.
+    pub fn learn_revision(&mut self, run: RunId, revision: u32, ir: Result<Arc<Ir>, Arc<str>>) {
+        self.runs.learn_revision(run, revision, ir);
+    }
+
+    /// All rows of these runs were taken.
+    pub fn took_whole(&mut self, runs: impl IntoIterator<Item = RunId>) {
+        self.runs.took_whole(runs);
     }
 
     pub fn learn_ir(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {

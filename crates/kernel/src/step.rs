@@ -9,7 +9,7 @@ use crate::limits::{ID_BLOCK, RECORD_BLOCK, STEP_BYTES_MAX, STEP_COST_MAX, STEP_
 use crate::message::{Ending, Message};
 use crate::names::WorkflowName;
 use crate::record::{Entry, Failure, KeyRef, Owner, Payload, Record};
-use crate::run::{NodeAt, ValueAt};
+use crate::run::ValueAt;
 use crate::runs::{Held, Inquiry, Leaving, Spot, Unfits};
 use crate::state::State;
 use crate::time::Time;
@@ -252,8 +252,7 @@ impl<'a> Step<'a> {
     pub(crate) fn record_node(&mut self, spot: &Spot, record: Record, payload: Option<Payload>) -> RecordSeq {
         let live = self.state.runs.get(spot.run).expect("a node's run is live");
         let prev = live.last_of(&spot.frame, spot.node);
-        let node = live.ir.node(spot.node).id.clone();
-        let owner = Owner::Node(NodeAt { run: spot.run, frame: spot.frame.clone(), node });
+        let owner = Owner::Node(live.at(&spot.frame, spot.node));
         self.dirty_others.push(owner.clone());
         self.record(owner, prev, record, payload)
     }
@@ -297,6 +296,11 @@ impl<'a> Step<'a> {
 
     pub(crate) fn learn(&mut self, name: &WorkflowName, version: u32, ir: Arc<Ir>) {
         self.state.runs.learn(name, version, ir);
+    }
+
+    /// The text that the next record of this run has it follow.
+    pub(crate) fn learn_revision(&mut self, run: RunId, revision: u32, ir: Arc<Ir>) {
+        self.state.runs.learn_revision(run, revision, Ok(ir));
     }
 
     pub(crate) fn record_workflow(&mut self, name: &WorkflowName, version: u32, record: Record) {
@@ -419,7 +423,7 @@ impl<'a> Step<'a> {
         }
         self.state.shard.records_next += 1;
         match &record {
-            Record::FrameOpened {} | Record::FrameReopened {} => self.opened += 1,
+            Record::FrameOpened { .. } | Record::FrameReopened { .. } => self.opened += 1,
             Record::FrameDropped {} | Record::NodeCancelled {} => self.dropped += 1,
             _ => {}
         }

@@ -28,6 +28,12 @@ impl BlobId {
         BlobId(Sha256::digest(bytes).into())
     }
 
+    /// The first half of it.
+    pub fn digest(&self) -> u128 {
+        let (half, _) = self.0.split_first_chunk().expect("a hash is longer than half of it");
+        u128::from_be_bytes(*half)
+    }
+
     /// Reads `sha256-` and 64 digits in lower case; anything else is `None`.
     pub fn parse(text: &str) -> Option<BlobId> {
         let digits = text.strip_prefix(PREFIX)?.as_bytes();

@@ -309,6 +309,10 @@ impl Store for Memory {
         nodes.iter().map(|last| chain::begun(&disk.durable, *last)).collect()
     }
 
+    fn payload(&mut self, record: RecordSeq) -> Result<Option<Payload>, StoreError> {
+        Ok(self.disk.lock().durable.entries.get(&record).and_then(|entry| entry.payload.clone()))
+    }
+
     fn rows(&mut self, needs: &[Need]) -> Result<Vec<Row>, StoreError> {
         let mut disk = self.disk.lock();
         if disk.fault(&[Fault::RowsFail]).is_some() {

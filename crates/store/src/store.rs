@@ -115,6 +115,9 @@ pub trait Store: Send {
     /// What the nodes whose last records these are have ever had done by others, oldest first.
     fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError>;
 
+    /// The payload of a record; `None` where it has none or is gone.
+    fn payload(&mut self, record: RecordSeq) -> Result<Option<Payload>, StoreError>;
+
     /// All of it, durable, or an error after which nothing is known.
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError>;
 

@@ -14,6 +14,7 @@ use kernel::ir::{Ir, NodeKind};
 use kernel::record::{Entry, Owner};
 use kernel::rejection::Rejection;
 use kernel::run::{NodeAt, Run};
+use std::sync::Arc;
 use store::{Reader, StoreError};
 
 /// Everything that happened in a run, to its nodes and to their tasks, oldest first.
@@ -35,7 +36,7 @@ pub async fn history(
         let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
         engine.read(|reader| {
             let entries = reader.run_history(run, after, limit + 1, true)?;
-            let records = told(reader, engine, ir.as_deref(), &entries[..limit.min(entries.len())])?;
+            let records = told(reader, engine, ir.as_ref(), &entries[..limit.min(entries.len())])?;
             let next = records.last().filter(|_| entries.len() > limit).map(|record| record.seq);
             Ok(Some(RunHistory { records, next }))
         })
@@ -43,7 +44,12 @@ pub async fn history(
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
 }
 
-fn told(reader: &mut dyn Reader, engine: &Engine, ir: Option<&Ir>, entries: &[Entry]) -> Result<Vec<RecordView>, StoreError> {
+fn told(
+    reader: &mut dyn Reader,
+    engine: &Engine,
+    ir: Option<&Arc<Ir>>,
+    entries: &[Entry],
+) -> Result<Vec<RecordView>, StoreError> {
     let mut whole = Frames::default();
     let mut records = Vec::with_capacity(entries.len());
     for entry in entries {

@@ -21,6 +21,7 @@ use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::task::Task;
 use std::collections::HashMap;
+use std::sync::Arc;
 use store::{Reader, StoreError};
 
 /// Nodes of one frame that are looked at.
@@ -59,7 +60,7 @@ pub async fn show(
         };
         let spec = Run::from_row(&row.values)?.spec().clone();
         let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
-        Ok(whole(engine, ir.as_deref(), &at)?.ok_or_else(|| inside(ir.as_deref(), &at, unknown(&text))))
+        Ok(whole(engine, ir.as_ref(), &at)?.ok_or_else(|| inside(ir.as_deref(), &at, unknown(&text))))
     });
     Ok(Json(found.await??))
 }
@@ -88,7 +89,7 @@ fn frames_of(reader: &mut dyn Reader, at: &NodeAt) -> Result<Option<FrameCounts>
     Ok(turns_of(&frames).remove(&(at.frame.clone(), at.node.clone())))
 }
 
-fn whole(engine: &Engine, ir: Option<&Ir>, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
+fn whole(engine: &Engine, ir: Option<&Arc<Ir>>, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
     let Some(row) = engine.read(|reader| reader.node(at))? else {
         // One of the run's own frame that nothing has happened to yet.
         let Some((ir, node)) = ir.and_then(|ir| Some((ir, ir.find(&at.node)?))) else { return Ok(None) };
@@ -102,7 +103,7 @@ fn whole(engine: &Engine, ir: Option<&Ir>, at: &NodeAt) -> Result<Option<NodeVie
         return Ok(Some(view));
     };
     let row = NodeRow::from_row(&row.values)?;
-    let mut view = NodeView::new(&row, ir);
+    let mut view = NodeView::new(&row, ir.map(|ir| &**ir));
     let task = view.task.map(|task| with_payloads(engine, task)).transpose()?.flatten();
     engine.read(|reader| {
         at_work(reader, [&mut view])?;
@@ -130,7 +131,7 @@ fn whole(engine: &Engine, ir: Option<&Ir>, at: &NodeAt) -> Result<Option<NodeVie
 /// What a node that was started is at; of a task it is worked out elsewhere.
 fn input(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option<Box<serde_json::value::RawValue>>, StoreError> {
     match slot.work() {
-        Some((_, Started::Turning { init } | Started::Spreading { items: init, .. })) => value(reader, engine.blobs(), *init),
+        Some((_, Started::Turning { init, .. } | Started::Spreading { items: init, .. })) => value(reader, engine.blobs(), *init),
         Some((_, Started::Calling { run, .. })) => match reader.run(*run)? {
             Some(row) => value(reader, engine.blobs(), ValueAt::Record(Run::from_row(&row.values)?.input())),
             None => Ok(None),
@@ -178,12 +179,12 @@ pub fn at_work<'a>(reader: &mut dyn Reader, nodes: impl IntoIterator<Item = &'a 
 /// Frames of one run put together of their nodes, for what only all of these can say.
 #[derive(Default)]
 pub struct Frames<'a> {
-    ir: Option<&'a Ir>,
+    ir: Option<&'a Arc<Ir>>,
     known: HashMap<FramePath, Frame>,
 }
 
 impl<'a> Frames<'a> {
-    pub fn of(ir: &'a Ir, rows: &[NodeRow]) -> Frames<'a> {
+    pub fn of(ir: &'a Arc<Ir>, rows: &[NodeRow]) -> Frames<'a> {
         let mut by_frame: HashMap<FramePath, Vec<&NodeRow>> = HashMap::new();
         rows.iter().for_each(|row| by_frame.entry(row.at.frame.clone()).or_default().push(row));
         by_frame.entry(FramePath::root()).or_default();
@@ -192,7 +193,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Reads a frame, unless it is known.
-    pub fn look(&mut self, reader: &mut dyn Reader, ir: &'a Ir, run: RunId, path: &FramePath) -> Result<(), StoreError> {
+    pub fn look(&mut self, reader: &mut dyn Reader, ir: &'a Arc<Ir>, run: RunId, path: &FramePath) -> Result<(), StoreError> {
         self.ir = Some(ir);
         if self.known.contains_key(path) {
             return Ok(());
@@ -209,7 +210,7 @@ impl<'a> Frames<'a> {
     /// Why a node was skipped.
     pub fn why(&self, path: &FramePath, node: &NodeId) -> Option<String> {
         let (ir, frame) = (self.ir?, self.known.get(path)?);
-        why_skipped(ir, frame, ir.find(node)?)
+        why_skipped(frame, ir.find(node)?)
     }
 
     pub fn explain(&self, path: &FramePath, node: &mut NodeView) {
@@ -222,7 +223,7 @@ impl<'a> Frames<'a> {
     pub fn wait(&self, path: &FramePath, node: &mut NodeView) {
         let (Some(ir), Some(frame)) = (self.ir, self.known.get(path)) else { return };
         let Some(ix) = ir.find(&node.id).filter(|_| node.status == NodeStatus::Waiting) else { return };
-        let open = ir.node(ix).ins.iter().filter(|edge| frame.carried(ir, **edge).is_none());
+        let open = ir.node(ix).ins.iter().filter(|edge| frame.carried(**edge).is_none());
         let mut from: Vec<NodeId> = open.map(|edge| ir.node(ir.edge(*edge).from).id.clone()).collect();
         from.dedup();
         node.waits_for = from;
@@ -230,7 +231,7 @@ impl<'a> Frames<'a> {
 }
 
 /// `None`: it has no body in this workflow.
-fn frame(ir: &Ir, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
+fn frame(ir: &Arc<Ir>, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
     let body = match path.up() {
         None => ROOT,
         Some((_, node, _)) => ir.body_of(ir.find(node)?)?,

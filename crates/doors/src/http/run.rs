@@ -60,7 +60,7 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
     let mut nodes: Vec<(FramePath, NodeView)> =
         rows.iter().map(|row| (row.at.frame.clone(), NodeView::new(row, ir.as_deref()))).collect();
     engine.read(|reader| node::at_work(reader, nodes.iter_mut().map(|(_, node)| node)))?;
-    if let Some(ir) = ir.as_deref() {
+    if let Some(ir) = ir.as_ref() {
         let whole = Frames::of(ir, &rows);
         nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
         // Those of the run's own frame come first, so all of them have been looked at.
@@ -229,7 +229,7 @@ fn page(
         let mut view = NodeView::new(&row, ir.as_deref());
         last = Some(view.node.clone());
         node::at_work(reader, [&mut view])?;
-        if let Some(ir) = ir.as_deref().filter(|_| view.status == NodeStatus::Skipped) {
+        if let Some(ir) = ir.as_ref().filter(|_| view.status == NodeStatus::Skipped) {
             whole.look(reader, ir, asked.run, &row.at.frame)?;
             whole.explain(&row.at.frame, &mut view);
         }

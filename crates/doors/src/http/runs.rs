@@ -167,7 +167,7 @@ pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body
             Some(Box::new(placed(run, text).ok_or_else(unknown)?))
         }
     };
-    changed(&door, Command::RetryRun { run, node, by: signed_by(body.by) }).await
+    changed(&door, Command::RetryRun { run, node, new: None, by: signed_by(body.by) }).await
 }
 
 /// Delete a run that has ended, with its nodes, their tasks, and its history.

@@ -186,14 +186,33 @@ pub enum RecordBody {
         again: u32,
         #[schema(value_type = String)] by: Actor,
     },
+    /// `node` and what follows from it begin anew.
+    RunRestarted {
+        node: String,
+        generation: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
+        reason: String,
+        #[schema(value_type = String)] by: Actor,
+    },
+    /// It follows another text. `node`: whose worker asked for it; `changes`: what is different, in a run's history.
+    RunPatched {
+        revision: u32,
+        description: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")] node: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
+        #[schema(value_type = String)] by: Actor,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] changes: Vec<String>,
+    },
     RunDeleting { #[schema(value_type = String)] by: Actor, expired: bool },
     RunDeleted { #[schema(value_type = String)] workflow: WorkflowName, #[schema(value_type = String)] by: Actor },
 
-    FrameOpened {},
+    /// `revision`: of the run's texts, the one it follows.
+    FrameOpened { #[serde(default)] revision: u32 },
     FrameDone {},
     FrameFailed { error: TaskError },
     FrameDropped {},
-    FrameReopened {},
+    FrameReopened { #[serde(default)] revision: u32 },
+    FramePatched { revision: u32 },
 
     NodeStarted { #[serde(flatten)] work: NodeWork },
     /// `answer`: of an approval, in a run's history.
@@ -207,6 +226,12 @@ pub enum RecordBody {
     NodeSkipped { cause: String, #[serde(default, skip_serializing_if = "Option::is_none")] why: Option<String> },
     NodeCancelled {},
     NodeReopened { #[schema(value_type = String)] by: Actor },
+    /// Undone by a restart.
+    NodeReset {},
+    /// Something in it was restarted; of a loop so many turns stay.
+    NodeRewound { turns: u32, generation: u32 },
+    /// Somebody said what it gives.
+    NodeSet { reason: String, #[schema(value_type = String)] by: Actor },
 
     /// A newer server's record that this client does not know.
     #[serde(other, skip_serializing)]
@@ -283,11 +308,20 @@ impl From<&Record> for RecordBody {
             Record::RunReopened { deadline, again, by } => Wire::RunReopened { deadline: deadline.map(Instant), again, by },
             Record::RunDeleting { by, expired } => Wire::RunDeleting { by, expired },
             Record::RunDeleted { workflow, by } => Wire::RunDeleted { workflow, by },
-            Record::FrameOpened {} => Wire::FrameOpened {},
+            Record::RunRestarted { node, generation, deadline, reason, by } => {
+                let (node, deadline) = (super::place(&node.frame, &node.node), deadline.map(Instant));
+                Wire::RunRestarted { node, generation, deadline, reason, by }
+            }
+            Record::RunPatched { revision, description, node, deadline, by } => {
+                let (node, deadline) = (node.map(|at| super::place(&at.frame, &at.node)), deadline.map(Instant));
+                Wire::RunPatched { revision, description, node, deadline, by, changes: Vec::new() }
+            }
+            Record::FrameOpened { revision } => Wire::FrameOpened { revision },
             Record::FrameDone { .. } => Wire::FrameDone {},
             Record::FrameFailed { failure } => Wire::FrameFailed { error: TaskError::from(&failure) },
             Record::FrameDropped {} => Wire::FrameDropped {},
-            Record::FrameReopened {} => Wire::FrameReopened {},
+            Record::FrameReopened { revision } => Wire::FrameReopened { revision },
+            Record::FramePatched { revision } => Wire::FramePatched { revision },
             Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
             Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), answer: None },
             Record::NodeFailed { failure, then } => {
@@ -296,6 +330,9 @@ impl From<&Record> for RecordBody {
             Record::NodeSkipped { cause } => Wire::NodeSkipped { cause: cause.as_str().to_owned(), why: None },
             Record::NodeCancelled {} => Wire::NodeCancelled {},
             Record::NodeReopened { by, .. } => Wire::NodeReopened { by },
+            Record::NodeReset {} => Wire::NodeReset {},
+            Record::NodeRewound { turns, generation } => Wire::NodeRewound { turns, generation },
+            Record::NodeSet { reason, by } => Wire::NodeSet { reason, by },
         }
     }
 }

@@ -107,7 +107,7 @@ impl World {
 
     fn input_of(&mut self, name: &str) -> Evaluated {
         let workflow = WorkflowName::parse("w").unwrap();
-        let recipe = Recipe { workflow, version: 3, node: id(name), scope: self.scope.clone() };
+        let recipe = Recipe { workflow, version: 3, text: None, node: id(name), scope: self.scope.clone() };
         resolve(&self.programs, &recipe, &mut self.shelf).0
     }
 }

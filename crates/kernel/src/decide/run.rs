@@ -1,9 +1,12 @@
 //! What is asked of a run as a whole: start, cancel, and the answer to an approval; the rest is in files of its own.
 
+pub(super) mod patch;
 pub(super) mod pause;
 pub(super) mod recall;
 pub(super) mod remove;
+pub(super) mod restart;
 pub(super) mod retry;
+pub(super) mod skip;
 pub(super) mod supervise;
 pub(super) mod unfit;
 
@@ -104,10 +107,10 @@ pub(super) fn withdraw(step: &mut Step<'_>, run: RunId, again: u32, by: &Actor, 
 pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: &str, by: &Actor) -> Result<Reply, Rejection> {
     let live = running(step, at.run, "answer")?;
     let unknown = || Rejection::NodeNotFound { at: at.clone() };
-    let node = live.ir.find(&at.node).ok_or_else(unknown)?;
-    let slot = match live.slot(&at.frame, node) {
-        Some(slot) => slot,
-        None if live.is_over(&at.frame, node) => return Err(Rejection::NotAsking { at: at.clone(), status: "over" }),
+    let found = live.find(&at.frame, &at.node).and_then(|node| Some((node, live.slot(&at.frame, node)?)));
+    let (node, slot) = match found {
+        Some(found) => found,
+        None if live.is_over(&at.frame, &at.node) => return Err(Rejection::NotAsking { at: at.clone(), status: "over" }),
         None => return Err(unknown()),
     };
     // What it belongs to has failed or was cancelled: it is dropped in the next batch, and nobody waits for an answer.
@@ -117,7 +120,8 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
     if !matches!(slot.state, NodeState::Started { at: Started::Asking { .. }, .. }) {
         return Err(Rejection::NotAsking { at: at.clone(), status: slot.state.as_str() });
     }
-    if let NodeKind::Approval { who, .. } = &live.ir.node(node).kind
+    let ir = &live.frame(&at.frame).expect("it was looked at").ir;
+    if let NodeKind::Approval { who, .. } = &ir.node(node).kind
         && !who.is_empty()
         && !who.iter().any(|name| **name == *by.as_str())
     {

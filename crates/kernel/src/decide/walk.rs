@@ -7,7 +7,7 @@ mod frames;
 use crate::eval::{Evaluated, Json, Shape};
 use crate::frame::{Cause, FramePath, Verdict};
 use crate::ids::{RecordSeq, RunId, TaskId};
-use crate::ir::{ExprIx, NodeIx, OnError};
+use crate::ir::{ExprIx, Ir, NodeIx, OnError};
 use crate::message::{Ending, Message};
 use crate::names::Actor;
 use crate::node::{NodeState, Started, Told, Went};
@@ -15,6 +15,7 @@ use crate::record::{Failure, Payload, Record};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live, Spot};
 use crate::step::{FollowUp, Step};
+use std::sync::Arc;
 
 pub(super) use super::itself;
 pub(super) use frames::{close, drop_orphans, fail_run, give_up, over, wake};
@@ -38,11 +39,16 @@ fn state<'a>(step: &'a Step<'_>, spot: &Spot) -> Option<&'a NodeState> {
     live.slot(&spot.frame, spot.node).map(|slot| &slot.state)
 }
 
+/// The text that a node stands in.
+fn ir(step: &Step<'_>, spot: &Spot) -> Option<Arc<Ir>> {
+    live(step, spot.run)?.frame(&spot.frame).map(|frame| frame.ir.clone())
+}
+
 /// The first tokens of a frame.
 pub(super) fn begin(step: &mut Step<'_>, run: RunId, frame: &FramePath) {
     let Some(live) = live(step, run) else { return };
-    let body = live.frame(frame).expect("the frame was just opened").body;
-    for node in live.ir.body(body).entries.clone() {
+    let opened = live.frame(frame).expect("the frame was just opened");
+    for node in opened.ir.body(opened.body).entries.clone() {
         step.follow(FollowUp::Arrive(Spot { run, frame: frame.clone(), node }));
     }
 }
@@ -57,7 +63,7 @@ pub(super) fn arrive(step: &mut Step<'_>, spot: Spot) {
     if !frame.is_open() {
         return;
     }
-    let verdict = frame.verdict(&live.ir, spot.node);
+    let verdict = frame.verdict(spot.node);
     // What has come to a paused run stays where it is; resuming looks at it again.
     let stays = verdict == Verdict::Enter && live.run.is_paused() && !crate::defect("paused_run_begins");
     if verdict == Verdict::Wait || stays {
@@ -77,7 +83,7 @@ pub(super) fn arrive(step: &mut Step<'_>, spot: Spot) {
 /// Whether a run has begun all that it may; then it fails.
 fn has_spent(step: &mut Step<'_>, run: RunId) -> bool {
     let Some(live) = live(step, run) else { return true };
-    let steps_max = live.ir.limits.steps_max;
+    let steps_max = live.ir().limits.steps_max;
     let spent = live.steps >= steps_max;
     if spent {
         let message = format!("it has begun {steps_max} nodes, turns and items, as many as `limits.steps` allows");
@@ -98,8 +104,8 @@ fn done(step: &mut Step<'_>, spot: &Spot, output: Told, went: Went, payload: Opt
 
 /// Its attempts are spent, or it never could.
 fn fail(step: &mut Step<'_>, spot: &Spot, failure: Failure) {
-    let Some(live) = live(step, spot.run) else { return };
-    let then = live.ir.node(spot.node).on_error;
+    let Some(ir) = ir(step, spot) else { return };
+    let then = ir.node(spot.node).on_error;
     step.record_node(spot, Record::NodeFailed { failure: failure.clone(), then }, None);
     match then {
         OnError::To | OnError::Ignore => ended(step, spot),
@@ -108,9 +114,8 @@ fn fail(step: &mut Step<'_>, spot: &Spot, failure: Failure) {
 }
 
 /// A node has ended: its tokens go on, and perhaps it was the last of its frame.
-fn ended(step: &mut Step<'_>, spot: &Spot) {
-    let Some(live) = live(step, spot.run) else { return };
-    let ir = live.ir.clone();
+pub(super) fn ended(step: &mut Step<'_>, spot: &Spot) {
+    let Some(ir) = ir(step, spot) else { return };
     let mut targets: Vec<NodeIx> = ir.node(spot.node).outs.iter().map(|edge| ir.edge(*edge).to).collect();
     targets.sort_unstable();
     targets.dedup();
@@ -131,9 +136,9 @@ fn live_frame_is_over(step: &Step<'_>, spot: &Spot) -> bool {
 
 /// Asks an expression of a node. `output` is what that name means to it.
 fn ask(step: &mut Step<'_>, spot: &Spot, expr: ExprIx, output: Shape) -> Asked {
-    let live = live(step, spot.run).expect("only what runs asks");
-    let ir = live.ir.clone();
-    let scope = live.scope(&spot.frame, &ir.expr(expr).reads, output);
+    let ir = ir(step, spot).expect("only what runs asks");
+    let live = live(step, spot.run).expect("as above");
+    let scope = live.scope(&spot.frame, &ir, &ir.expr(expr).reads, output);
     answer(step, spot, |step| step.eval(&ir, expr, &scope))
 }
 
@@ -151,7 +156,7 @@ fn answer(step: &mut Step<'_>, spot: &Spot, ask: impl FnOnce(&mut Step<'_>) -> E
 /// The node that a message is for, if it still waits for it.
 fn spot_of(step: &Step<'_>, at: &NodeAt) -> Option<Spot> {
     let live = live(step, at.run)?;
-    let node = live.ir.find(&at.node)?;
+    let node = live.find(&at.frame, &at.node)?;
     Some(Spot { run: at.run, frame: at.frame.clone(), node })
 }
 

@@ -116,13 +116,13 @@ impl Teller<'_> {
                 continue;
             }
             known.insert(likeness, waits.len());
-            let spot = NodeAt { run: live.run.id, frame: path.clone(), node: live.ir.node(node).id.clone() };
+            let spot = live.at(path, node);
             let since = match live.slot(path, node).map(|slot| &slot.state) {
                 Some(NodeState::Started { since, .. }) => Some(*since),
                 _ => None,
             };
-            let who = match &live.ir.node(node).kind {
-                NodeKind::Approval { who, .. } => who.clone(),
+            let who = match live.frame(path).map(|frame| &frame.ir.node(node).kind) {
+                Some(NodeKind::Approval { who, .. }) => who.clone(),
                 _ => Vec::new(),
             };
             waits.push(self.wait(spot, at, since, who, depth, actions));
@@ -251,7 +251,7 @@ fn held(state: &State, live: &Live, waits: &mut Vec<Wait>) -> usize {
             more += 1;
             continue;
         }
-        let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: live.ir.node(spot.node).id.clone() };
+        let at = live.at(&spot.frame, spot.node);
         let sentence = "it goes on in a moment, when a value it needs is there or its turn has come".to_owned();
         let (code, since, eta, task, run) = ("loading", None, None, None, None);
         waits.push(Wait { at, code, sentence, since, eta, task, run, called: None, who: Vec::new(), alike: 0 });

@@ -9,11 +9,12 @@ const WAY_BACK_MAX: usize = 4;
 const SOURCE_CHARS_MAX: usize = 100;
 
 /// In words that follow "skipped: ". `None`: it was not skipped, or nothing before it says why.
-pub fn why_skipped(ir: &Ir, frame: &Frame, node: NodeIx) -> Option<String> {
+pub fn why_skipped(frame: &Frame, node: NodeIx) -> Option<String> {
+    let ir = &**frame.ir();
     let (mut at, mut through) = (node, Vec::new());
     loop {
-        let NodeState::Skipped(cause) = frame.node(ir, at) else { return None };
-        let why = if frame.verdict(ir, at) == Verdict::Enter {
+        let NodeState::Skipped(cause) = frame.node(at) else { return None };
+        let why = if frame.verdict(at) == Verdict::Enter {
             let when = ir.node(at).when?;
             let source: String = ir.expr(when).source.chars().take(SOURCE_CHARS_MAX).collect();
             match through.len() {
@@ -21,13 +22,13 @@ pub fn why_skipped(ir: &Ir, frame: &Frame, node: NodeIx) -> Option<String> {
                 _ => format!("the `when` of `{}` was false: {source}", ir.node(at).id),
             }
         } else {
-            let dead = |edge: &&crate::ir::EdgeIx| frame.token(ir, **edge) == Some(Token::Dead(*cause));
+            let dead = |edge: &&crate::ir::EdgeIx| frame.token(**edge) == Some(Token::Dead(*cause));
             match ir.node(at).ins.iter().find(dead) {
                 // None of them failed, and yet too few came.
                 None => too_few(ir, frame, at),
                 Some(edge) => {
                     let from = ir.edge(*edge).from;
-                    if matches!(frame.node(ir, from), NodeState::Skipped(_)) {
+                    if matches!(frame.node(from), NodeState::Skipped(_)) {
                         through.push(from);
                         at = from;
                         continue;
@@ -54,7 +55,7 @@ fn way_back(ir: &Ir, through: &[NodeIx]) -> String {
 /// What a node that was not skipped did instead of leading here.
 fn ended_otherwise(ir: &Ir, frame: &Frame, node: NodeIx, cause: Cause) -> String {
     let id = &ir.node(node).id;
-    match frame.node(ir, node) {
+    match frame.node(node) {
         NodeState::Done { went, .. } => match went {
             Went::Rule(rule) => format!("`{id}` took its rules[{rule}]"),
             Went::Default => format!("`{id}` took its default"),
@@ -73,7 +74,7 @@ fn ended_otherwise(ir: &Ir, frame: &Frame, node: NodeIx, cause: Cause) -> String
 
 fn too_few(ir: &Ir, frame: &Frame, node: NodeIx) -> String {
     let entry = ir.node(node);
-    let came = entry.ins.iter().filter(|edge| frame.token(ir, **edge) == Some(Token::Live)).count();
+    let came = entry.ins.iter().filter(|edge| frame.token(**edge) == Some(Token::Live)).count();
     let wanted = if let Join::NOf(n) = entry.join { n as usize } else { entry.ins.len() };
     format!("{came} of {wanted} that it needs came")
 }
@@ -126,14 +127,15 @@ mod tests {
             exprs: vec![Expr { source: "input.amount > 100".into(), form: Form::Cel, reads: Reads::default() }],
             limits: RunLimits { deadline_ms: None, stall_ms: 1, steps_max: 1_000_000 },
             input_schema: None::<Arc<str>>,
+            revised: None,
         }
     }
 
     fn check(states: &[(u32, NodeState)], node: u32, expected: Option<&str>) {
-        let ir = ir();
+        let ir = Arc::new(ir());
         let slot = |state: &NodeState| Slot { state: state.clone(), last: RecordSeq(1), ..Slot::default() };
         let frame = Frame::of_nodes(&ir, ROOT, states.iter().map(|(node, state)| (NodeIx(*node), slot(state))));
-        assert_eq!(why_skipped(&ir, &frame, NodeIx(node)).as_deref(), expected);
+        assert_eq!(why_skipped(&frame, NodeIx(node)).as_deref(), expected);
     }
 
     #[test]

@@ -2,14 +2,14 @@
 //! only ever one of them.
 
 use super::{BadRow, Columns, Kind, Row, Table, Value, flag, json, json_list};
-use crate::frame::{Cause, FramePath, FrameState};
+use crate::frame::{Cause, FramePath, FrameState, revision_after};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
 use crate::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Output, Slot, Started, Was, Went};
 use crate::priority::Priority;
 use crate::record::{Entry, Failure};
-use crate::run::{Deleting, NodeAt, Run, RunPause, RunSpec, RunStatus, ValueAt};
+use crate::run::{Deleting, NodeAt, Origin, Run, RunPause, RunSpec, RunStatus, ValueAt};
 use crate::workflow::Workflow;
 
 pub static RUNS: Table = Table {
@@ -43,6 +43,8 @@ pub static RUNS: Table = Table {
         ("given_ms", Kind::Int),
         ("started_at", Kind::Int),
         ("ended_at", Kind::Int),
+        ("origin", Kind::Text),
+        ("patches", Kind::Text),
     ],
 };
 
@@ -64,7 +66,14 @@ pub static WORKFLOWS: Table = Table {
 pub static FRAMES: Table = Table {
     name: "frames",
     key: 2,
-    columns: &[("run", Kind::Int), ("path", Kind::Text), ("last", Kind::Int), ("status", Kind::Text), ("output", Kind::Text)],
+    columns: &[
+        ("run", Kind::Int),
+        ("path", Kind::Text),
+        ("last", Kind::Int),
+        ("status", Kind::Text),
+        ("output", Kind::Text),
+        ("revision", Kind::Int),
+    ],
 };
 
 pub static NODES: Table = Table {
@@ -91,6 +100,7 @@ pub static NODES: Table = Table {
         ("cause", Kind::Text),
         ("error_code", Kind::Text),
         ("error_message", Kind::Text),
+        ("generation", Kind::Int),
     ],
 };
 
@@ -183,6 +193,8 @@ impl Run {
             self.given_ms.map(|ms| ms as i64).into(),
             self.started_at.into(),
             self.ended_at.into(),
+            spec.origin.as_ref().map_or(Value::Null, json),
+            json_list(&self.patches),
         ];
         Row { table: &RUNS, values }
     }
@@ -216,6 +228,8 @@ impl Run {
         let given_ms = c.int_or_null()?.map(u64::try_from).transpose().map_err(|_| c.bad("negative"))?;
         let started_at = c.time()?;
         let ended_at = c.time_or_null()?;
+        let origin: Option<Box<Origin>> = c.json_or_null()?.map(Box::new);
+        let patches: Option<Vec<RecordSeq>> = c.json_or_null()?;
         let running = status == RunStatus::Running;
         if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
@@ -226,7 +240,7 @@ impl Run {
         if (status == RunStatus::Failed) != failure.is_some() {
             return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
         }
-        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, depth });
+        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, depth, origin });
         Ok(Run {
             id,
             last,
@@ -235,6 +249,7 @@ impl Run {
             deleting,
             spec,
             generation,
+            patches: patches.unwrap_or_default().into(),
             input,
             output,
             failure,
@@ -285,13 +300,16 @@ pub struct FrameRow {
     pub path: FramePath,
     pub last: RecordSeq,
     pub state: FrameState,
+    /// Which of the run's texts it follows.
+    pub revision: u32,
 }
 
 impl FrameRow {
     /// A frame after one more of its records.
     pub fn fold(frame: Option<FrameRow>, run: RunId, path: &FramePath, entry: &Entry) -> FrameRow {
-        let before = frame.map(|frame| frame.state);
-        FrameRow { run, path: path.clone(), last: entry.seq, state: FrameState::fold(before, entry) }
+        let (before, revision) = frame.map_or((None, 0), |frame| (Some(frame.state), frame.revision));
+        let (state, revision) = (FrameState::fold(before, entry), revision_after(revision, entry));
+        FrameRow { run, path: path.clone(), last: entry.seq, state, revision }
     }
 
     pub fn to_row(&self) -> Row {
@@ -302,7 +320,8 @@ impl FrameRow {
             FrameState::Dropped => ("dropped", Value::Null),
         };
         let path = self.path.to_string();
-        let values = vec![Value::Int(self.run.number()), path.as_str().into(), self.last.into(), status.into(), output];
+        let revision = Value::Int(self.revision.into());
+        let values = vec![Value::Int(self.run.number()), path.as_str().into(), self.last.into(), status.into(), output, revision];
         Row { table: &FRAMES, values }
     }
 
@@ -317,6 +336,7 @@ impl FrameRow {
         let status = c.text()?;
         let unknown = c.bad(format!("`{status}` is not a status"));
         let output = c.value_at()?;
+        let revision = c.within()?;
         let state = match status {
             "open" => FrameState::Open,
             "done" => FrameState::Done(output),
@@ -324,7 +344,7 @@ impl FrameRow {
             "dropped" => FrameState::Dropped,
             _ => return Err(unknown),
         };
-        Ok(FrameRow { run, path, last, state })
+        Ok(FrameRow { run, path, last, state, revision })
     }
 }
 
@@ -349,6 +369,7 @@ impl NodeRow {
         let (mut work, mut since) = (Value::Null, Value::Null);
         let (mut task, mut call, mut until, mut count, mut again, mut value) =
             (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null);
+        let mut of_generation = 0;
         if let Some((started, at)) = slot.work() {
             work = at.as_str().into();
             since = started.into();
@@ -360,9 +381,14 @@ impl NodeRow {
                 }
                 Started::Asking { until: at } => until = (*at).into(),
                 Started::Sleeping { until: at } => until = (*at).into(),
-                Started::Turning { init } => value = init.to_column(),
-                Started::Spreading { items, count: items_count, again: is_again } => {
+                Started::Turning { init, kept, generation } => {
+                    value = init.to_column();
+                    count = Some(i64::from(*kept)).filter(|kept| *kept > 0).into();
+                    of_generation = *generation;
+                }
+                Started::Spreading { items, count: items_count, again: is_again, generation } => {
                     value = items.to_column();
+                    of_generation = *generation;
                     count = Value::Int((*items_count).into());
                     again = flag(*is_again);
                 }
@@ -412,6 +438,7 @@ impl NodeRow {
             cause,
             error_code,
             error_message,
+            Some(i64::from(of_generation)).filter(|generation| *generation > 0).into(),
         ];
         Row { table: &NODES, values }
     }
@@ -440,6 +467,7 @@ impl NodeRow {
         let went: Option<Went> = c.json_or_null()?;
         let cause = c.text_or_null()?;
         let failure = c.failure()?;
+        let generation = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
         let misfit = || c.bad_at("status", format!("what a node that is {status} has is missing"));
         let at = match work {
             None => None,
@@ -447,8 +475,11 @@ impl NodeRow {
             Some("calling") => Some(Started::Calling { run: call.ok_or_else(misfit)?, again }),
             Some("asking") => Some(Started::Asking { until }),
             Some("sleeping") => Some(Started::Sleeping { until: until.ok_or_else(misfit)? }),
-            Some("turning") => Some(Started::Turning { init: value }),
-            Some("spreading") => Some(Started::Spreading { items: value, count: count.ok_or_else(misfit)?, again: again > 0 }),
+            Some("turning") => Some(Started::Turning { init: value, kept: count.unwrap_or(0), generation }),
+            Some("spreading") => {
+                let count = count.ok_or_else(misfit)?;
+                Some(Started::Spreading { items: value, count, again: again > 0, generation })
+            }
             Some(_) => return Err(unknown_work),
         };
         let mut was = match at {

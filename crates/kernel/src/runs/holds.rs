@@ -2,6 +2,7 @@
 //! values, so that one that comes moves only those who waited for it. Derived, and asked for again after a restart.
 
 use super::Held;
+use crate::frame::FramePath;
 use crate::ids::{RecordSeq, RunId};
 use crate::time::Time;
 use rustc_hash::FxHashMap;
@@ -149,6 +150,18 @@ impl Holds {
 
     pub fn contains(&self, held: &Held) -> bool {
         self.ready.contains_key(held) || self.loads.contains_key(held)
+    }
+
+    /// A run goes on by another text: whatever of it is held is asked for again.
+    pub fn forget(&mut self, run: RunId) {
+        let mut held: BTreeSet<Held> = BTreeSet::new();
+        for first in [Held::first_of(run), Held::Frame(run, FramePath::root())] {
+            let of_run = |held: &&Held| held.run() == run && std::mem::discriminant(*held) == std::mem::discriminant(&first);
+            held.extend(self.ready.range(&first..).map(|(held, _)| held).take_while(of_run).cloned());
+            held.extend(self.loads.range(&first..).map(|(held, _)| held).take_while(of_run).cloned());
+            held.extend(self.resumed.range(&first..).map(|(held, _)| held).take_while(of_run).cloned());
+        }
+        held.iter().for_each(|held| self.settled(held));
     }
 
     /// Nodes of a run.

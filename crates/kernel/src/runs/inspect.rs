@@ -89,7 +89,7 @@ impl Live {
     /// Where the output of a node is, or of what it is put together.
     pub fn output_of(&self, path: &FramePath, node: NodeIx) -> Option<Shape> {
         let frame = self.frame(path)?;
-        Some(Shape::of(&self.ir, frame.source(&self.ir, node), self.entry(path)))
+        Some(Shape::of(&frame.ir, frame.source(node), self.entry(path)))
     }
 
     /// Whether what happens in a frame still counts.
@@ -105,8 +105,8 @@ impl Live {
 
 impl Frame {
     /// As its nodes are kept; those that nothing has happened to are left out.
-    pub fn of_nodes(ir: &Ir, body: BodyIx, nodes: impl IntoIterator<Item = (NodeIx, Slot)>) -> Frame {
-        let mut frame = Frame::new(ir, body);
+    pub fn of_nodes(ir: &Arc<Ir>, body: BodyIx, nodes: impl IntoIterator<Item = (NodeIx, Slot)>) -> Frame {
+        let mut frame = Frame::new(ir, 0, body);
         for (node, slot) in nodes {
             frame.nodes[ir.node(node).place as usize] = slot;
         }
@@ -122,7 +122,12 @@ impl Frame {
         self.body
     }
 
-    pub fn carried(&self, ir: &Ir, edge: EdgeIx) -> Option<Token> {
-        self.token(ir, edge)
+    /// The text it follows.
+    pub fn ir(&self) -> &Arc<Ir> {
+        &self.ir
+    }
+
+    pub fn carried(&self, edge: EdgeIx) -> Option<Token> {
+        self.token(edge)
     }
 }

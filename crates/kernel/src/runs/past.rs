@@ -20,6 +20,14 @@ pub(super) enum Past {
     Run(RunId),
 }
 
+impl Past {
+    pub(super) fn run(&self) -> RunId {
+        match self {
+            Past::Frame(run, _) | Past::Node(run, ..) | Past::Run(run) => *run,
+        }
+    }
+}
+
 impl Runs {
     /// Lets go of what has become past.
     pub(crate) fn let_go(&mut self) {
@@ -44,17 +52,18 @@ impl Live {
     pub(super) fn is_past(&self, path: &FramePath) -> bool {
         let Some((above, node, _)) = path.up() else { return false };
         let node_done = |frame: &Frame| {
-            let state = self.ir.find(node).and_then(|node| frame.nodes.get(self.ir.node(node).place as usize));
+            let state = frame.ir.find(node).and_then(|node| frame.nodes.get(frame.ir.node(node).place as usize));
             state.is_none_or(|slot| matches!(slot.state, NodeState::Done { .. }))
         };
         let Some(frame) = self.frame(&above) else { return true };
-        matches!(frame.state, FrameState::Done(_)) || node_done(frame) || self.is_past(&above)
+        let undone = self.frame(path).is_some_and(|frame| frame.undone);
+        undone || matches!(frame.state, FrameState::Done(_)) || node_done(frame) || self.is_past(&above)
     }
 
     pub(super) fn settle(&mut self) {
         let paths: Vec<FramePath> = self.frames.keys().cloned().collect();
         for path in std::iter::once(FramePath::root()).chain(paths) {
-            let nodes = self.frame(&path).map(|frame| self.ir.body(frame.body).nodes.clone()).unwrap_or_default();
+            let nodes = self.frame(&path).map(|frame| frame.ir.body(frame.body).nodes.clone()).unwrap_or_default();
             nodes.into_iter().for_each(|node| self.settle_node(&path, node));
             self.settle_frame(&path);
         }
@@ -65,17 +74,18 @@ impl Live {
             return;
         }
         self.spreads.remove(&(path.clone(), node));
-        let id = self.ir.node(node).id.clone();
-        self.remove_below(&path.below(id.clone(), 0), |below| below.is_below(path, &id));
+        let id = self.at(path, node).node;
+        self.remove_below(&path.below(id.clone(), 0, 0), |below| below.is_below(path, &id));
     }
 
     fn settle_frame(&mut self, path: &FramePath) {
         let Some(frame) = self.frames.get(path) else { return };
         if matches!(frame.state, FrameState::Done(_)) {
             let (above, node, index) = path.up().expect("it is below the root");
-            let is_loop = self.ir.find(node).is_some_and(|node| matches!(self.ir.node(node).kind, NodeKind::Loop { .. }));
+            let of = self.frame(&above).and_then(|frame| Some(&frame.ir.node(frame.ir.find(node)?).kind));
+            let is_loop = matches!(of, Some(NodeKind::Loop { .. }));
             // A loop looks at its last turn once more.
-            let is_last = || !self.frames.contains_key(&above.below(node.clone(), index + 1));
+            let is_last = || self.turn(&above, node, index + 1).is_none();
             let keeps = is_loop && is_last();
             if !keeps {
                 self.frames.get_mut(path).expect("it was looked at").nodes = Box::default();
@@ -89,7 +99,7 @@ impl Live {
     }
 
     /// Whether it has yet to be dropped, or something in it to be stopped.
-    fn is_busy(&self, path: &FramePath) -> bool {
+    pub(super) fn is_busy(&self, path: &FramePath) -> bool {
         let busy =
             |frame: &Frame| frame.is_open() || frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Started { .. }));
         self.frames.get(path).is_some_and(busy)
@@ -110,7 +120,7 @@ impl Live {
     }
 
     /// Of the loops and eaches in this frame.
-    fn forget_spreads(&mut self, path: &FramePath) {
+    pub(super) fn forget_spreads(&mut self, path: &FramePath) {
         let of_frame = (path.clone(), NodeIx(0))..=(path.clone(), NodeIx(u32::MAX));
         let keys: Vec<_> = self.spreads.range(of_frame).map(|(key, _)| key.clone()).collect();
         keys.iter().for_each(|key| _ = self.spreads.remove(key));

@@ -78,7 +78,7 @@ impl Runs {
                 let Started::Calling { run, again } = at else { continue };
                 let goes_on = self.live.get(run).is_some_and(|called| called.run.again >= *again);
                 if *again > 0 && !goes_on {
-                    let at = NodeAt { run: live.run.id, frame: path.clone(), node: live.ir.node(node).id.clone() };
+                    let at = live.at(path, node);
                     self.recalls.all.insert(*run, (at, *again));
                 }
             }

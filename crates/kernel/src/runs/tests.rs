@@ -68,6 +68,7 @@ fn the_texts_of_workflows_are_bounded_together() {
             exprs: Vec::new(),
             limits: crate::ir::RunLimits { deadline_ms: None, stall_ms: 1, steps_max: 1_000_000 },
             input_schema: None,
+            revised: None,
         });
         let new = NewWorkflow { name: ir.workflow.clone(), version: None, text: text.into(), ir };
         let mut step = Step::new(state, Time::from_ms(1));

@@ -9,7 +9,8 @@ use kernel::node::{Started, Went};
 use kernel::record::{Entry, Owner, Record};
 
 pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
-    let (Owner::Frame(id, path), Record::FrameOpened {} | Record::FrameReopened {}) = (&entry.owner, &entry.record) else {
+    let (Owner::Frame(id, path), Record::FrameOpened { .. } | Record::FrameReopened { .. }) = (&entry.owner, &entry.record)
+    else {
         return Ok(());
     };
     let runs = &scene.model.runs;
@@ -19,7 +20,7 @@ pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Some(kind) = run.ir.find(node).map(|node| &run.ir.node(node).kind) else { return Err(format!("no node {node}")) };
     let frames: Vec<FrameState> = runs.below(&at).map(|(_, frame)| frame.state).collect();
     let open = frames.iter().filter(|state| **state == FrameState::Open).count();
-    if entry.record == (Record::FrameReopened {}) {
+    if matches!(entry.record, Record::FrameReopened { .. }) {
         let room = if let NodeKind::Each { concurrency, .. } = kind { *concurrency as usize } else { 1 };
         return ensure(open < room, || format!("{} took up frame {index} beside {open} others", at.show()));
     }

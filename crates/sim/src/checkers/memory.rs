@@ -5,13 +5,16 @@ use super::{Check, Scene, ensure, order};
 use crate::catalogue;
 use crate::model::runs::FrameState;
 use kernel::command::{Command, Reply};
+use kernel::ir::Ir;
 use kernel::names::{TypeName, WorkerName};
 use kernel::record::Owner;
 use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TASKS, Value, WORKFLOWS};
+use kernel::runs::WantedIr;
 use kernel::state::State;
 use kernel::step::Step;
 use kernel::task::Task;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Whoever was touched, or everyone when thorough.
 fn owners(scene: &Scene<'_>) -> BTreeSet<Owner> {
@@ -102,8 +105,9 @@ pub fn load(scene: &Scene<'_>) -> Result<State, String> {
                 };
                 if is_live {
                     let row = Row { table, values: values.to_vec() };
-                    if let Some(workflow) = state.wants_ir(&row) {
+                    if let Some(WantedIr::Version(workflow)) = state.wants_ir(&row) {
                         let ir = catalogue::ir_of(workflow.text()).ok_or("a workflow that nobody put")?;
+                        let ir = Arc::new(Ir { version: workflow.version(), ..(*ir).clone() });
                         state.learn_ir(workflow.name(), workflow.version(), ir);
                     }
                     state.take_row(&row, scene.turn.now).map_err(|bad| bad.to_string())?;

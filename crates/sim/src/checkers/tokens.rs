@@ -104,7 +104,7 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
         for (path, frame) in live.frames().filter(|(path, frame)| frame.is_open() && open.contains(path)) {
             for node in &run.ir.body(frame.body()).nodes {
                 for edge in &run.ir.node(*node).ins {
-                    let (told, found) = (scene.model.runs.token(&run.ir, id, &path, *edge), frame.carried(&run.ir, *edge));
+                    let (told, found) = (scene.model.runs.token(&run.ir, id, &path, *edge), frame.carried(*edge));
                     let to = &run.ir.node(*node).id;
                     ensure(told == found, || format!("{found:?} lies on an edge to {to} in `{path}` of {id}, not {told:?}"))?;
                 }

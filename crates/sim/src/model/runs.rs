@@ -256,7 +256,7 @@ impl Runs {
         use FrameState::{Done, Dropped, Failed, Open};
         let before = self.frames.get(&(id, path.clone())).map(|frame| frame.state);
         let state = match (&entry.record, before) {
-            (Record::FrameOpened {}, None) | (Record::FrameReopened {}, Some(Failed | Dropped)) => Open,
+            (Record::FrameOpened { .. }, None) | (Record::FrameReopened { .. }, Some(Failed | Dropped)) => Open,
             (Record::FrameDone { .. }, Some(Open)) => Done,
             (Record::FrameFailed { .. }, Some(Open)) => Failed,
             (Record::FrameDropped {}, Some(Open)) => Dropped,
@@ -281,8 +281,9 @@ impl Runs {
             (Record::NodeReopened { .. }, NodeState::Started(Started::Calling { again, .. })) if *again > 0 => Waiting,
             (Record::NodeReopened { only, .. }, Failed(OnError::Fail) | Cancelled) => match &was {
                 Some(at @ Started::Turning { .. }) => NodeState::Started(at.clone()),
-                Some(Started::Spreading { items, count, .. }) => {
-                    NodeState::Started(Started::Spreading { items: *items, count: *count, again: !only })
+                Some(Started::Spreading { items, count, generation, .. }) => {
+                    let (items, count, generation) = (*items, *count, *generation);
+                    NodeState::Started(Started::Spreading { items, count, again: !only, generation })
                 }
                 Some(Started::Calling { run, again }) => NodeState::Started(Started::Calling { run: *run, again: again + 1 }),
                 _ => Waiting,

@@ -280,7 +280,7 @@ pub(super) fn no_record_of_a_run_is_missed_while_commits_go_on(open: &mut Open<'
         for ids in (1..=750).collect::<Vec<u64>>().chunks(5) {
             for id in ids {
                 // Of all four kinds in turn, so that a reader between two of its steps would see some without the others.
-                scribe.record(Owner::Frame(run(1), path(&format!("each[{id}]"))), Record::FrameOpened {});
+                scribe.record(Owner::Frame(run(1), path(&format!("each[{id}]"))), Record::FrameOpened { revision: 0 });
                 scribe.work(&node(1, &format!("each[{id}]"), "lint"), task(*id));
                 scribe.record(
                     Owner::Run(run(1)),

@@ -71,7 +71,7 @@ pub(super) fn the_parts_of_runs_come_in_turn_and_tell_what_they_began(open: &mut
     let mut scribe = Scribe::new();
     scribe.start(run(1), plain_run("lint"));
     for item in 0..2 {
-        scribe.record(Owner::Frame(run(1), path(&format!("each[{item}]"))), Record::FrameOpened {});
+        scribe.record(Owner::Frame(run(1), path(&format!("each[{item}]"))), Record::FrameOpened { revision: 0 });
     }
     // Started three times; the second task was deleted since.
     let fix = node(1, "", "fix");
@@ -240,7 +240,7 @@ pub(super) fn the_parts_of_a_run_are_deleted_with_their_histories(open: &mut Ope
     let mut scribe = Scribe::new();
     for id in [1, 2] {
         scribe.start(run(id), plain_run("lint"));
-        scribe.record(Owner::Frame(run(id), path("each[0]")), Record::FrameOpened {});
+        scribe.record(Owner::Frame(run(id), path("each[0]")), Record::FrameOpened { revision: 0 });
         scribe.worked(&node(id, "each[0]", "lint"), task(id));
         scribe.record(Owner::Frame(run(id), path("each[0]")), Record::FrameDone { output: ValueAt::Null });
         scribe.record(Owner::Run(run(id)), Record::RunDone { output: ValueAt::Null, closed: true });

@@ -4,13 +4,13 @@ use super::sample::tag;
 use super::scribe::{Scribe, actor, flow, node, path, plain_run, run, task};
 use crate::blobs::BlobId;
 use kernel::frame::Cause;
-use kernel::ids::RunId;
+use kernel::ids::{RecordSeq, RunId};
 use kernel::ir::OnError;
 use kernel::names::{IdempotencyKey, NodeId};
 use kernel::node::{Started, Told, Went};
 use kernel::priority::Priority;
 use kernel::record::{CancelCause, Failure, Owner, Payload, Record};
-use kernel::run::{NodeAt, RunSpec, ValueAt};
+use kernel::run::{NodeAt, Origin, RunSpec, ValueAt};
 
 /// Batch by batch. Runs 100 to 104 and 111 are live, 105 to 107 have ended, 108 is being deleted, 109 is gone.
 pub(super) const WRITES: [fn(&mut Scribe); 5] =
@@ -96,17 +96,17 @@ fn a_run_with_every_node(scribe: &mut Scribe) {
 fn a_run_with_frames(scribe: &mut Scribe) {
     scribe.start(run(102), RunSpec { tags: vec![tag("vip")], ..plain_run("lint") });
     let rounds = node(102, "", "rounds");
-    let turning = Record::NodeStarted { at: Started::Turning { init: ValueAt::Own } };
+    let turning = Record::NodeStarted { at: Started::Turning { init: ValueAt::Own, kept: 0, generation: 0 } };
     scribe.record_with(Owner::Node(rounds), turning, payload("[1,2]"));
     let frame = |text: &str| Owner::Frame(run(102), path(text));
-    let open = |scribe: &mut Scribe, text: &str| scribe.record(frame(text), Record::FrameOpened {});
+    let open = |scribe: &mut Scribe, text: &str| scribe.record(frame(text), Record::FrameOpened { revision: 0 });
     open(scribe, "rounds[0]");
     let still = Record::NodeDone { output: Told::Own, went: Went::Default };
     scribe.record_with(Owner::Node(node(102, "rounds[0]", "still")), still, payload("[2]"));
     scribe.record_with(frame("rounds[0]"), Record::FrameDone { output: ValueAt::Own }, payload("[2]"));
     let items = open(scribe, "rounds[1]");
     let check = node(102, "rounds[1]", "check");
-    begin(scribe, &check, Started::Spreading { items: ValueAt::Record(items), count: 4, again: false });
+    begin(scribe, &check, Started::Spreading { items: ValueAt::Record(items), count: 4, again: false, generation: 0 });
     for item in 0..4 {
         let text = format!("rounds[1].check[{item}]");
         open(scribe, &text);
@@ -120,7 +120,21 @@ fn a_run_with_frames(scribe: &mut Scribe) {
     note(scribe, &node(102, "rounds[1].check[2]", "lint"), Record::NodeCancelled {});
     scribe.record(frame("rounds[1].check[2]"), Record::FrameDropped {});
     scribe.record(frame("rounds[1].check[3]"), Record::FrameDropped {});
-    scribe.record(frame("rounds[1].check[3]"), Record::FrameReopened {});
+    scribe.record(frame("rounds[1].check[3]"), Record::FrameReopened { revision: 0 });
+    // Patched, restarted, and told what one of its nodes gives.
+    let (by, description) = (actor("ada"), "lint more".into());
+    let at = node(102, "rounds[1].check[3]", "lint");
+    let patched = Record::RunPatched { revision: 1, description, node: Some(at), deadline: None, by: by.clone() };
+    scribe.record_with(Owner::Run(run(102)), patched, payload("{\"text\":\"{}\",\"operations\":[]}"));
+    scribe.record(frame("rounds[1]"), Record::FramePatched { revision: 1 });
+    let at = node(102, "rounds[1].check[0]", "lint");
+    let (generation, reason) = (1, "wrong file".into());
+    let restarted = Record::RunRestarted { node: at.clone(), generation, deadline: None, reason, by: by.clone() };
+    scribe.record(Owner::Run(run(102)), restarted);
+    note(scribe, &node(102, "", "rounds"), Record::NodeRewound { turns: 2, generation });
+    note(scribe, &at, Record::NodeReset {});
+    let set = Record::NodeSet { reason: "by hand".into(), by };
+    scribe.record_with(Owner::Node(node(102, "rounds[1].check[2]", "lint")), set, payload("{}"));
 }
 
 fn runs_that_end(scribe: &mut Scribe) {
@@ -159,13 +173,14 @@ fn runs_that_go(scribe: &mut Scribe) {
         scribe.start(run(id), plain_run("lint"));
         if id == 108 {
             note(scribe, &node(id, "", "ask"), reject.clone());
-            scribe.record(Owner::Frame(run(id), path("rounds[0]")), Record::FrameOpened {});
+            scribe.record(Owner::Frame(run(id), path("rounds[0]")), Record::FrameOpened { revision: 0 });
         }
         scribe.record(Owner::Run(run(id)), Record::RunDone { output: ValueAt::Null, closed: true });
         scribe.record(Owner::Run(run(id)), Record::RunDeleting { by: actor("ada"), expired: id == 108 });
     }
     scribe.record(Owner::Run(run(109)), Record::RunDeleted { workflow: flow("lint"), by: actor("ada") });
-    scribe.start(run(111), RunSpec { version: 2, ..plain_run("refund") });
+    let origin = Some(Box::new(Origin { run: run(100), record: RecordSeq(9), node: Some(node(100, "", "pay")) }));
+    scribe.start(run(111), RunSpec { version: 2, origin, ..plain_run("refund") });
     let timeout = Record::NodeDone { output: Told::At(ValueAt::Null), went: Went::Timeout };
     note(scribe, &node(111, "", "ask"), timeout);
 }

@@ -6,12 +6,13 @@ use crate::chain::{self, Moment};
 use crate::store::StoreError;
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::needs::{Begun, Need};
-use kernel::record::Entry;
+use kernel::record::{Entry, Payload};
 use kernel::row::{FRAMES, NODES, RUNS, Row, TASKS, Table, Value};
 use kernel::time::Time;
 use rusqlite::{Connection, OptionalExtension};
 use statements::{COLD, RUN_ENDED_AT_OFFSET};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A limit as SQLite wants it.
 pub(super) fn limited(limit: usize) -> Value {
@@ -53,6 +54,12 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
         }
     }
     Ok(found.rows)
+}
+
+pub(super) fn payload(db: &Connection, record: RecordSeq) -> Result<Option<Payload>, StoreError> {
+    let mut select = db.prepare_cached("SELECT payload FROM records WHERE seq = ?")?;
+    let found = select.query_row([record.0 as i64], |row| row.get::<_, Option<Arc<str>>>(0)).optional()?;
+    Ok(found.flatten().map(Payload))
 }
 
 pub(super) fn begun(db: &Connection, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {

@@ -15,7 +15,7 @@ use crate::store::{Batch, Reader, Store, StoreError};
 use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
 use kernel::ids::RecordSeq;
 use kernel::needs::{Begun, Need};
-use kernel::record::Entry;
+use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 use statements::{Bound, Bytes, RECORD_COLUMNS, ROWS_AT_ONCE};
@@ -256,6 +256,10 @@ impl Store for Sqlite {
 
     fn begun(&mut self, nodes: &[RecordSeq]) -> Result<Vec<Vec<Begun>>, StoreError> {
         cold::begun(&self.db, nodes)
+    }
+
+    fn payload(&mut self, record: RecordSeq) -> Result<Option<Payload>, StoreError> {
+        cold::payload(&self.db, record)
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! A read-only connection. Each answer is one short statement, or a few in a short transaction, so no reader keeps the log
 //! from starting anew, and each is bounded in time, so no filter can keep a thread for ever.
 
-use super::cold::{Now, limited};
+use super::cold::{self, Now, limited};
 use super::{bind, runs, statements};
 use crate::chain::{self, Pace, Wanted};
 use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
@@ -12,7 +12,7 @@ use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, BadRow, FRAMES, NODES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
 use kernel::time::Time;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -216,14 +216,7 @@ impl Reader for SqliteReader {
     }
 
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
-        self.bounded(|db| {
-            let mut select = db.prepare_cached("SELECT payload FROM records WHERE seq = ?")?;
-            let mut payload = |seq: &RecordSeq| {
-                let found = select.query_row([seq.0 as i64], |row| row.get::<_, Option<Arc<str>>>(0)).optional()?;
-                Ok(found.flatten().map(Payload))
-            };
-            records.iter().map(&mut payload).collect()
-        })
+        self.bounded(|db| records.iter().map(|record| cold::payload(db, *record)).collect())
     }
 
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {

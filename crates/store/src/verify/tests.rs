@@ -211,9 +211,9 @@ fn damage_is_named_with_its_owner() {
         ),
         ("INSERT INTO workflows VALUES ('a b', 1, 1, 1, 'ada', '', NULL)", vec!["workflows.*"]),
         ("INSERT INTO workflows VALUES ('lint', 2, 1, 1, 'ada', '', NULL)", vec!["workflows.* workflow:2:lint"]),
-        ("INSERT INTO frames VALUES (102, '', 1, 'open', NULL)", vec!["frames.*"]),
-        ("INSERT INTO frames VALUES (102, 'a[01]', 1, 'open', NULL)", vec!["frames.*"]),
-        ("INSERT INTO frames VALUES (999, 'a[1]', 1, 'open', NULL)", vec!["frames.* run-z7/a[1]"]),
+        ("INSERT INTO frames VALUES (102, '', 1, 'open', NULL, 0)", vec!["frames.*"]),
+        ("INSERT INTO frames VALUES (102, 'a[01]', 1, 'open', NULL, 0)", vec!["frames.*"]),
+        ("INSERT INTO frames VALUES (999, 'a[1]', 1, 'open', NULL, 0)", vec!["frames.* run-z7/a[1]"]),
         (
             "UPDATE nodes SET frame = 'rounds[7]' WHERE node = 'check'",
             vec!["nodes.* run-36/rounds[1]/check", "nodes.* run-36/rounds[7]/check"],

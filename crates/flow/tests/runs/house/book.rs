@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub struct Book {
-    programs: BTreeMap<(WorkflowName, u32), Programs>,
+    programs: BTreeMap<(WorkflowName, u32, Option<u128>), Arc<Programs>>,
     shelf: Shelf,
     spent: u64,
     dearer: u64,
@@ -43,7 +43,7 @@ impl Values for Shelf {
 impl Book {
     /// `dearer`: how many times what it costs an answer counts.
     pub fn new(irs: &[Arc<Ir>], missing_percent: u64, dearer: u64, seed: u64) -> Book {
-        let program = |ir: &Arc<Ir>| ((ir.workflow.clone(), ir.version), Programs::new(ir.clone()));
+        let program = |ir: &Arc<Ir>| ((ir.workflow.clone(), ir.version, ir.revised), Arc::new(Programs::new(ir.clone())));
         let (values, at_hand) = (BTreeMap::new(), BTreeSet::new());
         let shelf = Shelf { values, at_hand, missing_percent, missed: 0, chance: Chance::new(seed) };
         Book { programs: irs.iter().map(program).collect(), shelf, spent: 0, dearer }
@@ -66,11 +66,16 @@ impl Book {
         }
     }
 
+    fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
+        let title = (ir.workflow.clone(), ir.version, ir.revised);
+        self.programs.entry(title).or_insert_with(|| Arc::new(Programs::new(ir.clone()))).clone()
+    }
+
     /// What a worker is given; whatever is missing is fetched.
     pub fn input(&mut self, recipe: &Recipe) -> Result<Json, kernel::record::Failure> {
-        let programs = &self.programs[&(recipe.workflow.clone(), recipe.version)];
+        let programs = self.programs[&(recipe.workflow.clone(), recipe.version, recipe.text.map(|text| text.digest))].clone();
         loop {
-            match evaluate::resolve(programs, recipe, &mut self.shelf).0 {
+            match evaluate::resolve(&programs, recipe, &mut self.shelf).0 {
                 Evaluated::Missing(_) => {}
                 Evaluated::Failed(failure) => return Err(failure),
                 Evaluated::Value(json) => return Ok(serde_json::from_str(json.payload.text()).expect("a payload is JSON")),
@@ -85,6 +90,15 @@ pub fn compile(workflow: &Workflow) -> Result<Arc<Ir>, String> {
     compiled.map(|compiled| Arc::new(compiled.ir)).map_err(|problems| problems[0].to_string())
 }
 
+/// From a text that a run follows.
+pub fn revised(workflow: &Workflow, payload: &Payload) -> Arc<Ir> {
+    let text: Json = serde_json::from_str(payload.text()).expect("a payload is JSON");
+    let text = text["text"].as_str().expect("it has a text");
+    let compiled = flow::compile(text.as_bytes(), &flow::Language).unwrap_or_else(|problems| panic!("{}", problems[0]));
+    let digest = u128::from(crate::chance::hash(0, text));
+    Arc::new(Ir { version: workflow.version(), revised: Some(digest), ..compiled.ir })
+}
+
 impl Flow for Book {
     fn keep(&mut self, seq: RecordSeq, payload: &Payload) {
         self.shelf.values.insert(seq, Arc::new(serde_json::from_str(payload.text()).expect("a payload is JSON")));
@@ -95,16 +109,16 @@ impl Flow for Book {
     }
 
     fn eval(&mut self, ir: &Arc<Ir>, expr: ExprIx, scope: &Scope) -> Evaluated {
-        let programs = &self.programs[&(ir.workflow.clone(), ir.version)];
+        let programs = self.programs(ir);
         let mut budget = flow::expr::Budget::default();
-        let evaluated = evaluate::eval_within(programs, expr, scope, &mut self.shelf, &mut budget);
+        let evaluated = evaluate::eval_within(&programs, expr, scope, &mut self.shelf, &mut budget);
         // As dear as if it were worked out over thousands of elements.
         self.spent += budget.cost_spent() * self.dearer;
         evaluated
     }
 
     fn misfit(&mut self, ir: &Arc<Ir>, input: &Payload) -> Option<kernel::record::Failure> {
-        self.programs[&(ir.workflow.clone(), ir.version)].misfit(input).0
+        self.programs(ir).misfit(input).0
     }
 
     fn gather(&mut self, shape: &Shape) -> Evaluated {

@@ -29,10 +29,10 @@ impl House<'_> {
             let ir = live.ir();
             for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
                 let nodes = &ir.body(frame.body()).nodes;
-                let open = nodes.iter().any(|node| frame.node(ir, *node).ended().is_none());
+                let open = nodes.iter().any(|node| frame.node(*node).ended().is_none());
                 assert!(open || state.is_held(*run, &path, None), "{name}: frame `{path}` is over and not closed");
-                for node in nodes.iter().filter(|node| *frame.node(ir, **node) == NodeState::Waiting) {
-                    let tokens: Vec<_> = ir.node(*node).ins.iter().map(|edge| frame.carried(ir, *edge)).collect();
+                for node in nodes.iter().filter(|node| *frame.node(**node) == NodeState::Waiting) {
+                    let tokens: Vec<_> = ir.node(*node).ins.iter().map(|edge| frame.carried(*edge)).collect();
                     let live = tokens.iter().filter(|token| **token == Some(Token::Live)).count();
                     let fires = matches!(ir.node(*node).join, Join::NOf(wanted) if live >= usize::from(wanted) && live > 0);
                     let waits = !fires && tokens.iter().any(Option::is_none);
@@ -52,7 +52,7 @@ impl House<'_> {
             };
             let caller = self.ledger.folded.live_run(at.run).expect("it was started");
             let node = caller.ir().find(&at.node).expect("a node of the workflow");
-            let state = caller.frame(&at.frame).expect("a node's frame is there").node(caller.ir(), node);
+            let state = caller.frame(&at.frame).expect("a node's frame is there").node(node);
             let waits = matches!(state, NodeState::Started { at: Started::Calling { run: its, .. }, .. } if its == run);
             assert!(waits, "{name} goes on and nobody waits for it");
         }
@@ -78,7 +78,7 @@ impl House<'_> {
             for (path, frame) in live.frames().filter(|(_, frame)| !frame.is_past()) {
                 assert!(path.is_root() || !frame.is_open(), "{name}: frame `{path}` is open");
                 let nodes = live.ir().body(frame.body()).nodes.iter();
-                let busy = nodes.filter(|node| matches!(frame.node(live.ir(), **node), NodeState::Started { .. }));
+                let busy = nodes.filter(|node| matches!(frame.node(**node), NodeState::Started { .. }));
                 let busy: Vec<&str> = busy.map(|node| live.ir().node(*node).id.as_str()).collect();
                 assert!(busy.is_empty(), "{name}: {busy:?} in `{path}` go on");
             }
@@ -89,7 +89,7 @@ impl House<'_> {
     pub(super) fn is_waited_for(&self, at: &NodeAt, task: TaskId) {
         let live = self.ledger.folded.live_run(at.run).expect("it was started");
         let node = live.ir().find(&at.node).expect("a node of the workflow");
-        let state = live.frame(&at.frame).filter(|frame| !frame.is_past()).map(|frame| frame.node(live.ir(), node));
+        let state = live.frame(&at.frame).filter(|frame| !frame.is_past()).map(|frame| frame.node(node));
         let waits = matches!(state, Some(NodeState::Started { at: Started::Working { task: its }, .. }) if *its == task);
         let unheard = self.mail[1].iter().any(|message| matches!(message, Message::Withdraw { task: its, .. } if *its == task));
         assert!(waits || unheard, "{} is leased and nobody waits for it", at.show());

@@ -85,7 +85,7 @@ impl Desk {
     }
 
     pub fn retry(&mut self, run: RunId) {
-        self.ask(Command::RetryRun { run, node: None, by: actor() });
+        self.ask(Command::RetryRun { run, node: None, new: None, by: actor() });
     }
 
     pub fn restart(&mut self) {
@@ -142,7 +142,7 @@ impl Desk {
     pub fn node(&self, run: RunId, node: &str) -> NodeState {
         let live = self.shard.state.live_run(run).expect("it is under way");
         let ix = live.ir().find(&kernel::names::NodeId::parse(node).expect("an id")).expect("a node of it");
-        live.frame(&kernel::frame::FramePath::root()).expect("its own").node(live.ir(), ix).clone()
+        live.frame(&kernel::frame::FramePath::root()).expect("its own").node(ix).clone()
     }
 
     pub fn at(&self, run: RunId, node: &str) -> NodeAt {

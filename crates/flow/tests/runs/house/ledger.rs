@@ -157,9 +157,9 @@ impl Ledger {
                 *tokens.waiting.get_mut(&to).expect("it was given one") -= 1;
             }
         }
-        if *frame.node(ir, node) == NodeState::Waiting {
+        if *frame.node(node) == NodeState::Waiting {
             tokens.entered.remove(&node);
-            let taken = ir.node(node).ins.iter().filter(|edge| frame.carried(ir, **edge).is_some()).count();
+            let taken = ir.node(node).ins.iter().filter(|edge| frame.carried(**edge).is_some()).count();
             tokens.consumed -= taken;
             tokens.waiting.insert(node, taken);
         }
@@ -174,7 +174,7 @@ impl Ledger {
         }
         let given = self.given.entry((at.run, at.frame.clone())).or_default();
         for node in &ir.body(frame.body()).nodes {
-            if let NodeState::Done { .. } = frame.node(ir, *node) {
+            if let NodeState::Done { .. } = frame.node(*node) {
                 let now = live.output_of(&at.frame, *node).expect("its frame is there");
                 let before = given.entry(*node).or_insert_with(|| now.clone());
                 assert_eq!(*before, now, "what {} gave has changed", ir.node(*node).id);
@@ -214,9 +214,9 @@ impl Ledger {
         let tokens = &self.tokens[&(at.run, at.frame.clone())];
         let frame = live.frame(&at.frame).expect("a node's frame is there");
         let edges = || ir.body(frame.body()).nodes.iter().flat_map(|node| &ir.node(*node).outs);
-        let carried = edges().filter(|edge| frame.carried(ir, **edge).is_some());
+        let carried = edges().filter(|edge| frame.carried(**edge).is_some());
         let (taken, waiting): (Vec<&EdgeIx>, Vec<&EdgeIx>) =
-            carried.partition(|edge| *frame.node(ir, ir.edge(**edge).to) != NodeState::Waiting);
+            carried.partition(|edge| *frame.node(ir.edge(**edge).to) != NodeState::Waiting);
         let seen = (taken.len() + waiting.len(), taken.len(), waiting.len());
         let counted = (tokens.produced, tokens.consumed, tokens.waiting.values().sum::<usize>());
         assert_eq!(seen, counted, "produced, consumed, live after {} of {}", entry.record.kind(), at.show());

@@ -11,6 +11,7 @@ use kernel::record::{Owner, Payload, Record};
 use kernel::rejection::Rejection;
 use kernel::row::{RUNS, Row, TABLES, TASKS, Table, Value};
 use kernel::run::NodeAt;
+use kernel::runs::WantedIr;
 use kernel::state::State;
 use kernel::step::{Step, Stepped};
 use kernel::time::Time;
@@ -81,7 +82,8 @@ impl Shard {
                     Need::RunWhole(run) => {
                         let of_run = |(at, key): &(usize, Vec<Value>)| *at >= rank(&RUNS) && key[0] == Value::Int(run.number());
                         let rows = self.rows.iter().filter(|(place, _)| of_run(place));
-                        rows.for_each(|(_, row)| take(&mut self.state, row, now));
+                        rows.for_each(|(_, row)| take(&mut self.state, &self.payloads, row, now));
+                        self.state.took_whole([run]);
                         continue;
                     }
                     Need::RunParts { runs, limit } => {
@@ -93,7 +95,7 @@ impl Shard {
                     other => panic!("{other:?} is of no command here"),
                 };
                 if let Some(row) = self.rows.get(&(rank(table), vec![Value::Int(number)])) {
-                    take(&mut self.state, row, now);
+                    take(&mut self.state, &self.payloads, row, now);
                 }
             }
         }
@@ -110,7 +112,7 @@ impl Shard {
             parts.map(|(_, row)| row.clone()).collect::<Vec<_>>()
         };
         let rows: Vec<Row> = runs.iter().flat_map(of).take(limit).collect();
-        rows.iter().for_each(|row| take(&mut self.state, row, now));
+        rows.iter().for_each(|row| take(&mut self.state, &self.payloads, row, now));
         self.state.looked_for_parts(runs, limit);
         for (at, _) in self.state.nodes_leaving() {
             for begun in self.begun.get(&at).into_iter().flatten() {
@@ -133,7 +135,7 @@ impl Shard {
             if *at >= rank(&RUNS) && !self.is_live(number(key), *at > rank(&RUNS)) {
                 continue;
             }
-            take(&mut state, row, now);
+            take(&mut state, &self.payloads, row, now);
         }
         state.loaded();
         state.cool();
@@ -147,11 +149,18 @@ impl Shard {
     }
 }
 
-/// A row that was written; a run needs its workflow first.
-fn take(state: &mut State, row: &Row, now: Time) {
-    if let Some(workflow) = state.wants_ir(row) {
-        let ir = compile(&workflow).expect("it was put");
-        state.learn_ir(workflow.name(), workflow.version(), ir);
+/// A row that was written; a run needs its text first.
+fn take(state: &mut State, payloads: &BTreeMap<RecordSeq, Payload>, row: &Row, now: Time) {
+    match state.wants_ir(row) {
+        None => {}
+        Some(WantedIr::Version(workflow)) => {
+            let ir = compile(&workflow).expect("it was put");
+            state.learn_ir(workflow.name(), workflow.version(), ir);
+        }
+        Some(WantedIr::Revision { run, revision, record, workflow }) => {
+            let ir = super::book::revised(&workflow, &payloads[&record]);
+            state.learn_revision(run, revision, Ok(ir));
+        }
     }
     state.take_row(row, now).unwrap_or_else(|bad| panic!("{bad}"));
 }

@@ -1,7 +1,7 @@
 //! Try a run again that failed or was cancelled: what failed it and what was cut off by that goes on from where it was; what
 //! is done stays done.
 
-use super::found;
+use super::{found, patch};
 use crate::command::Reply;
 use crate::decide::walk;
 use crate::frame::{FramePath, FrameState};
@@ -14,9 +14,16 @@ use crate::rejection::Rejection;
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Live, Spot};
 use crate::step::{FollowUp, Step};
+use crate::time::Time;
 
 /// With a node: that one, and what was cut off; without: all that failed it.
-pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&NodeAt>, by: &Actor) -> Result<Reply, Rejection> {
+pub(in crate::decide) fn decide(
+    step: &mut Step<'_>,
+    run: RunId,
+    only: Option<&NodeAt>,
+    new: Option<&patch::NewRevision>,
+    by: &Actor,
+) -> Result<Reply, Rejection> {
     let live = found(step, run)?;
     match live.run.status {
         RunStatus::Failed | RunStatus::Cancelled => {}
@@ -32,7 +39,7 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
         return Err(Rejection::Invalid { why: format!("{run} was called by {}: retry that run", parent.show()) });
     }
     if let Some(at) = only {
-        let state = live.ir.find(&at.node).and_then(|node| live.slot(&at.frame, node)).map(|slot| &slot.state);
+        let state = live.find(&at.frame, &at.node).and_then(|node| live.slot(&at.frame, node)).map(|slot| &slot.state);
         let state = state.ok_or_else(|| Rejection::NodeNotFound { at: at.clone() })?;
         if !stopped_short(live, &at.frame, &at.node) {
             return Err(Rejection::NodeSettled { at: at.clone(), status: state.as_str() });
@@ -40,7 +47,13 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
     } else if !is_broken(live, &FramePath::root()) {
         return Err(Rejection::NothingToRetry { run });
     }
+    if let Some(new) = new {
+        patch::check(live, new, &patch::begins_anew(live))?;
+    }
     let again = live.run.again + 1;
+    if let Some(new) = new {
+        patch::record(step, run, new, None, by);
+    }
     record(step, run, again, by);
     reopen(step, run, &FramePath::root(), only, by);
     Ok(Reply::Run { run, status: RunStatus::Running, changed: true })
@@ -49,9 +62,14 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, run: RunId, only: Option<&N
 /// It goes on, and has as long as it was given at first.
 fn record(step: &mut Step<'_>, run: RunId, again: u32, by: &Actor) {
     let live = step.state().runs.get(run).expect("it is being reopened");
-    let given_ms = live.run.given_ms.filter(|ms| *ms > 0).or(live.ir.limits.deadline_ms);
-    let deadline = given_ms.map(|ms| step.now().plus_ms(ms));
+    let deadline = deadline(step, live);
     step.record_run(run, Record::RunReopened { deadline, again, by: by.clone() }, None);
+}
+
+/// As long as it was given at first.
+pub(super) fn deadline(step: &Step<'_>, live: &Live) -> Option<Time> {
+    let given_ms = live.run.given_ms.filter(|ms| *ms > 0).or(live.ir().limits.deadline_ms);
+    given_ms.map(|ms| step.now().plus_ms(ms))
 }
 
 /// The run that called it is tried again, and it with it: what is done in it stays done. Heard again, it changes nothing.
@@ -85,7 +103,7 @@ fn is_broken(live: &Live, path: &FramePath) -> bool {
 /// Whether a node failed its run or was cut off by that, and every loop and each around it with it: what a loop or an each
 /// got over is settled.
 fn stopped_short(live: &Live, path: &FramePath, node: &NodeId) -> bool {
-    let state = live.ir.find(node).and_then(|node| live.slot(path, node)).map(|slot| &slot.state);
+    let state = live.find(path, node).and_then(|node| live.slot(path, node)).map(|slot| &slot.state);
     let short = matches!(state, Some(NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled));
     let is_done = || live.frame(path).is_none_or(|frame| matches!(frame.state, FrameState::Done(_)));
     short && path.up().is_none_or(|(above, of, _)| !is_done() && stopped_short(live, &above, of))
@@ -94,10 +112,10 @@ fn stopped_short(live: &Live, path: &FramePath, node: &NodeId) -> bool {
 /// Takes up a frame where it stopped. Its record that it is open again is written.
 pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePath, only: Option<&NodeAt>, by: &Actor) {
     let live = step.state().runs.get(run).expect("it is being reopened");
-    let ir = live.ir.clone();
     let frame = live.frame(path).expect("it is being reopened");
+    let ir = frame.ir.clone();
     let nodes: Vec<(NodeIx, NodeState)> =
-        ir.body(frame.body).nodes.iter().map(|node| (*node, frame.node(&ir, *node).clone())).collect();
+        ir.body(frame.body).nodes.iter().map(|node| (*node, frame.node(*node).clone())).collect();
     for (node, state) in nodes {
         let spot = Spot { run, frame: path.clone(), node };
         let id = &ir.node(node).id;
@@ -110,14 +128,19 @@ pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePat
         if again {
             // Of the one that was named, all that failed in it.
             let named = |at: &&NodeAt| at.frame == *path && at.node == *id;
-            let only = only.filter(|at| !named(at));
-            step.record_node(&spot, Record::NodeReopened { by: by.clone(), only: only.is_some() }, None);
-            reopen_frames(step, &spot, only, by);
+            self::again(step, &spot, only.filter(|at| !named(at)), by);
         }
         // Also those that only wait: what they wait for may have come when it was over.
         step.follow(FollowUp::Arrive(spot));
     }
     step.follow(FollowUp::Close(run, path.clone()));
+}
+
+/// A node that stopped short, and what is in it.
+pub(super) fn again(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &Actor) {
+    step.record_node(spot, Record::NodeReopened { by: by.clone(), only: only.is_some() }, None);
+    reopen_frames(step, spot, only, by);
+    step.follow(FollowUp::Arrive(spot.clone()));
 }
 
 /// The frame of a loop that goes on, and that of an each which was named. The others of an each that failed or were cut off
@@ -130,7 +153,7 @@ fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &A
         NodeState::Started { at: Started::Spreading { .. }, .. } => false,
         _ => return,
     };
-    let id = live.ir.node(spot.node).id.clone();
+    let id = live.at(&spot.frame, spot.node).node;
     let named = |path: &FramePath| only.is_some_and(|at| at.frame == *path || at.frame.is_within(path));
     let broken = |state: FrameState, path: &FramePath| match state {
         FrameState::Failed => named(path) || (turning && only.is_none()),
@@ -146,14 +169,15 @@ fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &A
 
 /// A frame that was closed before it was done goes on.
 pub(in crate::decide) fn take_up(step: &mut Step<'_>, run: RunId, path: &FramePath, only: Option<&NodeAt>, by: &Actor) {
-    step.record_frame(run, path, Record::FrameReopened {}, None);
+    let revision = patch::revision_of(step, run, path);
+    step.record_frame(run, path, Record::FrameReopened { revision }, None);
     reopen(step, run, path, only, by);
 }
 
 /// The next frames of an each that were cut off, or failed before it was tried again, as many as may be under way.
 pub(in crate::decide) fn take_up_dropped(step: &mut Step<'_>, spot: &Spot, many: u32) {
     let live = step.state().runs.get(spot.run).expect("it goes on");
-    let id = live.ir.node(spot.node).id.clone();
+    let id = live.at(&spot.frame, spot.node).node;
     let again = live.slot(&spot.frame, spot.node).and_then(Slot::again_since);
     let dropped = live.below(&spot.frame, &id).filter(|(_, frame)| frame.counts_as(again) == FrameState::Dropped);
     let paths: Vec<FramePath> = dropped.take(many as usize).map(|(path, _)| path.clone()).collect();

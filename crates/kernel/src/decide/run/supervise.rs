@@ -80,8 +80,8 @@ pub(in crate::decide) fn waits(step: &mut Step<'_>, at: NodeAt, task: TaskId, si
     let now = step.now();
     // What was begun since then has not been asked about, and has not waited for long.
     let Some(live) = looked_at(step, run).filter(|live| live.unmoved(now).is_some()) else { return };
-    if now >= since.plus_ms(live.ir.limits.stall_ms) {
-        let kind = live.ir.find(&at.node).map(|node| &live.ir.node(node).kind);
+    if now >= since.plus_ms(live.ir().limits.stall_ms) {
+        let kind = live.frame(&at.frame).and_then(|frame| Some(&frame.ir.node(frame.ir.find(&at.node)?).kind));
         let kind = if let Some(NodeKind::Work { kind, .. }) = kind { format!(" (type `{kind}`)") } else { String::new() };
         let message = format!("no worker took {task} of {}{kind} for {}", at.show(), span(now.ms_since(since)));
         walk::fail_run(step, run, Failure { code: "stalled".into(), message });
@@ -92,7 +92,7 @@ impl Live {
     /// What has been started and has not ended, in frames that are open.
     pub(crate) fn started(&self) -> impl Iterator<Item = (&FramePath, crate::ir::NodeIx, &Started)> {
         self.open_frames().flat_map(|(path, frame)| {
-            let nodes = self.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
+            let nodes = frame.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
             nodes.filter_map(move |(node, slot)| match &slot.state {
                 NodeState::Started { at, .. } => Some((path, *node, at)),
                 _ => None,
@@ -110,10 +110,10 @@ impl Live {
                 Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => return None,
                 Started::Working { task } => {
                     let (since, _) = self.slot(path, node)?.work()?;
-                    if now < since.plus_ms(self.ir.limits.stall_ms) {
+                    if now < since.plus_ms(self.ir().limits.stall_ms) {
                         return None;
                     }
-                    tasks.push((*task, NodeAt { run: self.run.id, frame: path.clone(), node: self.ir.node(node).id.clone() }));
+                    tasks.push((*task, self.at(path, node)));
                 }
             }
         }

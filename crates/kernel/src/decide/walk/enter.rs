@@ -1,10 +1,10 @@
 //! Entering a node: what each kind begins with.
 
-use super::{Asked, answer, ask, done, fail, live, skip};
-use crate::eval::{Json, Recipe, Shape, View};
+use super::{Asked, answer, ask, done, fail, ir, live, skip};
+use crate::eval::{Json, Recipe, Shape, TextAt, View};
 use crate::frame::Cause;
 use crate::ids::RunId;
-use crate::ir::{ExprIx, Node, NodeKind, Reads, Sleep};
+use crate::ir::{ExprIx, Ir, Node, NodeKind, Reads, Sleep};
 use crate::limits::{STEP_COST_MAX, SUB_RUNS_DEPTH_MAX};
 use crate::message::Message;
 use crate::names::{KeyName, KeyValue};
@@ -16,8 +16,8 @@ use crate::step::Step;
 use crate::time::Time;
 
 pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
-    let run = live(step, spot.run).expect("only what runs is entered");
-    let ir = run.ir.clone();
+    let ir = ir(step, spot).expect("only what runs is entered");
+    let run = live(step, spot.run).expect("as above");
     let node = ir.node(spot.node);
     let output = run.output_before(&spot.frame, spot.node);
     if let Some(when) = node.when {
@@ -28,7 +28,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
         }
     }
     match &node.kind {
-        NodeKind::Work { .. } => work(step, spot, node, output),
+        NodeKind::Work { .. } => work(step, spot, &ir, node, output),
         NodeKind::Branch { rules } => branch(step, spot, rules, &output),
         NodeKind::Route { by } => route(step, spot, *by, output),
         NodeKind::Join => done(step, spot, Told::Passed, Went::Done, None),
@@ -103,6 +103,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 parent: Some(at),
                 deadline: limit_ms.map(|ms| step.now().plus_ms(ms)),
                 depth: parent.run.spec.depth + 1,
+                origin: None,
             };
             let run = step.new_run();
             step.record_node(spot, Record::NodeStarted { at: Started::Calling { run, again: 0 } }, None);
@@ -116,7 +117,8 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                     None => return,
                 },
             };
-            step.record_node(spot, Record::NodeStarted { at: Started::Turning { init } }, payload);
+            let generation = generation(step, spot.run);
+            step.record_node(spot, Record::NodeStarted { at: Started::Turning { init, kept: 0, generation } }, payload);
             _ = super::frames::open(step, spot, 0);
         }
         NodeKind::Each { items, .. } => {
@@ -128,7 +130,8 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
             if count == 0 {
                 return done(step, spot, Told::Own, Went::Done, Some(Payload("[]".into())));
             }
-            let at = Started::Spreading { items: ValueAt::Own, count, again: false };
+            let generation = generation(step, spot.run);
+            let at = Started::Spreading { items: ValueAt::Own, count, again: false, generation };
             step.record_node(spot, Record::NodeStarted { at }, Some(list.payload));
             super::frames::spread(step, spot);
         }
@@ -140,7 +143,11 @@ fn depth(step: &Step<'_>, run: RunId) -> u16 {
     live(step, run).map_or(0, |live| live.run.spec.depth)
 }
 
-fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
+fn generation(step: &Step<'_>, run: RunId) -> u32 {
+    live(step, run).map_or(0, |live| live.run.generation)
+}
+
+fn work(step: &mut Step<'_>, spot: &Spot, ir: &Ir, node: &Node, output: Shape) {
     let NodeKind::Work { kind, queue, priority, keys, with } = &node.kind else { unreachable!("only work is done by workers") };
     let mut values = Vec::with_capacity(keys.len());
     for (name, expr) in keys {
@@ -152,11 +159,14 @@ fn work(step: &mut Step<'_>, spot: &Spot, node: &Node, output: Shape) {
     values.sort();
     let run = live(step, spot.run).expect("it is being entered");
     let reads = match with {
-        Some(with) => run.ir.expr(*with).reads.clone(),
+        Some(with) => ir.expr(*with).reads.clone(),
         None => Reads { output: true, ..Reads::default() },
     };
-    let scope = run.scope(&spot.frame, &reads, output);
-    let recipe = Recipe { workflow: run.run.spec.workflow.clone(), version: run.run.spec.version, node: node.id.clone(), scope };
+    let scope = run.scope(&spot.frame, ir, &reads, output);
+    let RunSpec { workflow, version, .. } = &*run.run.spec;
+    let revision = run.frame(&spot.frame).and_then(|frame| run.run.patch(frame.revision));
+    let text = ir.revised.zip(revision).map(|(digest, record)| TextAt { record, digest });
+    let recipe = Recipe { workflow: workflow.clone(), version: *version, text, node: node.id.clone(), scope };
     let input = Payload(serde_json::to_string(&recipe).expect("a recipe has a JSON form").into());
     let at = NodeAt { run: spot.run, frame: spot.frame.clone(), node: node.id.clone() };
     let spec = TaskSpec {
@@ -199,7 +209,7 @@ fn branch(step: &mut Step<'_>, spot: &Spot, rules: &[ExprIx], output: &Shape) {
 /// The output before it names the node to go to.
 fn route(step: &mut Step<'_>, spot: &Spot, by: ExprIx, output: Shape) {
     let Some(json) = value_of(step, spot, by, output) else { return };
-    let ir = live(step, spot.run).expect("it is being entered").ir.clone();
+    let ir = ir(step, spot).expect("it is being entered");
     let targets = || ir.node(spot.node).outs.iter().map(|edge| &ir.node(ir.edge(*edge).to).id);
     let named = if let View::Text(text) = &json.view { targets().find(|id| id.as_str() == &**text).cloned() } else { None };
     match named {
@@ -279,7 +289,7 @@ fn instant(
 
 /// What an expression gave that is of no use: both are shown.
 pub(super) fn gave(step: &Step<'_>, spot: &Spot, expr: ExprIx, json: &Json, why: &str) -> String {
-    let ir = &live(step, spot.run).expect("it asked").ir;
+    let ir = ir(step, spot).expect("it asked");
     format!("`{}` gave {}, {why}", clipped(&ir.expr(expr).source, 1_000), shown(&json.payload))
 }
 

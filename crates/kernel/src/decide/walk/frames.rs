@@ -1,6 +1,6 @@
 //! Frames open, close, fail and are dropped; loops turn and eaches spread.
 
-use super::{Asked, begin, done, fail as fail_node, has_spent, live, state, withdraw};
+use super::{Asked, begin, done, fail as fail_node, has_spent, ir, live, state, withdraw};
 use crate::decide::run::retry;
 use crate::eval::{Evaluated, Json, Shape, View};
 use crate::frame::{Close, Frame, FramePath, FrameState, Source};
@@ -10,7 +10,7 @@ use crate::limits::CHUNK_ITEMS_MAX;
 use crate::message::{Ending, Message};
 use crate::node::{NodeState, Started, Told, Went};
 use crate::record::{Failure, Payload, Record};
-use crate::run::{NodeAt, RunStatus, ValueAt};
+use crate::run::{RunStatus, ValueAt};
 use crate::runs::{Held, Spot};
 use crate::step::{FollowUp, Step};
 
@@ -19,9 +19,11 @@ pub(super) fn open(step: &mut Step<'_>, spot: &Spot, index: u32) -> bool {
     if has_spent(step, spot.run) {
         return false;
     }
-    let node = live(step, spot.run).expect("only what runs opens frames").ir.node(spot.node).id.clone();
-    let path = spot.frame.below(node, index);
-    step.record_frame(spot.run, &path, Record::FrameOpened {}, None);
+    let live = live(step, spot.run).expect("only what runs opens frames");
+    let above = live.frame(&spot.frame).expect("it is there");
+    let (node, revision) = (above.ir.node(spot.node).id.clone(), above.revision);
+    let path = spot.frame.below(node, index, live.run.generation);
+    step.record_frame(spot.run, &path, Record::FrameOpened { revision }, None);
     begin(step, spot.run, &path);
     true
 }
@@ -38,26 +40,26 @@ pub(super) fn go_on(step: &mut Step<'_>, spot: &Spot) {
 /// Every node of a frame has ended.
 pub(in crate::decide) fn close(step: &mut Step<'_>, run: RunId, path: &FramePath) {
     let Some(live) = live(step, run) else { return };
-    let ir = live.ir.clone();
     let is_over = |frame: &&Frame| frame.open == 0 || crate::defect("frame_closed_early");
     let Some(frame) = live.frame(path).filter(|frame| is_over(frame) && live.is_wanted(path)) else { return };
+    let ir = frame.ir.clone();
     let body = ir.body(frame.body);
-    if frame.close(&ir) == Close::Stranded {
+    if frame.close() == Close::Stranded {
         let message = "nothing it leads to was done, and something failed on the way".into();
         return fail(step, run, path, Failure { code: "stranded".into(), message }, None);
     }
     let sinks = match body.sinks.as_slice() {
-        [one] => frame.source(&ir, *one),
+        [one] => frame.source(*one),
         many => {
-            let done = many.iter().filter(|sink| matches!(frame.node(&ir, **sink), NodeState::Done { .. }));
-            Source::Several(done.map(|sink| (*sink, frame.source(&ir, *sink))).collect())
+            let done = many.iter().filter(|sink| matches!(frame.node(**sink), NodeState::Done { .. }));
+            Source::Several(done.map(|sink| (*sink, frame.source(*sink))).collect())
         }
     };
     let sinks = Shape::of(&ir, sinks, live.entry(path));
     let held = Held::Frame(run, path.clone());
     let output = match body.output {
         Some(expr) => {
-            let scope = live.scope(path, &ir.expr(expr).reads, sinks);
+            let scope = live.scope(path, &ir, &ir.expr(expr).reads, sinks);
             let given = step.eval(&ir, expr, &scope);
             taken(step, held, given)
         }
@@ -94,7 +96,7 @@ fn taken(step: &mut Step<'_>, held: Held, given: Evaluated) -> Result<Option<(Va
 /// The loop or each that a frame belongs to.
 fn above(step: &mut Step<'_>, run: RunId, path: &FramePath, then: impl FnOnce(&mut Step<'_>, &Spot)) {
     let Some((frame, node, _)) = path.up() else { return };
-    let node = live(step, run).and_then(|live| live.ir.find(node));
+    let node = live(step, run).and_then(|live| live.find(&frame, node));
     if let Some(node) = node {
         then(step, &Spot { run, frame, node });
     }
@@ -102,8 +104,8 @@ fn above(step: &mut Step<'_>, run: RunId, path: &FramePath, then: impl FnOnce(&m
 
 /// After a turn: once more, or on.
 fn turn(step: &mut Step<'_>, spot: &Spot) {
-    let live = live(step, spot.run).expect("it has a state");
-    let ir = live.ir.clone();
+    let ir = ir(step, spot).expect("it has a state");
+    let live = live(step, spot.run).expect("as above");
     let NodeKind::Loop { until, iterations_max, .. } = ir.node(spot.node).kind else { unreachable!("only loops turn") };
     let id = &ir.node(spot.node).id;
     let Some((path, frame)) = live.below(&spot.frame, id).next_back() else { return };
@@ -113,7 +115,7 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
         return step.hold_over(Held::Node(spot.clone()));
     }
     let (_, _, index) = path.up().expect("it is below the loop");
-    let scope = live.scope(path, &ir.expr(until).reads, Shape::At(output));
+    let scope = live.scope(path, &ir, &ir.expr(until).reads, Shape::At(output));
     let enough = match super::answer(step, spot, |step| step.eval(&ir, until, &scope)) {
         Asked::Held => return,
         Asked::Failed(failure) => return fail_node(step, spot, failure),
@@ -138,14 +140,14 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
 }
 
 pub(super) fn leads(step: &Step<'_>, spot: &Spot, on: On) -> bool {
-    let ir = &live(step, spot.run).expect("it has a state").ir;
+    let ir = ir(step, spot).expect("it has a state");
     ir.node(spot.node).outs.iter().any(|edge| ir.edge(*edge).on == on)
 }
 
 /// As many items as may be under way at once, and the end when all are over.
 pub(super) fn spread(step: &mut Step<'_>, spot: &Spot) {
-    let run = live(step, spot.run).expect("it has a state");
-    let ir = run.ir.clone();
+    let ir = ir(step, spot).expect("it has a state");
+    let run = live(step, spot.run).expect("as above");
     let NodeKind::Each { concurrency, on_failure, .. } = ir.node(spot.node).kind else { unreachable!("only eaches spread") };
     let Some(NodeState::Started { at: Started::Spreading { count, .. }, .. }) = state(step, spot) else { return };
     let count = *count;
@@ -180,7 +182,7 @@ pub(super) fn spread(step: &mut Step<'_>, spot: &Spot) {
 fn gather(step: &mut Step<'_>, spot: &Spot) {
     let run = live(step, spot.run).expect("it has a state");
     let outputs: Vec<ValueAt> = run
-        .below(&spot.frame, &run.ir.node(spot.node).id)
+        .below(&spot.frame, &run.at(&spot.frame, spot.node).node)
         .map(|(_, frame)| if let FrameState::Done(output) = frame.state { output } else { ValueAt::Null })
         .collect();
     match super::answer(step, spot, |step| step.list(&outputs)) {
@@ -212,7 +214,7 @@ pub(in crate::decide) fn fail_run(step: &mut Step<'_>, run: RunId, failure: Fail
 pub(super) fn fail(step: &mut Step<'_>, run: RunId, path: &FramePath, failure: Failure, node: Option<NodeIx>) {
     if path.is_root() {
         let live = live(step, run).expect("it fails now");
-        let node = node.map(|node| NodeAt { run, frame: path.clone(), node: live.ir.node(node).id.clone() });
+        let node = node.map(|node| live.at(path, node));
         step.record_run(run, Record::RunFailed { failure: failure.clone(), node, closed: false }, None);
         return over(step, run, Ending::Failed(failure));
     }
@@ -221,7 +223,7 @@ pub(super) fn fail(step: &mut Step<'_>, run: RunId, path: &FramePath, failure: F
     above(step, run, path, |step, spot| match state(step, spot) {
         Some(NodeState::Started { at: Started::Turning { .. }, .. }) => fail_node(step, spot, failure),
         Some(NodeState::Started { at: Started::Spreading { .. }, .. }) => {
-            let ir = live(step, spot.run).expect("it has a state").ir.clone();
+            let ir = ir(step, spot).expect("it has a state");
             match ir.node(spot.node).kind {
                 NodeKind::Each { on_failure: EachFailure::Fast, .. } => fail_node(step, spot, failure),
                 // As a follow-up: a fan-out whose items all fail at once must not nest.
@@ -259,11 +261,10 @@ pub(in crate::decide) fn drop_orphans(step: &mut Step<'_>) {
             return;
         }
         let live = step.state().runs.get(run).expect("an orphan's run is in memory");
-        let ir = live.ir.clone();
         // One that is past has nothing to be dropped.
         let frame = live.frame(&path).filter(|frame| !frame.nodes.is_empty());
         let nodes =
-            frame.into_iter().flat_map(|frame| ir.body(frame.body).nodes.iter().map(|node| (*node, frame.node(&ir, *node))));
+            frame.into_iter().flat_map(|frame| frame.ir.body(frame.body).nodes.iter().map(|node| (*node, frame.node(*node))));
         let started = nodes.filter_map(|(node, state)| match state {
             NodeState::Started { at, .. } => Some((node, at.clone())),
             _ => None,

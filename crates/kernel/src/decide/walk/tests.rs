@@ -136,7 +136,7 @@ fn ir(name: &str, text: &str) -> Arc<Ir> {
     let by_id = Ir::sorted(&nodes);
     let limits = RunLimits { deadline_ms: None, stall_ms: 1_000, steps_max: 1_000_000 };
     let workflow = WorkflowName::parse(name).unwrap();
-    Arc::new(Ir { workflow, version: 1, nodes, by_id, edges, bodies, exprs, limits, input_schema: None })
+    Arc::new(Ir { workflow, version: 1, nodes, by_id, edges, bodies, exprs, limits, input_schema: None, revised: None })
 }
 
 impl Maker {
@@ -438,14 +438,14 @@ impl World {
         let mut shown = Vec::new();
         let root = FramePath::root();
         for (path, frame) in std::iter::once((&root, &live.root)).chain(&live.frames) {
-            for node in &live.ir.body(frame.body).nodes {
-                let state = frame.node(&live.ir, *node);
+            for node in &frame.ir.body(frame.body).nodes {
+                let state = frame.node(*node);
                 let dot = if path.is_root() { String::new() } else { format!("{path}.") };
                 let how = match state {
                     NodeState::Skipped(cause) => format!("skipped {}", cause.as_str()),
                     other => other.as_str().into(),
                 };
-                shown.push(format!("{dot}{} {how}", live.ir.node(*node).id));
+                shown.push(format!("{dot}{} {how}", frame.ir.node(*node).id));
             }
         }
         let output = match live.run.output {

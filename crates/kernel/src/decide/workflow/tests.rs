@@ -20,7 +20,18 @@ fn new(workflow: &str, version: Option<u32>, text: &str) -> NewWorkflow {
     let (nodes, by_id, edges, exprs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let limits = RunLimits { deadline_ms: None, stall_ms: 1, steps_max: 1_000_000 };
     let workflow = name(workflow);
-    let ir = Ir { workflow: workflow.clone(), version: 1, nodes, by_id, edges, bodies, exprs, limits, input_schema: None };
+    let ir = Ir {
+        workflow: workflow.clone(),
+        version: 1,
+        nodes,
+        by_id,
+        edges,
+        bodies,
+        exprs,
+        limits,
+        input_schema: None,
+        revised: None,
+    };
     NewWorkflow { name: workflow, version, text: text.into(), ir: Arc::new(ir) }
 }
 

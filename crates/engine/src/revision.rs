@@ -1,0 +1,30 @@
+//! The texts of runs that follow one of their own: how they ride in a record, and what they compile to.
+
+use kernel::record::Payload;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::BlobId;
+
+/// What the record of a patch carries: the whole definition after it, and what changed it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Revision {
+    pub text: String,
+    #[serde(default)]
+    pub operations: Value,
+}
+
+impl Revision {
+    pub fn payload(&self) -> Payload {
+        Payload(serde_json::to_string(self).expect("a revision has a JSON form").into())
+    }
+
+    /// `None`: it is damaged.
+    pub fn read(payload: &Payload) -> Option<Revision> {
+        serde_json::from_str(payload.text()).ok()
+    }
+
+    /// By which a text is known: runs that were patched to the same share what it compiles to.
+    pub fn digest(text: &str) -> u128 {
+        BlobId::of(text.as_bytes()).digest()
+    }
+}
