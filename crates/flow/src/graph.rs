@@ -33,7 +33,7 @@ fn kind(node: &Node) -> String {
     }
 }
 
-fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     match units.iter().find(|(unit_ms, _)| ms.is_multiple_of(*unit_ms)) {
         Some((unit_ms, unit)) => format!("{}{unit}", ms / unit_ms),

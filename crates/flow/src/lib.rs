@@ -16,6 +16,7 @@ mod instant;
 mod language;
 pub mod limits;
 mod lower;
+pub mod patch;
 pub mod problem;
 pub mod schema;
 pub mod source;

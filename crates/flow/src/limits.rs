@@ -11,6 +11,12 @@ pub const DOCUMENTS_MAX: usize = 100;
 /// Problems told at once; how many more there are is counted.
 pub const PROBLEMS_MAX: usize = 100;
 
+/// Bytes of one patch, and how many operations it has.
+pub const PATCH_BYTES_MAX: usize = SOURCE_BYTES_MAX;
+pub const PATCH_OPERATIONS_MAX: usize = 1_000;
+/// Bytes that its operations copy and move, all together.
+pub const PATCH_MOVED_BYTES_MAX: usize = 8 * SOURCE_BYTES_MAX;
+
 pub const NODES_MAX: usize = 10_000;
 /// Out-edges of all nodes together.
 pub const EDGES_MAX: usize = 100_000;

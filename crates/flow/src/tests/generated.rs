@@ -113,6 +113,12 @@ impl Writer {
     }
 }
 
+/// A random definition as a map of nodes.
+pub fn native(seed: u64) -> String {
+    let mut writer = Writer { chance: Chance::new(seed), count: 0 };
+    format!("{{workflow: w, nodes: {{{}}}}}", writer.nodes(0, false))
+}
+
 #[test]
 fn what_compiles_keeps_the_promises_and_fits_the_schema() {
     let validator = jsonschema::validator_for(&crate::schema::schema()).expect("the schema is one");
@@ -131,7 +137,7 @@ fn what_compiles_keeps_the_promises_and_fits_the_schema() {
 }
 
 /// Random edges, some back into a loop.
-fn listed(chance: &mut Chance) -> String {
+pub fn listed(chance: &mut Chance) -> String {
     let count = 2 + chance.below(9);
     let mut nodes = Vec::new();
     let mut edges = Vec::new();
