@@ -115,7 +115,7 @@ impl fmt::Display for FramePath {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     pub(crate) last: RecordSeq,
     /// The text it follows: that of the frame above when it was opened, or a later one that fits what has begun in it.
@@ -130,6 +130,14 @@ pub struct Frame {
     pub(crate) nodes: Box<[Slot]>,
     /// Nodes that have not ended.
     pub(crate) open: u32,
+}
+
+/// Without the text, which is long.
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Frame { last, ir: _, revision, undone, body, state, nodes, open } = self;
+        write!(f, "Frame({last:?}, revision {revision}, undone {undone}, {body:?}, {state:?}, {open} open, {nodes:?})")
+    }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -338,17 +338,20 @@ impl Runs {
     fn apply_frame(&mut self, run: RunId, path: &FramePath, entry: &Entry) {
         let live = self.live.get_mut(&run).expect("a frame's run is live");
         let (above, id, index) = path.up().expect("only the root has nothing above it");
-        let node = live.find(&above, id).expect("a frame belongs to a node");
+        // What it belongs to may have gone before it, if it is only being dropped.
+        let node = live.find(&above, id);
         let before = live.frames.remove(path);
         let state = FrameState::fold(before.as_ref().map(|frame| frame.state), entry);
-        let again = live.slot(&above, node).and_then(Slot::again_since);
         if let Some(before) = &before {
+            let again = node.and_then(|node| live.slot(&above, node)).and_then(Slot::again_since);
             // Of what is past or undone nothing is counted.
-            if let Some(spread) = live.spreads.get_mut(&(above.clone(), node)).filter(|_| !before.undone) {
+            let spread = node.and_then(|node| live.spreads.get_mut(&(above.clone(), node)));
+            if let Some(spread) = spread.filter(|_| !before.undone) {
                 spread.uncount(before.counts_as(again));
                 spread.count(state);
             }
         } else {
+            let node = node.expect("a frame belongs to a node");
             live.steps = live.steps.saturating_add(1);
             live.spreads.entry((above.clone(), node)).or_default().count(state);
             // The turn before it.
@@ -361,7 +364,7 @@ impl Runs {
         let revision = revision_after(before.as_ref().map_or(0, |frame| frame.revision), entry);
         let mut frame = before.unwrap_or_else(|| {
             let ir = live.frame(&above).map(|above| above.ir.clone()).expect("it was looked at");
-            let body = ir.body_of(node).expect("only a loop or an each opens frames");
+            let body = node.and_then(|node| ir.body_of(node)).expect("only a loop or an each opens frames");
             Frame::new(&ir, revision, body)
         });
         frame.state = state;

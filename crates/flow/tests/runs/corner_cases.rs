@@ -57,6 +57,7 @@ fn check(case: &Case<'_>) -> BTreeSet<String> {
             pause_percent: 0,
             cancel_after: case.cancel_after,
             deadline_ms: None,
+            change_percent: 0,
         };
         let mut house = House::new(&irs, &outcomes, Some(&expected), ways, order);
         house.start(&first, &input);

@@ -4,6 +4,7 @@
 //! engine is started anew from its rows. After every record it is checked what holds always, see [`ledger`].
 
 mod book;
+mod changes;
 mod checks;
 mod desk;
 mod ledger;
@@ -45,6 +46,8 @@ pub struct Ways {
     pub cancel_after: Option<usize>,
     /// The run is to be over by then.
     pub deadline_ms: Option<u64>,
+    /// Patch it, restart it from somewhere, or say what a node of it gives.
+    pub change_percent: u64,
 }
 
 /// Commands until a run must have ended: far more than any needs.
@@ -91,6 +94,12 @@ pub struct House<'a> {
     /// To the runs, and to the queues.
     mail: [VecDeque<Message>; 2],
     heard: [Vec<Message>; 2],
+    /// The texts that the run has followed, the last one now.
+    pub texts: Vec<Json>,
+    /// How often it was changed, and may be.
+    changes: usize,
+    /// What workers were given last.
+    pub inputs: BTreeMap<String, Option<Json>>,
     pub commands: usize,
     /// Of one command.
     pub records_max: usize,
@@ -132,6 +141,9 @@ impl<'a> House<'a> {
             paused: BTreeSet::new(),
             mail: Default::default(),
             heard: Default::default(),
+            texts: Vec::new(),
+            changes: 0,
+            inputs: BTreeMap::new(),
             commands: 0,
             records_max: 0,
         }
@@ -172,6 +184,8 @@ impl<'a> House<'a> {
             let reply = self.ask(0, &Command::PutWorkflow { new: Box::new(new), by: actor() });
             assert!(reply.is_ok(), "{reply:?}");
         }
+        let of_it = self.workflows.iter().find(|put| put.ir.workflow.as_str() == workflow).expect("it is one of them");
+        self.texts = vec![serde_json::from_str(&of_it.text).expect("a definition is JSON")];
         let workflow = WorkflowName::parse(workflow).expect("a name");
         let deadline = self.ways.deadline_ms.map(|ms| self.now.plus_ms(ms));
         let spec = RunSpec { deadline, ..RunSpec::new(workflow.clone(), 1) };
@@ -223,6 +237,9 @@ impl<'a> House<'a> {
         }
         if self.chance.percent(self.ways.pause_percent) {
             self.pause();
+        }
+        if self.chance.percent(self.ways.change_percent) {
+            self.change();
         }
         self.now = self.now.plus_us(self.chance.below(1_000) as i64);
         let weights = [

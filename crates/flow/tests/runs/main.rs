@@ -4,6 +4,7 @@
 //! prints it.
 
 mod chance;
+mod changes;
 mod corner_cases;
 mod expression;
 mod generate;

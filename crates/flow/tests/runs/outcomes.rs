@@ -14,6 +14,8 @@ pub struct Outcomes {
     pub fixed: BTreeMap<String, Fixed>,
     /// Instances that failed and are tried again: now they do not.
     pub mended: BTreeSet<String>,
+    /// Instances of which somebody said what they give.
+    pub set: BTreeMap<String, Json>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -94,6 +94,7 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
             pause_percent: [0, 0, 3][chance.below(3)],
             cancel_after: cancels.then(|| chance.from(1, 40)),
             deadline_ms: if chance.percent(8) { Some(chance.from(1, 3_000) as u64) } else { None },
+            change_percent: 0,
         };
         let mut house = House::new(&irs, &made.outcomes, expected.as_ref().ok(), ways, chance.next());
         house.start("w0", &made.input);
@@ -137,7 +138,7 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
 }
 
 /// A seed that fails is shown with its definitions and what the reference makes of them.
-fn show(seed: u64, made: &Made) {
+pub fn show(seed: u64, made: &Made) {
     eprintln!("seed {seed}, input {}", made.input);
     for definition in made.workflows.values() {
         eprintln!("{}", lines(definition, 0));

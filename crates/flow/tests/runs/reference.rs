@@ -45,9 +45,27 @@ pub struct Node {
     pub certain: bool,
 }
 
+/// The texts that a run has followed, and which of them each of its turns and items did.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    pub texts: Vec<Json>,
+    pub frames: BTreeMap<String, usize>,
+}
+
 pub fn expect(workflows: &BTreeMap<String, Json>, outcomes: &Outcomes, workflow: &str, input: &Json) -> Result<Expected, Vague> {
+    expect_of(workflows, &Texts::default(), outcomes, workflow, input)
+}
+
+/// Of a run that was patched: its own frame follows the last of its texts.
+pub fn expect_of(
+    workflows: &BTreeMap<String, Json>,
+    texts: &Texts,
+    outcomes: &Outcomes,
+    workflow: &str,
+    input: &Json,
+) -> Result<Expected, Vague> {
     let (inputs, ended, causes) = Default::default();
-    let mut reference = Reference { workflows, outcomes, nodes: Vec::new(), inputs, ended, causes };
+    let mut reference = Reference { workflows, texts, outcomes, nodes: Vec::new(), inputs, ended, causes };
     let end = reference.run(workflow, workflow, Seen::Value(input.clone()))?;
     let (done, output, fatal) = match end {
         End::Done(output) => (true, output, BTreeSet::new()),
@@ -59,6 +77,7 @@ pub fn expect(workflows: &BTreeMap<String, Json>, outcomes: &Outcomes, workflow:
 
 struct Reference<'a> {
     workflows: &'a BTreeMap<String, Json>,
+    texts: &'a Texts,
     outcomes: &'a Outcomes,
     /// In the order of walking: what belongs to a frame lies side by side.
     nodes: Vec<(String, Node)>,
@@ -164,7 +183,8 @@ type Given = Result<Result<Seen, String>, Vague>;
 
 impl Reference<'_> {
     fn run(&mut self, run: &str, workflow: &str, input: Seen) -> Result<End, Vague> {
-        let definition = &self.workflows[workflow];
+        let own = self.texts.texts.last().filter(|_| run == workflow);
+        let definition = own.unwrap_or(&self.workflows[workflow]);
         let around = Around {
             run: run.to_owned(),
             workflow: workflow.to_owned(),
@@ -176,6 +196,13 @@ impl Reference<'_> {
             outer: BTreeMap::new(),
         };
         self.frame(definition, &around)
+    }
+
+    /// The body of a loop or an each, as a turn or an item of it follows it.
+    fn body(&self, id: &str, node: &Json, around: &Around) -> Json {
+        let followed = self.texts.frames.get(&around.path).filter(|_| around.run == around.workflow);
+        let followed = followed.and_then(|revision| found(&self.texts.texts[*revision], id));
+        followed.unwrap_or(node)["do"].clone()
     }
 
     fn frame(&mut self, body: &Json, around: &Around) -> Result<End, Vague> {
@@ -246,6 +273,11 @@ impl Reference<'_> {
             Some(wanted) => live.len() >= wanted,
         };
         let null = || Seen::Value(Json::Null);
+        if let Some(output) = self.outcomes.set.get(&instance(&around.run, &around.path, id)) {
+            // It may have been said before anything before it had ended.
+            let (how, output) = (How::Done(Way::Done), Seen::Value(output.clone()));
+            return Ok(Ended { how, output, causes: BTreeSet::new(), settled: BTreeSet::new() });
+        }
         let skipped = |cause, settled| Ended { how: How::Skipped(cause), output: null(), causes: BTreeSet::new(), settled };
         if !enters {
             let cause = if failed || !live.is_empty() { Cause::Failed } else { Cause::Untaken };
@@ -316,6 +348,12 @@ impl Reference<'_> {
             Err(error) => Ok(Err(error)),
         }
     }
+}
+
+/// A node by its id, however deep it stands.
+pub fn found<'a>(body: &'a Json, id: &str) -> Option<&'a Json> {
+    let nodes = body["nodes"].as_object().expect("a body has nodes");
+    nodes.get(id).or_else(|| nodes.values().filter_map(|node| node.get("do")).find_map(|inner| found(inner, id)))
 }
 
 /// The values of the names that these expressions read.

@@ -118,6 +118,16 @@ impl Frame {
         self.nodes.is_empty()
     }
 
+    /// A restart has undone it.
+    pub fn is_undone(&self) -> bool {
+        self.undone
+    }
+
+    /// Which of the run's texts it follows.
+    pub fn revision(&self) -> u32 {
+        self.revision
+    }
+
     pub fn body(&self) -> BodyIx {
         self.body
     }

@@ -6,7 +6,7 @@ use super::past::Past;
 use super::{Live, Runs};
 use crate::frame::{Frame, FramePath};
 use crate::ir::NodeIx;
-use crate::node::{NodeState, Started};
+use crate::node::Started;
 use crate::run::NodeAt;
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ impl Live {
         let paths: Vec<FramePath> = self.frames.keys().cloned().collect();
         // Those above come first.
         for path in &paths {
-            if !self.frames[path].undone && self.is_superseded(path) {
+            if self.frames[path].undone || self.is_superseded(path) {
                 self.undo(path);
             }
         }
@@ -73,11 +73,11 @@ impl Live {
     fn is_superseded(&self, path: &FramePath) -> bool {
         let Some((above, id, index)) = path.up() else { return false };
         let Some(slot) = self.find(&above, id).and_then(|node| self.slot(&above, node)) else { return self.run.generation > 0 };
-        let by_its_node = match (&slot.state, slot.work().map(|(_, at)| at)) {
-            (NodeState::Waiting, _) => true,
-            (_, Some(Started::Turning { kept, generation, .. })) => index >= *kept && path.generation() < *generation,
-            (_, Some(Started::Spreading { generation, .. })) => path.generation() < *generation,
-            _ => false,
+        let by_its_node = match slot.work().map(|(_, at)| at) {
+            Some(Started::Turning { kept, generation, .. }) => index >= *kept && path.generation() < *generation,
+            Some(Started::Spreading { generation, .. }) => path.generation() < *generation,
+            // It waits, was skipped, or was done at once: since it was undone, it has opened none.
+            _ => true,
         };
         by_its_node || self.turn(&above, id, index).is_some_and(|(newest, _)| newest > path)
     }

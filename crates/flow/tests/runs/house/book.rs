@@ -66,7 +66,7 @@ impl Book {
         }
     }
 
-    fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
+    pub fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
         let title = (ir.workflow.clone(), ir.version, ir.revised);
         self.programs.entry(title).or_insert_with(|| Arc::new(Programs::new(ir.clone()))).clone()
     }
@@ -91,12 +91,12 @@ pub fn compile(workflow: &Workflow) -> Result<Arc<Ir>, String> {
 }
 
 /// From a text that a run follows.
-pub fn revised(workflow: &Workflow, payload: &Payload) -> Arc<Ir> {
+pub fn revised(version: u32, payload: &Payload) -> Arc<Ir> {
     let text: Json = serde_json::from_str(payload.text()).expect("a payload is JSON");
     let text = text["text"].as_str().expect("it has a text");
     let compiled = flow::compile(text.as_bytes(), &flow::Language).unwrap_or_else(|problems| panic!("{}", problems[0]));
     let digest = u128::from(crate::chance::hash(0, text));
-    Arc::new(Ir { version: workflow.version(), revised: Some(digest), ..compiled.ir })
+    Arc::new(Ir { version, revised: Some(digest), ..compiled.ir })
 }
 
 impl Flow for Book {

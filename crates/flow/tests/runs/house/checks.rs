@@ -26,8 +26,8 @@ impl House<'_> {
         let state = &self.shards[0].state;
         for (run, name) in &self.ledger.runs {
             let Some(live) = state.live_run(*run).filter(|live| !live.run().is_paused()) else { continue };
-            let ir = live.ir();
             for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
+                let ir = frame.ir();
                 let nodes = &ir.body(frame.body()).nodes;
                 let open = nodes.iter().any(|node| frame.node(*node).ended().is_none());
                 assert!(open || state.is_held(*run, &path, None), "{name}: frame `{path}` is over and not closed");
@@ -51,8 +51,8 @@ impl House<'_> {
                 continue;
             };
             let caller = self.ledger.folded.live_run(at.run).expect("it was started");
-            let node = caller.ir().find(&at.node).expect("a node of the workflow");
-            let state = caller.frame(&at.frame).expect("a node's frame is there").node(node);
+            let frame = caller.frame(&at.frame).expect("a node's frame is there");
+            let state = frame.node(frame.ir().find(&at.node).expect("a node of the workflow"));
             let waits = matches!(state, NodeState::Started { at: Started::Calling { run: its, .. }, .. } if its == run);
             assert!(waits, "{name} goes on and nobody waits for it");
         }
@@ -66,6 +66,10 @@ impl House<'_> {
                 continue;
             };
             let caller = self.ledger.folded.live_run(at.run).expect("it was started").run();
+            // What was undone is stopped, whatever else.
+            if self.ledger.is_undone(*run) {
+                continue;
+            }
             assert_eq!(live.run().is_held(), caller.is_paused(), "{name} is paused with its caller");
         }
     }
@@ -77,9 +81,9 @@ impl House<'_> {
             let live = self.ledger.folded.live_run(*run).expect("it was started");
             for (path, frame) in live.frames().filter(|(_, frame)| !frame.is_past()) {
                 assert!(path.is_root() || !frame.is_open(), "{name}: frame `{path}` is open");
-                let nodes = live.ir().body(frame.body()).nodes.iter();
+                let nodes = frame.ir().body(frame.body()).nodes.iter();
                 let busy = nodes.filter(|node| matches!(frame.node(**node), NodeState::Started { .. }));
-                let busy: Vec<&str> = busy.map(|node| live.ir().node(*node).id.as_str()).collect();
+                let busy: Vec<&str> = busy.map(|node| frame.ir().node(*node).id.as_str()).collect();
                 assert!(busy.is_empty(), "{name}: {busy:?} in `{path}` go on");
             }
         }
@@ -88,8 +92,8 @@ impl House<'_> {
     /// Nobody does what nobody waits for, once that was heard.
     pub(super) fn is_waited_for(&self, at: &NodeAt, task: TaskId) {
         let live = self.ledger.folded.live_run(at.run).expect("it was started");
-        let node = live.ir().find(&at.node).expect("a node of the workflow");
-        let state = live.frame(&at.frame).filter(|frame| !frame.is_past()).map(|frame| frame.node(node));
+        let frame = live.frame(&at.frame).filter(|frame| !frame.is_past());
+        let state = frame.and_then(|frame| Some(frame.node(frame.ir().find(&at.node)?)));
         let waits = matches!(state, Some(NodeState::Started { at: Started::Working { task: its }, .. }) if *its == task);
         let unheard = self.mail[1].iter().any(|message| matches!(message, Message::Withdraw { task: its, .. } if *its == task));
         assert!(waits || unheard, "{} is leased and nobody waits for it", at.show());

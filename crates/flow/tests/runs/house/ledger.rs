@@ -5,7 +5,8 @@ use crate::outcomes::{called, instance};
 use kernel::eval::Shape;
 use kernel::frame::FramePath;
 use kernel::ids::RunId;
-use kernel::ir::{EdgeIx, Ir, NodeIx, NodeKind};
+use kernel::ir::{EdgeIx, Ir, NodeKind};
+use kernel::names::NodeId;
 use kernel::node::{NodeState, Started, Told, Went};
 use kernel::record::{Entry, Owner, Record};
 use kernel::run::{NodeAt, RunStatus, ValueAt};
@@ -21,11 +22,16 @@ pub struct Ledger {
     pub ended_runs: BTreeMap<RunId, (RunStatus, ValueAt)>,
     pub nodes: BTreeMap<String, Became>,
     pub asking: BTreeMap<String, (NodeAt, Option<Time>)>,
+    /// Of the first run: which of its texts its turns and items follow, and what its nodes were said to give.
+    pub frames: BTreeMap<String, usize>,
+    pub set: BTreeMap<String, ValueAt>,
+    /// Called by what was undone, and called again since.
+    stopping: BTreeSet<RunId>,
     /// What has occurred, for the coverage.
     pub occurred: BTreeSet<String>,
     tokens: BTreeMap<(RunId, FramePath), Tokens>,
     /// What nodes that are done gave. While their frame goes on it never changes: others have read it.
-    given: BTreeMap<(RunId, FramePath), BTreeMap<NodeIx, Shape>>,
+    given: BTreeMap<(RunId, FramePath), BTreeMap<NodeId, Shape>>,
 }
 
 pub struct Became {
@@ -39,8 +45,8 @@ struct Tokens {
     produced: usize,
     consumed: usize,
     /// Nodes that no longer wait: what comes to them is taken in at once.
-    entered: BTreeSet<NodeIx>,
-    waiting: BTreeMap<NodeIx, usize>,
+    entered: BTreeSet<NodeId>,
+    waiting: BTreeMap<NodeId, usize>,
 }
 
 impl Ledger {
@@ -53,6 +59,9 @@ impl Ledger {
             ended_runs: BTreeMap::new(),
             nodes: BTreeMap::new(),
             asking: BTreeMap::new(),
+            frames: BTreeMap::new(),
+            set: BTreeMap::new(),
+            stopping: BTreeSet::new(),
             occurred: BTreeSet::new(),
             tokens: BTreeMap::new(),
             given: BTreeMap::new(),
@@ -60,11 +69,39 @@ impl Ledger {
     }
 
     pub fn instance(&self, at: &NodeAt) -> String {
-        instance(&self.runs[&at.run], &at.frame.to_string(), at.node.as_str())
+        instance(&self.runs[&at.run], &plain(&at.frame), at.node.as_str())
     }
 
     pub fn take(&mut self, entry: &Entry) {
+        if let (Owner::Run(run), Record::RunPatched { revision, .. }) = (&entry.owner, &entry.record) {
+            let live = self.folded.live_run(*run).expect("it was started");
+            let ir = super::book::revised(live.ir().version, entry.payload.as_ref().expect("it has a text"));
+            self.folded.learn_revision(*run, *revision, Ok(ir));
+        }
         self.folded.replay_run(entry);
+        // What a restart has undone is stopped, and nobody counts it.
+        let undone = |run: &RunId, path: &FramePath| {
+            let live = self.folded.live_run(*run);
+            live.and_then(|live| live.frame(path)).is_some_and(|frame| frame.is_undone())
+        };
+        match &entry.owner {
+            Owner::Node(at) if self.stopping.contains(&at.run) || undone(&at.run, &at.frame) => {
+                _ = self.occurred.insert("undone".into());
+                return;
+            }
+            Owner::Frame(run, path) if self.runs[run] == "w0" => {
+                let live = self.folded.live_run(*run).expect("it was started");
+                if let Some(frame) = live.frame(path).filter(|frame| !frame.is_undone()) {
+                    self.frames.insert(plain(path), frame.revision() as usize);
+                }
+            }
+            _ => {}
+        }
+        match (&entry.owner, &entry.record) {
+            (Owner::Run(run), Record::RunPatched { .. }) => self.recount(*run, &FramePath::root()),
+            (Owner::Frame(run, path), Record::FramePatched { .. } | Record::FrameReopened { .. }) => self.recount(*run, path),
+            _ => {}
+        }
         match &entry.owner {
             Owner::Run(run) => self.take_run(*run, entry),
             Owner::Node(at) => self.take_node(at, entry),
@@ -82,12 +119,21 @@ impl Ledger {
                     Some(at) => called(&self.instance(at), spec.workflow.as_str()),
                     None => spec.workflow.to_string(),
                 };
-                let before = self.runs.iter().filter(|(_, known)| **known == name);
-                before.for_each(|(run, _)| assert!(self.ended_runs.contains_key(run), "{name} was started twice"));
+                let below = format!("{name}/");
+                let under_way = self.runs.iter().filter(|(run, _)| !self.ended_runs.contains_key(run));
+                let before = under_way.filter(|(_, known)| **known == name || known.starts_with(&below));
+                // What was undone is stopped in some later batch.
+                let stopping: Vec<RunId> = before.map(|(run, _)| *run).collect();
+                for run in stopping {
+                    let known = &self.runs[&run];
+                    assert!(*known != name || self.is_undone(run), "{name} was started twice");
+                    self.stopping.insert(run);
+                }
                 // One that is called again begins anew.
                 self.nodes.retain(|instance, _| !instance.starts_with(&format!("{name}/")));
                 self.runs.insert(run, name);
             }
+            Record::RunRestarted { .. } => _ = self.ended_runs.remove(&run),
             Record::RunReopened { .. } => {
                 self.ended_runs.remove(&run);
                 let called = self.folded.live_run(run).is_some_and(|live| live.run().spec().parent.is_some());
@@ -98,6 +144,13 @@ impl Ledger {
             Record::RunCancelled { .. } => self.end_run(run, RunStatus::Cancelled, ValueAt::Null),
             _ => {}
         }
+    }
+
+    /// The node that called it stands in a turn or an item that a restart has undone.
+    pub fn is_undone(&self, run: RunId) -> bool {
+        let parent = self.folded.live_run(run).and_then(|live| live.run().spec().parent.as_ref());
+        let frame = parent.and_then(|at| self.folded.live_run(at.run)?.frame(&at.frame));
+        frame.is_some_and(|frame| frame.is_undone())
     }
 
     fn end_run(&mut self, run: RunId, status: RunStatus, output: ValueAt) {
@@ -115,6 +168,31 @@ impl Ledger {
             }
             Record::NodeStarted { .. } => None,
             Record::NodeReopened { .. } => return self.reopen(at, entry),
+            Record::NodeReset {} => {
+                self.occurred.insert(entry.record.kind().into());
+                self.undo(at, 0);
+                self.forget_below(&key);
+                // What it called is stopped.
+                let called = self.runs.iter().filter(|(_, name)| name.starts_with(&format!("{key}>"))).map(|(run, _)| *run);
+                self.stopping.extend(called.collect::<Vec<_>>());
+                return self.reopen(at, entry);
+            }
+            Record::NodeRewound { turns, .. } => {
+                self.occurred.insert(entry.record.kind().into());
+                self.set.remove(&key);
+                let live = self.folded.live_run(at.run).expect("a node's run is there");
+                let frame = live.frame(&at.frame).expect("a node's frame is there");
+                let node = frame.ir().find(&at.node).expect("a node of the workflow");
+                if let NodeKind::Loop { .. } = frame.ir().node(node).kind {
+                    self.undo(at, *turns);
+                }
+                return self.reopen(at, entry);
+            }
+            Record::NodeSet { .. } => {
+                self.occurred.insert(entry.record.kind().into());
+                self.set.insert(key.clone(), ValueAt::Record(entry.seq));
+                Some(Became { how: "done".into(), output: Some(ValueAt::Record(entry.seq)) })
+            }
             Record::NodeDone { output, went } => {
                 let output = match output {
                     Told::Own => Some(ValueAt::Record(entry.seq)),
@@ -139,36 +217,105 @@ impl Ledger {
         self.keep(at);
     }
 
+    /// What went on in a node before somebody said what it gives is of no account.
+    pub fn forget_below_set(&mut self) {
+        self.set.keys().cloned().collect::<Vec<_>>().iter().for_each(|instance| self.forget_below(instance));
+    }
+
+    fn forget_below(&mut self, instance: &str) {
+        let (place, node) = instance.rsplit_once('/').expect("it ends with the node");
+        let dot = if place.ends_with('/') { "" } else { "." };
+        let (turns, called) = (format!("{place}{dot}{node}["), format!("{instance}>"));
+        self.nodes.retain(|key, _| !key.starts_with(&turns) && !key.starts_with(&called));
+    }
+
+    /// Another text has other edges.
+    fn recount(&mut self, run: RunId, path: &FramePath) {
+        let live = self.folded.live_run(run).expect("it was started");
+        let frame = live.frame(path).expect("it is there");
+        let (ir, mut tokens) = (frame.ir(), Tokens::default());
+        for node in &ir.body(frame.body()).nodes {
+            let id = &ir.node(*node).id;
+            let carried = ir.node(*node).ins.iter().filter(|edge| frame.carried(**edge).is_some()).count();
+            tokens.produced += carried;
+            match frame.node(*node) {
+                NodeState::Waiting => _ = tokens.waiting.insert(id.clone(), carried),
+                _ => {
+                    tokens.consumed += carried;
+                    tokens.entered.insert(id.clone());
+                }
+            }
+        }
+        self.tokens.insert((run, path.clone()), tokens);
+        let (prefix, is_there) = (instance(&self.runs[&run], &plain(path), ""), |id: &str| {
+            let id = NodeId::parse(id).ok().and_then(|id| ir.find(&id));
+            id.is_some_and(|node| ir.node(node).body == frame.body())
+        });
+        // What had failed may have been taken out, with what went on in it.
+        let own = self.nodes.keys().filter_map(|key| key.strip_prefix(&prefix)).filter(|id| !id.contains(['/', '>']));
+        let gone: Vec<String> = own.filter(|id| !is_there(id)).map(|id| format!("{prefix}{id}")).collect();
+        for instance in gone {
+            self.nodes.remove(&instance);
+            self.forget_below(&instance);
+        }
+    }
+
+    /// What a loop or an each opened from that turn on has not been.
+    fn undo(&mut self, at: &NodeAt, turns: u32) {
+        self.set.remove(&self.instance(at));
+        let (run, dot) = (self.runs[&at.run].clone(), if at.frame.is_root() { "" } else { "." });
+        let open = format!("{}{dot}{}[", plain(&at.frame), at.node);
+        let of_it = |path: &str| {
+            let index = path.strip_prefix(&open).and_then(|rest| rest.split(']').next()?.parse::<u32>().ok());
+            index.is_some_and(|index| index >= turns)
+        };
+        // An instance is of its run, its frame and its node; what it called hangs on it.
+        let undone = |key: &String| key.strip_prefix(&format!("{run}/")).is_some_and(of_it);
+        self.nodes.retain(|key, _| !undone(key));
+        self.set.retain(|key, _| !undone(key));
+        self.asking.retain(|key, _| !undone(key));
+        self.frames.retain(|path, _| run != "w0" || !of_it(path));
+        self.tokens.retain(|(of, path), _| *of != at.run || !of_it(&plain(path)));
+        self.given.retain(|(of, path), _| *of != at.run || !of_it(&plain(path)));
+    }
+
     /// Its run is tried again, or what it called is to go on and cannot. The tokens it gave are gone; those it took in wait,
     /// unless it goes on with the frames it has or the run it called.
     fn reopen(&mut self, at: &NodeAt, entry: &Entry) {
-        let had_ended = self.nodes.remove(&self.instance(at)).is_some();
+        let key = self.instance(at);
+        let had_ended = self.nodes.remove(&key).is_some();
+        self.asking.remove(&key);
         self.occurred.insert(if had_ended { "tried again".into() } else { "call lost".into() });
         let live = self.folded.live_run(at.run).expect("a node's run is there");
-        let (ir, frame) = (live.ir(), live.frame(&at.frame).expect("a node's frame is there"));
+        let frame = live.frame(&at.frame).expect("a node's frame is there");
+        let ir = frame.ir();
+        if let Some(given) = self.given.get_mut(&(at.run, at.frame.clone())) {
+            given.remove(&at.node);
+        }
         let node = ir.find(&at.node).expect("a node of the workflow");
         let tokens = self.tokens.get_mut(&(at.run, at.frame.clone())).expect("it was entered");
         for edge in ir.node(node).outs.iter().filter(|_| had_ended) {
-            let to = ir.edge(*edge).to;
+            let to = &ir.node(ir.edge(*edge).to).id;
             tokens.produced -= 1;
-            if tokens.entered.contains(&to) {
+            if tokens.entered.contains(to) {
                 tokens.consumed -= 1;
             } else {
-                *tokens.waiting.get_mut(&to).expect("it was given one") -= 1;
+                *tokens.waiting.get_mut(to).expect("it was given one") -= 1;
             }
         }
         if *frame.node(node) == NodeState::Waiting {
-            tokens.entered.remove(&node);
+            tokens.entered.remove(&at.node);
             let taken = ir.node(node).ins.iter().filter(|edge| frame.carried(**edge).is_some()).count();
             tokens.consumed -= taken;
-            tokens.waiting.insert(node, taken);
+            tokens.waiting.insert(at.node.clone(), taken);
         }
         self.balance(at, entry);
     }
 
     fn keep(&mut self, at: &NodeAt) {
         let live = self.folded.live_run(at.run).expect("a node's run is there");
-        let (ir, frame) = (live.ir(), live.frame(&at.frame).expect("a node's frame is there"));
+        let frame = live.frame(&at.frame).expect("a node's frame is there");
+        let ir = frame.ir();
         if !live.goes_on(&at.frame) {
             return;
         }
@@ -176,7 +323,7 @@ impl Ledger {
         for node in &ir.body(frame.body()).nodes {
             if let NodeState::Done { .. } = frame.node(*node) {
                 let now = live.output_of(&at.frame, *node).expect("its frame is there");
-                let before = given.entry(*node).or_insert_with(|| now.clone());
+                let before = given.entry(ir.node(*node).id.clone()).or_insert_with(|| now.clone());
                 assert_eq!(*before, now, "what {} gave has changed", ir.node(*node).id);
             }
         }
@@ -185,23 +332,23 @@ impl Ledger {
     /// Every edge of a node that has ended holds one token, and every token was taken in or waits.
     fn count(&mut self, at: &NodeAt, ends: bool, entry: &Entry) {
         let live = self.folded.live_run(at.run).expect("a node's run is there");
-        let ir = live.ir();
+        let ir = live.frame(&at.frame).expect("a node's frame is there").ir();
         let node = ir.find(&at.node).expect("a node of the workflow");
         let tokens = self.tokens.entry((at.run, at.frame.clone())).or_default();
-        if tokens.entered.insert(node) {
-            let skipped = matches!(entry.record, Record::NodeSkipped { .. });
+        if tokens.entered.insert(at.node.clone()) {
+            let skipped = matches!(entry.record, Record::NodeSkipped { .. } | Record::NodeSet { .. });
             assert!(skipped || !live.run().is_paused(), "{} was entered while its run is paused", at.show());
-            tokens.consumed += tokens.waiting.remove(&node).unwrap_or(0);
+            tokens.consumed += tokens.waiting.remove(&at.node).unwrap_or(0);
             self.occurred.insert(format!("kind {}", kind(&ir.node(node).kind)));
         }
         if ends {
             for edge in &ir.node(node).outs {
-                let to = ir.edge(*edge).to;
+                let to = &ir.node(ir.edge(*edge).to).id;
                 tokens.produced += 1;
-                if tokens.entered.contains(&to) {
+                if tokens.entered.contains(to) {
                     tokens.consumed += 1;
                 } else {
-                    *tokens.waiting.entry(to).or_default() += 1;
+                    *tokens.waiting.entry(to.clone()).or_default() += 1;
                 }
             }
         }
@@ -210,9 +357,9 @@ impl Ledger {
 
     fn balance(&self, at: &NodeAt, entry: &Entry) {
         let live = self.folded.live_run(at.run).expect("a node's run is there");
-        let ir = live.ir();
         let tokens = &self.tokens[&(at.run, at.frame.clone())];
         let frame = live.frame(&at.frame).expect("a node's frame is there");
+        let ir = frame.ir();
         let edges = || ir.body(frame.body()).nodes.iter().flat_map(|node| &ir.node(*node).outs);
         let carried = edges().filter(|edge| frame.carried(**edge).is_some());
         let (taken, waiting): (Vec<&EdgeIx>, Vec<&EdgeIx>) =
@@ -222,6 +369,13 @@ impl Ledger {
         assert_eq!(seen, counted, "produced, consumed, live after {} of {}", entry.record.kind(), at.show());
         assert_eq!(seen.0, seen.1 + seen.2, "produced = consumed + live");
     }
+}
+
+/// A frame as it is called whatever was restarted.
+pub fn plain(path: &FramePath) -> String {
+    let text = path.to_string();
+    let cut = |part: &str| part.split_once('@').map_or(part.to_owned(), |(part, _)| format!("{part}]"));
+    text.split('.').map(cut).collect::<Vec<_>>().join(".")
 }
 
 fn way(went: &Went) -> String {

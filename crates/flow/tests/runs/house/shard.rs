@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub struct Shard {
     pub state: State,
     id: u16,
-    rows: BTreeMap<(usize, Vec<Value>), Row>,
+    pub rows: BTreeMap<(usize, Vec<Value>), Row>,
     pub payloads: BTreeMap<RecordSeq, Payload>,
     /// What each node has ever had done by others.
     begun: BTreeMap<NodeAt, Vec<Begun>>,
@@ -101,6 +101,14 @@ impl Shard {
         }
     }
 
+    /// Into another state that has followed the same records: what is past there as well.
+    pub fn lend_whole(&self, state: &mut State, run: RunId, now: Time) {
+        let of_run = |(at, key): &(usize, Vec<Value>)| *at > rank(&RUNS) && key[0] == Value::Int(run.number());
+        let rows = self.rows.iter().filter(|(place, _)| of_run(place));
+        rows.for_each(|(_, row)| take(state, &self.payloads, row, now));
+        state.took_whole([run]);
+    }
+
     fn load_parts(&mut self, runs: &[RunId], limit: usize, now: Time) {
         // Once in a batch.
         if !self.state.nodes_leaving().is_empty() {
@@ -158,7 +166,7 @@ fn take(state: &mut State, payloads: &BTreeMap<RecordSeq, Payload>, row: &Row, n
             state.learn_ir(workflow.name(), workflow.version(), ir);
         }
         Some(WantedIr::Revision { run, revision, record, workflow }) => {
-            let ir = super::book::revised(&workflow, &payloads[&record]);
+            let ir = super::book::revised(workflow.version(), &payloads[&record]);
             state.learn_revision(run, revision, Ok(ir));
         }
     }

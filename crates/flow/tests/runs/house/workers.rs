@@ -7,6 +7,7 @@ use kernel::command::{Command, Outcome, Reply};
 use kernel::eval::Recipe;
 use kernel::names::{TypeName, WorkerName};
 use kernel::record::{Failure, Payload, ReleaseCause};
+use kernel::run::NodeAt;
 
 impl House<'_> {
     pub(super) fn lease(&mut self) {
@@ -24,14 +25,15 @@ impl House<'_> {
             assert_eq!(grant.attempt, burnt + 1, "{} has spent {burnt} attempts", node.show());
             let instance = self.ledger.instance(&node);
             let recipe: Recipe = serde_json::from_str(shard.payloads[&grant.input].text()).expect("a recipe");
-            let outcome = self.outcome(&instance, &recipe, grant.attempt);
+            let outcome = self.outcome(&node, &instance, &recipe, grant.attempt);
             self.leases.push(Held { task: grant.task, fence: grant.fence, instance, outcome });
         }
     }
 
     /// What the worker will say; and what it was given is what it should have been.
-    fn outcome(&mut self, instance: &str, recipe: &Recipe, attempt: u16) -> Option<Outcome> {
+    fn outcome(&mut self, at: &NodeAt, instance: &str, recipe: &Recipe, attempt: u16) -> Option<Outcome> {
         let input = self.book.input(recipe);
+        self.inputs.insert(instance.to_owned(), input.clone().ok());
         if let Some(expected) = self.expected {
             let wanted = expected.inputs.get(instance).unwrap_or_else(|| panic!("{instance} is no work"));
             match (wanted, &input) {
@@ -48,7 +50,7 @@ impl House<'_> {
             return Some(Outcome::Failed { failure, retryable: false, retry_after_ms: None });
         }
         let live = self.ledger.folded.live_run(recipe.scope.run).expect("it was started");
-        let ir = live.ir();
+        let ir = live.frame(&at.frame).map_or(live.ir(), |frame| frame.ir());
         let retryable = ir.find(&recipe.node).is_some_and(|node| ir.node(node).retry.is_some());
         if u32::from(attempt) - work.lost <= work.failing {
             let failure = Failure { code: "oops".into(), message: format!("attempt {attempt}") };

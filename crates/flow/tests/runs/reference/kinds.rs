@@ -197,7 +197,8 @@ impl Reference<'_> {
         for turn in 0..most {
             let below = self.below(id, turn, here);
             let around = Around { entry: last.clone(), last: Some((turn, last)), ..below };
-            let output = match self.frame(&node["do"], &around)? {
+            let body = self.body(id, node, &around);
+            let output = match self.frame(&body, &around)? {
                 End::Done(output) => output,
                 End::Failed(causes) => return self.failed(causes),
             };
@@ -220,7 +221,8 @@ impl Reference<'_> {
         for (index, item) in list.into_iter().enumerate() {
             let item = Seen::Value(item);
             let around = Around { entry: item.clone(), item: Some((item, index)), ..self.below(id, index, here) };
-            match self.frame(&node["do"], &around)? {
+            let body = self.body(id, node, &around);
+            match self.frame(&body, &around)? {
                 End::Done(output) => outputs.push(output),
                 End::Failed(by) => {
                     failed += 1;

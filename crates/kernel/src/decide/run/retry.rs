@@ -44,7 +44,8 @@ pub(in crate::decide) fn decide(
         if !stopped_short(live, &at.frame, &at.node) {
             return Err(Rejection::NodeSettled { at: at.clone(), status: state.as_str() });
         }
-    } else if !is_broken(live, &FramePath::root()) {
+    } else if !is_broken(live, &FramePath::root()) && live.run.patches.last() != Some(&live.run.last) {
+        // One that was patched since may go on without what failed it.
         return Err(Rejection::NothingToRetry { run });
     }
     if let Some(new) = new {

@@ -1,0 +1,258 @@
+//! What people do to a run that is under way, or over: patch it, restart it from a node, say what a node gives. Each is tried
+//! whether it is allowed or not; what is refused has changed nothing.
+
+use super::{House, actor};
+use crate::reference::found;
+use kernel::command::{Command, NewRevision, Reply};
+use kernel::frame::FramePath;
+use kernel::ir::{Ir, NodeIx};
+use kernel::names::NodeId;
+use kernel::node::NodeState;
+use kernel::record::Payload;
+use kernel::rejection::Rejection;
+use kernel::run::{NodeAt, RunStatus};
+use kernel::runs::Live;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+const CHANGES_MAX: usize = 12;
+
+/// A change of the text, and whether it may be.
+struct Idea {
+    text: Json,
+    what: &'static str,
+    legal: bool,
+}
+
+impl House<'_> {
+    pub fn change(&mut self) {
+        self.changes += 1;
+        if self.changes > CHANGES_MAX {
+            return;
+        }
+        match self.chance.below(10) {
+            0..6 => self.patch(),
+            6..9 => self.rewind(),
+            _ => self.skip(),
+        }
+    }
+
+    fn root_run(&self) -> &Live {
+        self.ledger.folded.live_run(self.root).expect("it was started")
+    }
+
+    fn note(&mut self, what: &str) {
+        self.ledger.occurred.insert(what.to_owned());
+    }
+
+    /// As it is asked for; refused, not one byte is another.
+    fn try_to(&mut self, command: &Command) -> Result<Reply, Rejection> {
+        let (rows, payloads) = (self.shards[0].rows.clone(), self.shards[0].payloads.len());
+        let reply = self.ask(0, command);
+        if reply.is_err() {
+            assert!(self.shards[0].rows == rows && self.shards[0].payloads.len() == payloads, "{reply:?} changed something");
+        }
+        reply
+    }
+
+    fn patch(&mut self) {
+        if self.root_run().run().status() == RunStatus::Done {
+            return;
+        }
+        let Some(idea) = self.idea() else { return };
+        let text = serde_json::to_string(&idea.text).expect("a definition is JSON");
+        let Ok(compiled) = flow::compile(text.as_bytes(), &flow::Language) else { return };
+        let payload = Payload(json!({"text": text, "operations": []}).to_string().into());
+        let ir = super::book::revised(1, &payload);
+        assert_eq!(ir.nodes.len(), compiled.ir.nodes.len());
+        self.book.programs(&ir);
+        let revision = self.texts.len() as u32 - 1;
+        let stale = self.chance.percent(5);
+        let base = if stale { revision + 1 } else { revision };
+        let dry = self.chance.percent(15);
+        let running = self.root_run().run().status() == RunStatus::Running;
+        let new = Box::new(NewRevision { base, ir, payload, description: idea.what.into() });
+        let (rows, payloads) = (self.shards[0].rows.clone(), self.shards[0].payloads.len());
+        match self.try_to(&Command::PatchRun { run: self.root, new, node: None, dry, by: actor() }) {
+            Err(Rejection::RevisionConflict { .. }) if stale => self.note("patch conflict"),
+            Err(Rejection::RunEnding { .. }) => {}
+            Err(Rejection::Frozen { at, .. }) => {
+                assert!(!idea.legal || !running, "{}: {} was refused", idea.what, at.show());
+                self.note("patch frozen");
+            }
+            Err(other) => panic!("{}: {other}", idea.what),
+            Ok(_) if dry => {
+                assert!(self.shards[0].rows == rows && self.shards[0].payloads.len() == payloads, "a dry run changed something");
+                self.note("patch dry");
+            }
+            Ok(Reply::Patched(_)) => {
+                assert!(idea.legal || !running, "{} was accepted", idea.what);
+                assert!(!stale, "a patch of another revision was accepted");
+                self.note(idea.what);
+                self.texts.push(idea.text);
+                // One that was over goes on by the new text.
+                if !running {
+                    let retry = Command::RetryRun { run: self.root, node: None, new: None, by: actor() };
+                    let reply = self.ask(0, &retry);
+                    assert!(reply.is_ok(), "{reply:?}");
+                    self.note("patch of what was over");
+                }
+            }
+            Ok(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn idea(&mut self) -> Option<Idea> {
+        let mut text = self.texts.last().expect("it follows one").clone();
+        let fresh = format!("p{}", self.changes);
+        let inner: Vec<String> =
+            ids(&text).into_iter().filter(|id| found(&text, id).is_some_and(|node| node.get("do").is_some())).collect();
+        // In the run's own frame, or in the body of a loop or an each.
+        let of = if inner.is_empty() || self.chance.percent(60) { None } else { Some(self.chance.one(&inner).clone()) };
+        let body = match &of {
+            None => &mut text,
+            Some(id) => &mut found_mut(&mut text, id).expect("it was found")["do"],
+        };
+        let nodes = body["nodes"].as_object_mut().expect("a body has nodes");
+        let own: Vec<String> = nodes.keys().cloned().collect();
+        let one = self.chance.one(&own).clone();
+        let live = self.ledger.folded.live_run(self.root).expect("it was started");
+        let state = |id: &str| node_state(live, id);
+        let root = of.is_none();
+        let number = self.chance.below(100);
+        let (what, legal) = match self.chance.below(6) {
+            0 | 1 => {
+                let with = json!({"n": "${input.n}", "v": number});
+                nodes.insert(fresh, json!({"type": "x", "after": [one], "with": with}));
+                let open = state(&one).is_none_or(|state| state.ended().is_none());
+                (if root { "patch adds" } else { "patch adds inside" }, !root || open)
+            }
+            2 => {
+                if nodes[&one]["type"] != "x" && nodes[&one]["type"] != "y" {
+                    return None;
+                }
+                nodes[&one]["with"] = json!({"w": number});
+                (if root { "patch changes" } else { "patch changes inside" }, !root || state(&one) == Some(NodeState::Waiting))
+            }
+            3 => {
+                // Whoever leads to it by a field of its own has to forget it; the rest does not compile.
+                nodes.remove(&one);
+                for node in nodes.values_mut() {
+                    if let Some(after) = node.get_mut("after").and_then(Json::as_array_mut) {
+                        after.retain(|id| *id != json!(one));
+                        if after.is_empty() {
+                            node.as_object_mut().expect("a node is a map").remove("after");
+                        }
+                    }
+                }
+                let legal = !root || live.ir().find(&id(&one)).is_some_and(|node| is_removable(live, node));
+                (if root { "patch removes" } else { "patch removes inside" }, legal)
+            }
+            4 if root => {
+                text["output"] = json!({"c": number});
+                ("patch output", true)
+            }
+            _ if root => {
+                nodes.insert(fresh, json!({"type": "y"}));
+                ("patch entry", true)
+            }
+            _ => return None,
+        };
+        Some(Idea { text, what, legal })
+    }
+
+    /// From any node that has begun, of any turn and item.
+    fn rewind(&mut self) {
+        let live = self.root_run();
+        let mut begun: Vec<NodeAt> = Vec::new();
+        let prefix = format!("{}/", self.ledger.runs[&self.root]);
+        // Also of what is past, which is not in memory.
+        for key in self.ledger.nodes.keys().filter(|key| !key.contains('>')) {
+            let at = NodeAt::parse(&format!(
+                "{}/{}",
+                self.root,
+                key.strip_prefix(&prefix).expect("of the run").trim_start_matches('/')
+            ));
+            begun.extend(at);
+        }
+        for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
+            for node in &frame.ir().body(frame.body()).nodes {
+                if let NodeState::Started { .. } = frame.node(*node) {
+                    begun.push(NodeAt { run: self.root, frame: path.clone(), node: frame.ir().node(*node).id.clone() });
+                }
+            }
+        }
+        if begun.is_empty() {
+            return;
+        }
+        let at = self.chance.one(&begun).clone();
+        let deep = !at.frame.is_root();
+        let over = self.root_run().run().status() != RunStatus::Running;
+        self.shards[0].lend_whole(&mut self.ledger.folded, self.root, self.now);
+        match self.try_to(&Command::RestartRun { at: at.clone(), new: None, reason: "again".into(), by: actor() }) {
+            Ok(_) => {
+                self.note(if deep { "restart inside" } else { "restart" });
+                self.note(if over { "restart of what was over" } else { "restart under way" });
+            }
+            Err(Rejection::RunEnding { .. }) => {}
+            Err(other) => panic!("{}: {other}", at.show()),
+        }
+    }
+
+    fn skip(&mut self) {
+        let live = self.root_run();
+        let mut open: Vec<NodeAt> = Vec::new();
+        for (path, frame) in live.frames().filter(|(path, _)| live.goes_on(path)) {
+            for node in &frame.ir().body(frame.body()).nodes {
+                if frame.node(*node).ended().is_none() {
+                    open.push(NodeAt { run: self.root, frame: path.clone(), node: frame.ir().node(*node).id.clone() });
+                }
+            }
+        }
+        if open.is_empty() {
+            return;
+        }
+        let at = self.chance.one(&open).clone();
+        let output = json!({"n": self.chance.below(10), "ok": true, "list": [1, 2], "next": ""});
+        let skip = Command::SkipNode { at, output: Payload(output.to_string().into()), reason: "by hand".into(), by: actor() };
+        match self.try_to(&skip) {
+            Ok(_) => self.note("skip"),
+            Err(Rejection::Invalid { why }) if why.contains("chooses a way") => {}
+            Err(other) => panic!("{skip:?}: {other}"),
+        }
+    }
+}
+
+fn id(text: &str) -> NodeId {
+    NodeId::parse(text).expect("an id")
+}
+
+/// In the run's own frame.
+fn node_state(live: &Live, text: &str) -> Option<NodeState> {
+    let frame = live.frame(&FramePath::root())?;
+    let node = frame.ir().find(&id(text)).filter(|node| frame.ir().node(*node).body == frame.body())?;
+    Some(frame.node(node).clone())
+}
+
+/// It waits, and neither what leads to it has ended nor what it leads to has begun.
+fn is_removable(live: &Live, node: NodeIx) -> bool {
+    let (ir, frame): (&Arc<Ir>, _) = (live.ir(), live.frame(&FramePath::root()).expect("its own"));
+    let entry = ir.node(node);
+    let before = entry.ins.iter().all(|edge| frame.node(ir.edge(*edge).from).ended().is_none());
+    let after = entry.outs.iter().all(|edge| *frame.node(ir.edge(*edge).to) == NodeState::Waiting);
+    *frame.node(node) == NodeState::Waiting && before && after
+}
+
+fn ids(body: &Json) -> Vec<String> {
+    let nodes = body["nodes"].as_object().expect("a body has nodes");
+    let inner = nodes.values().filter_map(|node| node.get("do")).flat_map(ids);
+    nodes.keys().cloned().chain(inner).collect()
+}
+
+fn found_mut<'a>(body: &'a mut Json, id: &str) -> Option<&'a mut Json> {
+    let nodes = body["nodes"].as_object_mut().expect("a body has nodes");
+    if nodes.contains_key(id) {
+        return nodes.get_mut(id);
+    }
+    nodes.values_mut().filter_map(|node| node.get_mut("do")).find_map(|inner| found_mut(inner, id))
+}
