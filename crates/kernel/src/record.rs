@@ -1,7 +1,7 @@
 //! Records: facts in the past tense, each belonging to one owner. A record that was ever released never changes
 //! meaning; new meaning gets a new variant. Payloads ride beside a record, not in it.
 
-use crate::bulk::BulkWork;
+use crate::bulk::{BulkWork, Refusal};
 use crate::frame::{Cause, FramePath};
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
@@ -293,6 +293,16 @@ pub enum Record {
     BulkCancelled {
         by: Actor,
     },
+    BulkRunsAdvanced {
+        after: RunId,
+        items: u32,
+        skipped: u32,
+        /// The first that were left as they were, of the whole bulk.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<Refusal>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resume_at: Option<Time>,
+    },
 
     // Workflow. The payload of `WorkflowPut` is its text.
     WorkflowPut {
@@ -401,7 +411,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 58] = [
+    pub const KINDS: [&'static str; 59] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -460,6 +470,7 @@ impl Record {
         "node_skipped",
         "node_cancelled",
         "node_reopened",
+        "bulk_runs_advanced",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -522,6 +533,7 @@ impl Record {
             Record::NodeSkipped { .. } => 55,
             Record::NodeCancelled {} => 56,
             Record::NodeReopened { .. } => 57,
+            Record::BulkRunsAdvanced { .. } => 58,
         };
         Record::KINDS[index]
     }

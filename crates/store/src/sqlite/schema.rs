@@ -5,7 +5,11 @@ use crate::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_spine.sql"), include_str!("migrations/0002_runs.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_spine.sql"),
+    include_str!("migrations/0002_runs.sql"),
+    include_str!("migrations/0003_bulk_runs.sql"),
+];
 
 /// The first word of our files' header, so that no other program's database is taken for ours.
 const APPLICATION_ID: i64 = 0x5369_676e;
