@@ -34,7 +34,7 @@ pub struct CancelArgs {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// With --where: do it; without this nothing is cancelled
-    #[arg(long, requires = "filter", conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with_all = ["runs", "dry_run"])]
     yes: bool,
 }
 

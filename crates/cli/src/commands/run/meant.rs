@@ -23,13 +23,13 @@ pub struct Meant {
     #[arg(long = "where", value_name = "EXPR", conflicts_with = "runs")]
     pub filter: Option<String>,
     /// With --where: only show how many runs are meant
-    #[arg(long, requires = "filter")]
+    #[arg(long, conflicts_with = "runs")]
     dry_run: bool,
     /// With --where: at most so many a second, such as 50/s
-    #[arg(long = "rate", alias = "per-s", value_name = "RATE", value_parser = parse_per_second, requires = "filter")]
+    #[arg(long = "rate", alias = "per-s", value_name = "RATE", value_parser = parse_per_second, conflicts_with = "runs")]
     per_s: Option<u32>,
     /// With --where: answer as soon as it has begun, with its id, instead of waiting for its end
-    #[arg(long, requires = "filter")]
+    #[arg(long, conflicts_with = "runs")]
     no_wait: bool,
 }
 
