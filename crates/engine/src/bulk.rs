@@ -132,13 +132,12 @@ impl Bell {
     }
 }
 
-/// Drives all bulks over runs, until the engine stops.
-pub(crate) fn start(engine: Engine) -> Result<(), StoreError> {
+/// Drives all bulks over runs, until the engine stops. `under_way`: some were open when the last server ended.
+pub(crate) fn start(engine: Engine, under_way: bool) -> Result<(), StoreError> {
     let thread = std::thread::Builder::new().name("bulks".into());
     let started = thread.spawn(move || {
         let mut driver = Driver::default();
-        // Those that were open when the last server ended.
-        let mut wait = Some(Duration::ZERO);
+        let mut wait = under_way.then_some(Duration::ZERO);
         while engine.is_up() {
             let pause = wait.unwrap_or(LOOK_UP).min(LOOK_UP);
             let rung = if pause.is_zero() { false } else { engine.bell().wait(pause) };

@@ -90,6 +90,7 @@ impl Engine {
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
         let core = Core::open(store, blobs.clone(), 0, clock.now())?;
         let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
+        let under_way = core.state().bulks_open().any(|bulk| bulk.work().is_over_runs());
         let (announce, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
@@ -110,7 +111,7 @@ impl Engine {
         let fetcher = Fetcher::start(engine.clone())?;
         let retention = options.retention;
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
-        bulk::start(engine.clone())?;
+        bulk::start(engine.clone(), under_way)?;
         if let Some(retention) = retention {
             retention::start(engine.clone(), retention)?;
         }
