@@ -52,7 +52,7 @@ fn ask(engine: &Engine, command: Command) -> Result<(), String> {
 }
 
 /// Runs a bulk to its end: the longest wait of another command in ms, and the seconds it took.
-fn probed(engine: &Engine, work: BulkWork) -> Result<(f64, f64), String> {
+pub fn probed(engine: &Engine, work: BulkWork) -> Result<(f64, f64), String> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let prober = scope.spawn(|| probe(engine, &over));
@@ -68,13 +68,15 @@ fn probed(engine: &Engine, work: BulkWork) -> Result<(f64, f64), String> {
 
 fn until_closed(engine: &Engine) -> Result<(), String> {
     let queue = name(QueueName::parse, "bench")?;
-    loop {
-        match engine.ask_blocking(Request::Queue { queue: queue.clone() }) {
-            Ok(Answer::Queue { bulks, .. }) if bulks.is_empty() => return Ok(()),
-            Ok(_) => std::thread::sleep(Duration::from_millis(20)),
-            Err(refused) => return Err(refused.to_string()),
-        }
+    let is_open = |request| match engine.ask_blocking(request) {
+        Ok(Answer::Queue { bulks, .. } | Answer::RunBulks(bulks)) => Ok(!bulks.is_empty()),
+        Ok(other) => Err(format!("a look was answered {other:?}")),
+        Err(refused) => Err(refused.to_string()),
+    };
+    while is_open(Request::Queue { queue: queue.clone() })? || is_open(Request::RunBulks)? {
+        std::thread::sleep(Duration::from_millis(20));
     }
+    Ok(())
 }
 
 fn probe(engine: &Engine, over: &AtomicBool) -> Result<f64, String> {

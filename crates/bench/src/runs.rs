@@ -4,6 +4,7 @@ use crate::in_process::name;
 use crate::{BATCH, Measure, Options, payload_text, percentile};
 use engine::{Answer, Delivery, Engine, Report, Request, Work};
 use flow::Language;
+use kernel::bulk::{BulkWork, RunVerb};
 use kernel::command::{Command, Outcome, Reply};
 use kernel::decide::{NewRun, NewWorkflow};
 use kernel::ids::RunId;
@@ -276,4 +277,33 @@ pub fn parked(options: &Options) -> Result<Vec<Measure>, String> {
     let how = "100,000 runs of three nodes, half waiting for an answer and half asleep; growth of the process";
     let value = grown as f64 / (PARKED / STARTERS * STARTERS) as f64;
     Ok(vec![Measure { name: "run.parked_bytes_each", value, unit: "bytes", how }])
+}
+
+const RETRIED: usize = 10_000;
+
+/// Runs that fail by themselves are tried again by a bulk, and fail again; another command is asked meanwhile.
+pub fn bulk_retry(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = options.open()?;
+    put(&engine, "workflow: bad\nnodes:\n  a: {type: transform, value: input.no.key}\n")?;
+    let input = Payload("{}".into());
+    let started = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let start_some = || -> Result<(), String> {
+            while started.fetch_add(1, Ordering::Relaxed) < RETRIED as u64 {
+                start(&engine, "bad", &input)?;
+            }
+            Ok(())
+        };
+        let starters: Vec<_> = (0..STARTERS).map(|_| scope.spawn(start_some)).collect();
+        starters.into_iter().try_for_each(|starter| starter.join().map_err(|_| "a starter panicked")?)
+    })?;
+    let filter = "workflow == \"bad\" && status == \"failed\"".to_owned();
+    let work = BulkWork::Runs { verb: RunVerb::Retry, filter, upto: RunId::MAX, per_s: None };
+    let (wait_ms, seconds) = crate::bulk::probed(&engine, work)?;
+    let how = "10,000 runs of one node that failed, all tried again by one bulk, with an add every 2 ms beside it";
+    let how_wait = "longest wait of an add to another queue, one every 2 ms, while the bulk went over 10,000 runs";
+    Ok(vec![
+        Measure { name: "bulk.runs_retry_per_s", value: RETRIED as f64 / seconds, unit: "runs/s", how },
+        Measure { name: "bulk.runs_retry.wait_ms.max", value: wait_ms, unit: "ms", how: how_wait },
+    ])
 }

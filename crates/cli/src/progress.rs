@@ -46,15 +46,23 @@ fn dressed(screen: &Screen, total: Option<u64>, what: &str, template: &str) -> P
     bar
 }
 
-/// Waits until a bulk is closed. `total` is about how many tasks it will touch.
+/// What a bulk is over.
+pub fn noun(bulk: &BulkView) -> &'static str {
+    if bulk.r#where.is_some() { "run" } else { "task" }
+}
+
+/// Waits until a bulk is closed. `total` is about how many it will touch.
 pub fn follow_bulk(screen: &Screen, client: &Client, bulk: BulkId, total: Option<u64>) -> Result<BulkView, Failure> {
     const SHOWN_EVERY: Duration = Duration::from_millis(150);
     const ASKED_EVERY: Duration = Duration::from_secs(2);
     const PATIENCE: Duration = Duration::from_secs(30);
     let path = format!("/v1/bulks/{bulk}");
-    let show = bar(screen, total, &if total.is_some() { bulk.to_string() } else { format!("tasks changed by {bulk}") });
+    let show = bar(screen, total, &if total.is_some() { bulk.to_string() } else { format!("changed by {bulk}") });
     let (sender, news) = sync_channel(1_024);
-    let query = StreamQuery { record: Some("bulk_advanced,bulk_finished,bulk_cancelled".into()), ..StreamQuery::default() };
+    let query = StreamQuery {
+        record: Some("bulk_advanced,bulk_runs_advanced,bulk_finished,bulk_cancelled".into()),
+        ..StreamQuery::default()
+    };
     follow(client.clone(), query, None, move |news| sender.send(news).is_ok());
     let owner = bulk.to_string();
     let (mut asked, mut answered) = (Instant::now(), Instant::now());
@@ -63,7 +71,7 @@ pub fn follow_bulk(screen: &Screen, client: &Client, bulk: BulkId, total: Option
         let look = match news.recv_timeout(ASKED_EVERY) {
             Ok(News::Event(event)) => {
                 let ours = event.record().is_some_and(|record| record.owner == owner);
-                event.is_reset() || (ours && (event.name != "bulk_advanced" || asked.elapsed() >= SHOWN_EVERY))
+                event.is_reset() || (ours && (!event.name.ends_with("_advanced") || asked.elapsed() >= SHOWN_EVERY))
             }
             Ok(News::Opened | News::Lost(_)) | Err(RecvTimeoutError::Timeout) => true,
             Err(RecvTimeoutError::Disconnected) => {
@@ -82,7 +90,7 @@ pub fn follow_bulk(screen: &Screen, client: &Client, bulk: BulkId, total: Option
             Err(failure) => return Err(failure),
         };
         answered = Instant::now();
-        show.set_position(view.items);
+        show.set_position(view.items + if view.r#where.is_some() { view.skipped } else { 0 });
         match view.status {
             BulkStatus::Open => {}
             BulkStatus::Done => {
@@ -91,7 +99,7 @@ pub fn follow_bulk(screen: &Screen, client: &Client, bulk: BulkId, total: Option
             }
             BulkStatus::Cancelled => {
                 show.finish_and_clear();
-                let message = format!("{bulk} was cancelled after {}", count_of(view.items, "task"));
+                let message = format!("{bulk} was cancelled after {}", count_of(view.items, noun(&view)));
                 return Err(Failure::new(Exit::WorkFailed, "bulk_cancelled", message).result(&view));
             }
         }

@@ -84,6 +84,10 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         }
         RecordBody::BulkFinished { items, skipped } => format!("finished with {items} more changed, {skipped} skipped"),
         RecordBody::BulkCancelled { by } => format!("cancelled by {by}"),
+        RecordBody::BulkRunsAdvanced { items, skipped, resume_at, .. } => {
+            let rest = resume_at.map_or_else(String::new, |then| format!("; goes on after {}", show_between(at, then)));
+            format!("{items} more runs changed, {skipped} left as they are{rest}")
+        }
         RecordBody::Unknown => "a record this version does not know".into(),
         of_run => telling_runs::sentence(of_run, at),
     }
@@ -124,6 +128,7 @@ fn bulk_work(work: &BulkWorkView) -> String {
         }
         BulkWorkView::Redrive { queue, filter, .. } => format!("redrive of queue {queue}{}", filter_text(filter)),
         BulkWorkView::Unblock { blocker } => format!("unblocking of those that wait for {blocker}"),
+        BulkWorkView::Runs { verb, r#where, .. } => format!("{verb} of runs where {}", plain(r#where)),
         BulkWorkView::Unknown => "work this version does not know".into(),
     }
 }

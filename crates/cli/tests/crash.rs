@@ -276,3 +276,64 @@ fn killed_half_way(server: &mut Server, data: &Path, started: &Value) -> u64 {
         assert!(Instant::now() < deadline, "the bulk does not end: {bulk}");
     }
 }
+
+/// Retry and cancel over all runs that an expression means, killed again and again: each run is met once, and none is left.
+#[test]
+fn bulks_over_runs_meet_each_run_once_whatever_is_killed() {
+    const RUNS: usize = 1_500;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = Server::start(&data, 0);
+    // One that fails by itself, at the first and at every other try; and one that waits for a worker that never comes.
+    server.post("/v1/workflows", &json!({"workflow": "bad", "nodes": {"a": {"type": "transform", "value": "input.no.key"}}}));
+    server.post("/v1/workflows", &json!({"workflow": "slow", "nodes": {"a": {"type": "nobody"}}}));
+    for at in 0..RUNS {
+        server.post("/v1/runs", &json!({"workflow": if at % 3 == 2 { "slow" } else { "bad" }, "input": {}}));
+    }
+    let failed = (RUNS - RUNS / 3) as u64;
+    let retried = server
+        .post("/v1/runs/bulk", &json!({"verb": "retry", "where": "workflow == \"bad\" && status == \"failed\"", "per_s": 1_000}));
+    let late = server.post("/v1/runs", &json!({"workflow": "bad", "input": {}}))["run"].clone();
+    assert_eq!(killed_over_and_over(&mut server, &data, &retried), (failed, 0));
+    let cancelled =
+        server.post("/v1/runs/bulk", &json!({"verb": "cancel", "where": "age >= 0", "reason": "over", "per_s": 1_000}));
+    // It comes to all runs; those that have failed are left as they are.
+    assert_eq!(killed_over_and_over(&mut server, &data, &cancelled), (RUNS as u64 / 3, failed + 1));
+    server.terminate();
+
+    let (mut again, mut over): (BTreeMap<kernel::record::Owner, usize>, BTreeMap<_, usize>) = Default::default();
+    let mut count = |entry: Result<kernel::record::Entry, _>| {
+        let Ok(entry) = entry else { panic!("a record does not decode") };
+        match entry.record {
+            kernel::record::Record::RunReopened { .. } => *again.entry(entry.owner).or_default() += 1,
+            kernel::record::Record::RunCancelled { .. } => *over.entry(entry.owner).or_default() += 1,
+            _ => {}
+        }
+    };
+    Sqlite::open_reader(&data).unwrap().scan_records(&mut count).unwrap();
+    assert_eq!((again.len() as u64, over.len()), (failed, RUNS / 3));
+    assert!(again.values().chain(over.values()).all(|times| *times == 1), "a run was met twice");
+    assert!(again.keys().all(|owner| late != owner.to_string()), "what came later was not meant");
+    verified(&data);
+}
+
+/// Kills the server whenever the bulk has moved a little, up to five times: what it changed and what it left.
+fn killed_over_and_over(server: &mut Server, data: &Path, started: &Value) -> (u64, u64) {
+    let path = format!("/v1/bulks/{}", started["bulk"].as_str().expect("a bulk was started"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let (mut kills, mut seen) = (0, 0);
+    loop {
+        let bulk = server.get(&path);
+        let met = bulk["items"].as_u64().unwrap() + bulk["skipped"].as_u64().unwrap();
+        if bulk["status"] == "done" {
+            assert!(kills > 0, "the bulk was over before it could be interrupted");
+            return (bulk["items"].as_u64().unwrap(), bulk["skipped"].as_u64().unwrap());
+        }
+        if kills < 5 && met > seen {
+            server.kill_9();
+            *server = Server::start(data, server.port);
+            (kills, seen) = (kills + 1, met);
+        }
+        assert!(Instant::now() < deadline, "the bulk does not end: {bulk}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The engine as the doors see it: a handle to ask through. Dropping a poll's future is noticed, so that what it was
 //! granted goes back unburnt.
 
+use crate::bulk::{self, Bell};
 use crate::clock::Clock;
 use crate::deliver::{Filled, Filler, Unread};
 use crate::fetch::Fetcher;
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub inbox: Inbox,
     pub stream: Stream,
     pub tickets: AtomicU64,
+    bell: Bell,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     reader_free: Condvar,
     describe: String,
@@ -88,11 +90,13 @@ impl Engine {
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
         let core = Core::open(store, blobs.clone(), 0, clock.now())?;
         let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
+        let under_way = core.state().bulks_open().any(|bulk| bulk.work().is_over_runs());
         let (announce, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             stream: Stream::new(),
             tickets: AtomicU64::new(1),
+            bell: Bell::default(),
             readers: Mutex::new(readers),
             reader_free: Condvar::new(),
             describe,
@@ -107,6 +111,7 @@ impl Engine {
         let fetcher = Fetcher::start(engine.clone())?;
         let retention = options.retention;
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
+        bulk::start(engine.clone(), under_way)?;
         if let Some(retention) = retention {
             retention::start(engine.clone(), retention)?;
         }
@@ -145,8 +150,15 @@ impl Engine {
     fn send(&self, request: Request) -> Result<(Ticket, oneshot::Receiver<Answer>), Refused> {
         let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = oneshot::channel();
+        let rings = request.starts_run_bulk();
         match self.shared.inbox.put(Letter { ticket, request, answer: Some(sender) }) {
-            Ok(()) => Ok((ticket, receiver)),
+            Ok(()) => {
+                // Behind it in the inbox, so whoever asks for bulks now hears of this one.
+                if rings {
+                    self.shared.bell.ring();
+                }
+                Ok((ticket, receiver))
+            }
             Err(NotTaken::Full) => Err(Refused::Full { retry_after_ms: 100 }),
             Err(NotTaken::Closed) => Err(Refused::Down),
         }
@@ -251,6 +263,10 @@ impl Engine {
             Ok(how) => how.clone().expect("it was waited for"),
             Err(_) => Stopped::Failed("the writer's thread ended unexpectedly".into()),
         }
+    }
+
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.shared.bell
     }
 
     pub fn is_up(&self) -> bool {

@@ -3,6 +3,7 @@
 //! the kernel could decide, and nothing leaves the house before its commit.
 
 mod blobs;
+pub mod bulk;
 pub mod clock;
 mod deliver;
 mod engine;

@@ -64,6 +64,8 @@ pub enum Request {
         queue: QueueName,
     },
     Queues,
+    /// Bulks over runs that are under way.
+    RunBulks,
     Status,
     /// Lease no more; let what runs finish.
     Stop,
@@ -75,6 +77,7 @@ impl Request {
         let items = match self {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| 1 + new.spec.blocked_by.len()).sum(),
             Request::Command(Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. }) => tasks.len(),
+            Request::Command(Command::AdvanceBulk { runs, .. }) => runs.len(),
             Request::Work(work) => work.results.len() + work.want.min(64) + work.holding.len() / 8,
             _ => 1,
         };
@@ -95,6 +98,11 @@ impl Request {
     /// Leases that were granted and did not arrive.
     pub fn given_back(&self) -> &[(TaskId, Fence)] {
         if let Request::Undelivered { grants } = self { grants } else { &[] }
+    }
+
+    /// A bulk that somebody has to drive.
+    pub(crate) fn starts_run_bulk(&self) -> bool {
+        matches!(self, Request::Command(Command::StartBulk { work, .. }) if work.is_over_runs())
     }
 
     /// New work may be refused when the inbox is full; results, heartbeats and control never.
@@ -171,6 +179,7 @@ pub enum Answer {
         bulks: Vec<Bulk>,
     },
     Queues(Vec<QueueSummary>),
+    RunBulks(Vec<Bulk>),
     Status(Box<StatusSummary>),
     Noted,
     /// The commit failed: it may or may not have happened. Ask, or send it again with the same idempotency key.

@@ -551,6 +551,10 @@ impl Turn<'_> {
                 let bulks = state.bulks_open().filter(|bulk| bulk.work().queue() == Some(&queue)).cloned().collect();
                 Answer::Queue { summary: Box::new(state.queue_summary(&queue)), bulks }
             }
+            Request::RunBulks => {
+                let bulks = self.step.state().bulks_open().filter(|bulk| bulk.work().is_over_runs());
+                Answer::RunBulks(bulks.cloned().collect())
+            }
             Request::Queues => Answer::Queues(self.step.state().queue_summaries()),
             Request::Status => Answer::Status(Box::new(self.status())),
             Request::Stop => {

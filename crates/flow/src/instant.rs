@@ -47,6 +47,23 @@ pub fn parse_ms(text: &str) -> Option<i64> {
     (end == bytes.len()).then_some(seconds * 1_000 + fraction_ms)
 }
 
+/// In UTC, always with six digits after the second, so that texts sort as the instants do.
+pub fn show(us: i64) -> String {
+    let (seconds, fraction) = (us.div_euclid(1_000_000), us.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // As in `days_before`: eras of 400 years, that begin in March.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+    let year = era * 400 + year;
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:06}Z")
+}
+
 fn days_of(year: i64, month: i64) -> i64 {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
@@ -65,7 +82,17 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_ms;
+    use super::{parse_ms, show};
+
+    #[test]
+    fn an_instant_is_shown_as_it_is_read() {
+        assert_eq!(show(0), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(show(951_825_600_500_001), "2000-02-29T12:00:00.500001Z");
+        for day in (-719_000_i64..2_900_000).step_by(13) {
+            let ms = day * 86_400_000 + day.rem_euclid(86_400_000);
+            assert_eq!(parse_ms(&show(ms * 1_000)), Some(ms), "{}", show(ms * 1_000));
+        }
+    }
 
     #[test]
     fn instants_are_milliseconds() {

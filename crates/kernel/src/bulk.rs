@@ -4,11 +4,13 @@
 //! | record | effect |
 //! |---|---|
 //! | `BulkStarted` | open, nothing done |
-//! | `BulkAdvanced` | the cursor moved; perhaps it rests until an instant |
+//! | `BulkAdvanced`, `BulkRunsAdvanced` | the cursor moved; perhaps it rests until an instant |
 //! | `BulkFinished`, `BulkCancelled` | closed |
+//!
+//! One over runs does not go on by itself: which runs are meant is found out off the writer, and handed in chunk by chunk.
 
-use crate::ids::{BulkId, RecordSeq, TaskId};
-use crate::limits::CHUNK_ITEMS_MAX;
+use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::limits::{BULK_RUNS_MAX, CHUNK_ITEMS_MAX};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::record::{Entry, Record};
@@ -36,6 +38,59 @@ impl TaskFilter {
             && self.key.as_ref().is_none_or(|key| card.route().keys().contains(key))
             && self.tag.as_ref().is_none_or(|tag| card.tags().contains(tag))
             && self.error_code.as_ref().is_none_or(|code| card.failure().is_some_and(|failure| failure.code == *code))
+    }
+}
+
+/// What a bulk does to each run that is meant. One that is added is done in `decide/bulk/runs.rs`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunVerb {
+    Cancel,
+    Retry,
+    Pause,
+    Resume,
+}
+
+impl RunVerb {
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            RunVerb::Cancel => "cancel",
+            RunVerb::Retry => "retry",
+            RunVerb::Pause => "pause",
+            RunVerb::Resume => "resume",
+        }
+    }
+
+    /// Whether a run has to be there with all that belongs to it.
+    pub const fn needs_whole(&self) -> bool {
+        match self {
+            RunVerb::Retry => true,
+            RunVerb::Cancel | RunVerb::Pause | RunVerb::Resume => false,
+        }
+    }
+}
+
+/// A run that a bulk left as it was, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Refusal {
+    pub run: RunId,
+    pub why: String,
+}
+
+/// One of the runs a bulk has come to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Meant {
+    Run(RunId),
+    /// The filter gave no answer.
+    Unclear(Refusal),
+}
+
+impl Meant {
+    pub fn run(&self) -> RunId {
+        match self {
+            Meant::Run(run) => *run,
+            Meant::Unclear(refusal) => refusal.run,
+        }
     }
 }
 
@@ -70,6 +125,15 @@ pub enum BulkWork {
     Unblock {
         blocker: TaskId,
     },
+    /// Runs that a filter means, oldest first, at most `per_s` a second.
+    Runs {
+        verb: RunVerb,
+        /// An expression; the kernel never looks into it.
+        filter: String,
+        upto: RunId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_s: Option<u32>,
+    },
 }
 
 impl BulkWork {
@@ -80,6 +144,21 @@ impl BulkWork {
             BulkWork::Reprioritize { .. } => "reprioritize",
             BulkWork::Redrive { .. } => "redrive",
             BulkWork::Unblock { .. } => "unblock",
+            BulkWork::Runs { verb: RunVerb::Cancel, .. } => "cancel_runs",
+            BulkWork::Runs { verb: RunVerb::Retry, .. } => "retry_runs",
+            BulkWork::Runs { verb: RunVerb::Pause, .. } => "pause_runs",
+            BulkWork::Runs { verb: RunVerb::Resume, .. } => "resume_runs",
+        }
+    }
+
+    pub const fn is_over_runs(&self) -> bool {
+        matches!(self, BulkWork::Runs { .. })
+    }
+
+    const fn per_s(&self) -> Option<u32> {
+        match self {
+            BulkWork::Redrive { per_s, .. } | BulkWork::Runs { per_s, .. } => *per_s,
+            _ => None,
         }
     }
 
@@ -89,7 +168,7 @@ impl BulkWork {
             | BulkWork::Drain { queue, .. }
             | BulkWork::Reprioritize { queue, .. }
             | BulkWork::Redrive { queue, .. } => Some(queue),
-            BulkWork::Unblock { .. } => None,
+            BulkWork::Unblock { .. } | BulkWork::Runs { .. } => None,
         }
     }
 }
@@ -129,9 +208,13 @@ pub struct Bulk {
     pub(crate) finished_at: Option<Time>,
     /// The last item looked at.
     pub(crate) after: Option<TaskId>,
+    /// The last run looked at.
+    pub(crate) after_run: Option<RunId>,
     pub(crate) items: u64,
     pub(crate) skipped: u64,
     pub(crate) resume_at: Option<Time>,
+    /// The first runs that were left as they were.
+    pub(crate) refused: Vec<Refusal>,
 }
 
 impl Bulk {
@@ -147,14 +230,26 @@ impl Bulk {
                 started_at: entry.at,
                 finished_at: None,
                 after: None,
+                after_run: None,
                 items: 0,
                 skipped: 0,
                 resume_at: None,
+                refused: Vec::new(),
             },
             (Some(mut bulk), Record::BulkAdvanced { after, items, skipped, resume_at }) if bulk.status == BulkStatus::Open => {
                 bulk.after = Some(*after);
                 bulk.items += u64::from(*items);
                 bulk.skipped += u64::from(*skipped);
+                bulk.resume_at = *resume_at;
+                bulk
+            }
+            (Some(mut bulk), Record::BulkRunsAdvanced { after, items, skipped, refused, resume_at })
+                if bulk.status == BulkStatus::Open =>
+            {
+                bulk.after_run = Some(*after);
+                bulk.items += u64::from(*items);
+                bulk.skipped += u64::from(*skipped);
+                bulk.refused.extend(refused.iter().cloned());
                 bulk.resume_at = *resume_at;
                 bulk
             }
@@ -179,11 +274,16 @@ impl Bulk {
     }
 
     /// How many items the next chunk may change: a tenth of a second's worth under a rate.
-    pub(crate) fn allowance(&self) -> usize {
-        match self.work {
-            BulkWork::Redrive { per_s: Some(per_s), .. } => (per_s as usize / 10).clamp(1, CHUNK_ITEMS_MAX),
-            _ => CHUNK_ITEMS_MAX,
-        }
+    pub fn allowance(&self) -> usize {
+        let most = if self.work.is_over_runs() { BULK_RUNS_MAX } else { CHUNK_ITEMS_MAX };
+        self.work.per_s().map_or(most, |per_s| (per_s as usize / 10).clamp(1, most))
+    }
+
+    /// After so many items, to keep its rate.
+    pub(crate) fn rests_until(&self, items: u32, now: Time) -> Option<Time> {
+        let per_s = self.work.per_s().filter(|_| items > 0)?;
+        let rest_us = (u64::from(items) * 1_000_000).div_ceil(u64::from(per_s).max(1));
+        Some(now.plus_us(rest_us as i64))
     }
 
     pub fn id(&self) -> BulkId {
@@ -228,6 +328,14 @@ impl Bulk {
 
     pub fn after(&self) -> Option<TaskId> {
         self.after
+    }
+
+    pub fn after_run(&self) -> Option<RunId> {
+        self.after_run
+    }
+
+    pub fn refused(&self) -> &[Refusal] {
+        &self.refused
     }
 
     pub fn resume_at(&self) -> Option<Time> {

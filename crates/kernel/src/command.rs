@@ -1,7 +1,7 @@
 //! Commands: what can be asked of the kernel. Each is decided in one file under `decide/`. Time and chance come in as
 //! arguments; the strings in here were checked at the door.
 
-use crate::bulk::BulkWork;
+use crate::bulk::{BulkWork, Meant};
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;
@@ -238,6 +238,15 @@ pub enum Command {
     CancelBulk {
         bulk: BulkId,
         by: Actor,
+    },
+    /// The next runs that a bulk over runs has come to, oldest first.
+    AdvanceBulk {
+        bulk: BulkId,
+        /// Where it was when they were looked for: if it has moved on since, they are not meant.
+        from: Option<RunId>,
+        runs: Vec<Meant>,
+        /// There are no more.
+        done: bool,
     },
     RedriveTasks {
         queue: QueueName,

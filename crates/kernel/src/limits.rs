@@ -67,6 +67,12 @@ pub const LEAVING_RUNS_MAX: usize = 4 * EXPIRED_RUNS_MAX;
 pub const RECALLS_MAX: usize = 32;
 /// Bulks that may be under way at once.
 pub const BULKS_OPEN_MAX: usize = 64;
+/// Runs that a bulk changes in one batch: each may be loaded whole.
+pub const BULK_RUNS_MAX: usize = 64;
+/// Of the runs that a bulk left as they were, so many are told with the reason.
+pub const BULK_REFUSALS_MAX: usize = 10;
+/// Bytes of the expression that says which runs.
+pub const BULK_FILTER_BYTES_MAX: usize = 4_096;
 
 /// Input or output of a task, as JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;

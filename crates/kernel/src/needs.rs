@@ -1,7 +1,7 @@
 //! Which cold rows a command touches. Finished tasks live in the store alone; the writer loads what a command needs
 //! before it is decided, so that `decide` never waits.
 
-use crate::bulk::{BulkWork, TaskFilter};
+use crate::bulk::{BulkWork, Meant, TaskFilter};
 use crate::command::Command;
 use crate::ids::{RunId, TaskId};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -117,6 +117,19 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         Command::RetryRun { run, .. } | Command::PatchRun { run, .. } | Command::SkipNode { at: NodeAt { run, .. }, .. } => {
             if state.runs.get(*run).is_none_or(|live| !live.run.live) {
                 into.push(Need::RunWhole(*run));
+            }
+        }
+        Command::AdvanceBulk { bulk, runs, .. } => {
+            let work = state.bulk(*bulk).map(|bulk| bulk.work());
+            let whole = matches!(work, Some(BulkWork::Runs { verb, .. }) if verb.needs_whole());
+            for meant in runs {
+                let Meant::Run(run) = meant else { continue };
+                match state.runs.get(*run) {
+                    None if whole => into.push(Need::RunWhole(*run)),
+                    Some(live) if whole && !live.run.live => into.push(Need::RunWhole(*run)),
+                    None => into.push(Need::Run(*run)),
+                    Some(_) => {}
+                }
             }
         }
         Command::ExpireRuns { runs } => {

@@ -1,7 +1,7 @@
 //! Records: facts in the past tense, each belonging to one owner. A record that was ever released never changes
 //! meaning; new meaning gets a new variant. Payloads ride beside a record, not in it.
 
-use crate::bulk::BulkWork;
+use crate::bulk::{BulkWork, Refusal};
 use crate::frame::{Cause, FramePath};
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
@@ -293,6 +293,16 @@ pub enum Record {
     BulkCancelled {
         by: Actor,
     },
+    BulkRunsAdvanced {
+        after: RunId,
+        items: u32,
+        skipped: u32,
+        /// The first that were left as they were, of the whole bulk.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<Refusal>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resume_at: Option<Time>,
+    },
 
     // Workflow. The payload of `WorkflowPut` is its text.
     WorkflowPut {
@@ -444,7 +454,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 64] = [
+    pub const KINDS: [&'static str; 65] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -509,6 +519,7 @@ impl Record {
         "node_reset",
         "node_rewound",
         "node_set",
+        "bulk_runs_advanced",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -577,6 +588,7 @@ impl Record {
             Record::NodeReset {} => 61,
             Record::NodeRewound { .. } => 62,
             Record::NodeSet { .. } => 63,
+            Record::BulkRunsAdvanced { .. } => 64,
         };
         Record::KINDS[index]
     }

@@ -5,9 +5,9 @@ mod runs;
 
 pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS, WORKFLOWS};
 
-use crate::bulk::{Bulk, BulkStatus};
+use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::hold::Hold;
-use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
+use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::names::*;
 use crate::priority::Priority;
@@ -146,6 +146,7 @@ pub static BULKS: Table = Table {
         ("items", Kind::Int),
         ("skipped", Kind::Int),
         ("resume_at", Kind::Int),
+        ("refused", Kind::Text),
     ],
 };
 
@@ -618,10 +619,11 @@ impl Bulk {
             self.reason.as_str().into(),
             self.started_at.into(),
             self.finished_at.into(),
-            self.after.map(TaskId::number).into(),
+            self.after.map(TaskId::number).or(self.after_run.map(RunId::number)).into(),
             Value::Int(self.items as i64),
             Value::Int(self.skipped as i64),
             self.resume_at.into(),
+            json_list(&self.refused),
         ];
         Row { table: &BULKS, values }
     }
@@ -633,20 +635,39 @@ impl Bulk {
         let last = c.seq()?;
         let status = c.text()?;
         let status = BulkStatus::parse(status).ok_or_else(|| c.bad(format!("`{status}` is not a status")))?;
-        let work = c.json()?;
+        let work: BulkWork = c.json()?;
         let by = c.name(Actor::parse)?;
         let reason = c.text()?.to_owned();
         let started_at = c.time()?;
         let finished_at = c.time_or_null()?;
         let after = c.int_or_null()?;
-        let after = after.map(|n| TaskId::from_number(n).ok_or_else(|| c.bad("not a task's id"))).transpose()?;
+        let (after, after_run) = match work.is_over_runs() {
+            false => (after.map(|n| TaskId::from_number(n).ok_or_else(|| c.bad("not a task's id"))).transpose()?, None),
+            true => (None, after.map(|n| RunId::from_number(n).ok_or_else(|| c.bad("not a run's id"))).transpose()?),
+        };
         let items = c.within()?;
         let skipped = c.within()?;
         let resume_at = c.time_or_null()?;
+        let refused = c.json_or_null()?.unwrap_or_default();
         if (status == BulkStatus::Open) != finished_at.is_none() {
             return Err(c.bad_at("finished_at", format!("does not fit a bulk that is {}", status.as_str())));
         }
-        Ok(Bulk { id, last, status, work, by, reason, started_at, finished_at, after, items, skipped, resume_at })
+        Ok(Bulk {
+            id,
+            last,
+            status,
+            work,
+            by,
+            reason,
+            started_at,
+            finished_at,
+            after,
+            after_run,
+            items,
+            skipped,
+            resume_at,
+            refused,
+        })
     }
 }
 

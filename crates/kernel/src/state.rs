@@ -277,9 +277,10 @@ impl State {
         self.bulks.values().filter(|bulk| bulk.status() == BulkStatus::Open)
     }
 
-    /// The open bulk whose turn it is: the one that moved longest ago among those not resting.
+    /// The open bulk whose turn it is: the one that moved longest ago among those not resting. One over runs is moved by others.
     pub fn bulk_due(&self, now: Time) -> Option<&Bulk> {
-        self.bulks_open().filter(|bulk| bulk.resume_at().is_none_or(|at| at <= now)).min_by_key(|bulk| bulk.last())
+        let by_itself = self.bulks_open().filter(|bulk| !bulk.work().is_over_runs());
+        by_itself.filter(|bulk| bulk.resume_at().is_none_or(|at| at <= now)).min_by_key(|bulk| bulk.last())
     }
 
     pub fn permits(&self) -> impl Iterator<Item = &Permits> {
@@ -362,7 +363,8 @@ impl State {
         if !self.sweeps.is_empty() {
             return Some(now);
         }
-        let bulk = self.bulks_open().map(|bulk| bulk.resume_at().unwrap_or(now)).min();
+        let by_itself = self.bulks_open().filter(|bulk| !bulk.work().is_over_runs());
+        let bulk = by_itself.map(|bulk| bulk.resume_at().unwrap_or(now)).min();
         let later = self.later.first().map(|(at, _)| *at);
         let due = self.due.first().map(|(at, _)| *at);
         [bulk, later, due, self.lanes.next_due(), self.runs.next_due(now)].into_iter().flatten().min()

@@ -111,6 +111,7 @@ impl Client<'_> {
             | Wish::Answer
             | Wish::LookAtRun
             | Wish::RunMistake
+            | Wish::RunBulk
             | Wish::Echo => return self.about_runs(wish),
         };
         vec![Request::Command(command)]

@@ -45,7 +45,8 @@ pub const FAULTS: [&str; 34] = [
 ];
 
 /// Every kind of bulk.
-const BULKS: [&str; 5] = ["clear", "drain", "redrive", "reprioritize", "unblock"];
+const BULKS: [&str; 9] =
+    ["cancel_runs", "clear", "drain", "pause_runs", "redrive", "reprioritize", "resume_runs", "retry_runs", "unblock"];
 
 /// Everything `explain` can name.
 const CAUSES: [&str; 21] = [

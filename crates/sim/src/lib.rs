@@ -10,6 +10,7 @@ mod chance;
 mod checkers;
 mod client;
 mod coverage;
+mod driver;
 mod failure;
 mod fetches;
 mod ledger;

@@ -58,6 +58,7 @@ impl Client<'_> {
             Wish::Answer => return self.answer(),
             Wish::LookAtRun => return vec![Request::ExplainRun { run: self.run(None) }],
             Wish::RunMistake => self.run_mistake(),
+            Wish::RunBulk => self.bulk_of_runs(),
             Wish::Echo => match self.echo() {
                 Some(message) => Command::Hear(Box::new(message)),
                 None => return Vec::new(),

@@ -39,6 +39,7 @@ pub enum Wish {
     Answer,
     LookAtRun,
     RunMistake,
+    RunBulk,
     Echo,
 }
 
@@ -206,6 +207,12 @@ impl Temper {
 
     pub fn with_overlap(mut self) -> Temper {
         self.overlap = 400;
+        self
+    }
+
+    /// Bulks are over runs, too.
+    pub fn with_run_bulks(mut self) -> Temper {
+        self.wishes.push((Wish::RunBulk, 60));
         self
     }
 

@@ -75,6 +75,7 @@ impl World {
         let mut chance = Chance::new(seed);
         let temper = Temper::draw(&mut chance, seed % 16 == 5, has_runs(seed));
         let temper = if has_runs(seed) && seed % 4 == 3 { temper.with_echoes() } else { temper };
+        let temper = if has_runs(seed) && seed % 8 == 2 { temper.with_run_bulks() } else { temper };
         let temper = if seed % 3 == 1 { temper.with_overlap() } else { temper };
         let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
         World {
@@ -131,6 +132,7 @@ impl World {
             self.work(at);
         }
         self.hand_in_values();
+        self.drive_bulks();
         self.pass_time();
         if self.core.is_none() {
             self.open();

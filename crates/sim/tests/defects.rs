@@ -38,7 +38,9 @@ const DEFECTS: [&str; 30] = [
 ];
 
 /// The same in the code of runs.
-const DEFECTS_OF_RUNS: [&str; 21] = [
+const DEFECTS_OF_RUNS: [&str; 23] = [
+    "bulk_run_again",
+    "bulk_run_left_out",
     "call_begun_anew",
     "call_goes_on",
     "dead_token_forgotten",

@@ -141,7 +141,8 @@ pub struct TaskQuery {
     pub limit: usize,
 }
 
-/// Which runs to list, newest first. `before` is the cursor: ids below it. Those that are being deleted are not listed.
+/// Which runs to list, newest first or oldest first. `before` and `after` are cursors: ids below and above. Those that are being
+/// deleted are not listed.
 #[derive(Clone, Debug, Default)]
 pub struct RunQuery {
     pub workflow: Option<WorkflowName>,
@@ -154,6 +155,8 @@ pub struct RunQuery {
     pub called: Option<bool>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub before: Option<RunId>,
+    pub after: Option<RunId>,
+    pub oldest_first: bool,
     pub limit: usize,
 }
 

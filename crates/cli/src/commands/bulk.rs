@@ -1,9 +1,9 @@
-//! `signaller bulk`: work over many tasks, while it goes on and after.
+//! `signaller bulk`: work over many tasks or runs, while it goes on and after.
 
 use super::{Session, bulk_id};
 use crate::output::{Answer, Outcome};
 use crate::plain::plain_text;
-use crate::progress::follow_bulk;
+use crate::progress::{follow_bulk, noun};
 use crate::table::{bulk_status_cell, cell, facts, table};
 use crate::units::{count_of, now, show_age};
 use clap::{Args, Subcommand};
@@ -11,7 +11,7 @@ use doors::wire::{BulkList, BulkView, Signed};
 use kernel::ids::BulkId;
 use serde::de::IgnoredAny;
 
-/// Bulks: clear, drain, redrive and reprioritize over many tasks
+/// Bulks: clear, drain, redrive and reprioritize over many tasks; cancel, retry, pause and resume over many runs
 #[derive(Args, Debug)]
 pub struct BulkArgs {
     #[command(subcommand)]
@@ -51,11 +51,12 @@ pub fn run(args: BulkArgs, session: &Session) -> Outcome {
                 return Ok(Answer::new(&list, "No bulk is under way or has ended lately."));
             }
             let rows = list.bulks.iter().map(|bulk| {
-                let queue = bulk.queue.as_ref().map_or("", |queue| queue.as_str());
+                let queue = bulk.queue.as_ref().map(|queue| queue.to_string());
+                let over = queue.or(bulk.r#where.as_deref().map(shortened)).unwrap_or_default();
                 vec![
                     cell(bulk.bulk),
                     cell(&bulk.work),
-                    cell(queue),
+                    cell(over),
                     bulk_status_cell(bulk.status),
                     cell(bulk.items),
                     cell(bulk.skipped),
@@ -63,7 +64,7 @@ pub fn run(args: BulkArgs, session: &Session) -> Outcome {
                     cell(&bulk.by),
                 ]
             });
-            let header = ["BULK", "WORK", "QUEUE", "STATUS", "TASKS", "SKIPPED", "STARTED", "BY"];
+            let header = ["BULK", "WORK", "OVER", "STATUS", "CHANGED", "SKIPPED", "STARTED", "BY"];
             Ok(Answer::new(&list, table(&session.screen, &header, rows)))
         }
         BulkCommand::Show { bulk, wait: false } => shown(session, client.get(&format!("/v1/bulks/{bulk}"))?),
@@ -72,10 +73,21 @@ pub fn run(args: BulkArgs, session: &Session) -> Outcome {
             let body = Signed { by: Some(session.by.clone()) };
             client.post::<IgnoredAny>(&format!("/v1/bulks/{bulk}/cancel"), &body)?;
             let view: BulkView = client.get(&format!("/v1/bulks/{bulk}"))?;
-            let text = format!("{bulk} is cancelled; {} had been changed and stay so.", count_of(view.items, "task"));
+            let text = format!("{bulk} is cancelled; {} had been changed and stay so.", count_of(view.items, noun(&view)));
             Ok(Answer::new(&view, text))
         }
     }
+}
+
+/// The beginning of a condition, for a table.
+fn shortened(filter: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 40;
+    let line = plain_text(filter).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String = line.chars().take(SHOWN_CHARS_MAX).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn shown(session: &Session, bulk: BulkView) -> Outcome {
@@ -83,11 +95,17 @@ fn shown(session: &Session, bulk: BulkView) -> Outcome {
         ("bulk", bulk.bulk.to_string()),
         ("work", bulk.work.clone()),
         ("status", bulk.status.to_string()),
-        ("tasks", format!("{} changed, {} skipped", bulk.items, bulk.skipped)),
+        (if bulk.r#where.is_some() { "runs" } else { "tasks" }, format!("{} changed, {} skipped", bulk.items, bulk.skipped)),
         ("started", format!("{} by {}", show_age(bulk.started_at, now()), bulk.by)),
     ];
     if let Some(queue) = &bulk.queue {
         lines.insert(2, ("queue", queue.to_string()));
+    }
+    if let Some(filter) = &bulk.r#where {
+        lines.insert(2, ("where", plain_text(filter).into_owned()));
+    }
+    for refused in &bulk.refused {
+        lines.push(("left", plain_text(&format!("{}: {}", refused.run, refused.why)).into_owned()));
     }
     if let Some(finished_at) = bulk.finished_at {
         lines.push(("finished", show_age(finished_at, now())));

@@ -1,14 +1,20 @@
-//! `/v1/bulks`.
+//! `/v1/bulks`, and how those over runs begin.
 
 use super::Door;
-use super::answer::{Json, No};
+use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named};
-use crate::wire::*;
+use super::runs::now;
+use crate::wire::{self, *};
 use axum::extract::State;
-use kernel::bulk::Bulk;
-use kernel::command::Command;
-use kernel::ids::BulkId;
+use engine::bulk::Scan;
+use engine::{Answer, Engine};
+use flow::expr::RunFilter;
+use kernel::bulk::{Bulk, BulkWork, Meant};
+use kernel::command::{Command, Reply};
+use kernel::ids::{BulkId, RunId};
+use kernel::limits::BULK_FILTER_BYTES_MAX;
 use kernel::rejection::Rejection;
+use store::StoreError;
 
 const BULKS_SHOWN: usize = 100;
 
@@ -47,4 +53,79 @@ pub async fn cancel(
         return Err(Rejection::BulkClosed { bulk }.into());
     }
     Ok(Json(BulkView::from(&Bulk::from_row(&row.values)?)))
+}
+
+/// Runs that a dry run names.
+const SAMPLE_MAX: usize = 20;
+/// Runs that a dry run looks at, of a million some seconds' worth.
+const COUNTED_MAX: usize = 1_000_000;
+
+/// Cancel, retry, pause or resume all runs that an expression means, or say how many there are.
+#[utoipa::path(post, path = "/v1/runs/bulk", tag = "runs", request_body = RunsBulk, responses((status = 200, body = RunsBulkAnswer)))]
+pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Result<Json<RunsBulkAnswer>, No> {
+    let reason = wire::reason("reason", body.reason)?;
+    if body.per_s == Some(0) {
+        return Err(Problem::invalid("per_s must be at least 1").into());
+    }
+    if body.r#where.len() > BULK_FILTER_BYTES_MAX {
+        let bytes = body.r#where.len();
+        return Err(Problem::invalid(format!("where has {bytes} bytes; at most {BULK_FILTER_BYTES_MAX} are allowed")).into());
+    }
+    let filter = RunFilter::compile(&body.r#where).map_err(|problems| wrong_filter(&body.r#where, problems))?;
+    if body.dry_run {
+        return Ok(Json(door.blocking(move |engine| counted(engine, filter)).await?));
+    }
+    // The kernel puts the newest run there is when the bulk starts.
+    let work = BulkWork::Runs { verb: body.verb.into(), filter: body.r#where, upto: RunId::MAX, per_s: body.per_s };
+    match door.command(Command::StartBulk { work, by: signed_by(body.by), reason }).await? {
+        Reply::Bulk(bulk) => Ok(Json(RunsBulkAnswer { bulk: Some(bulk), ..RunsBulkAnswer::default() })),
+        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+    }
+}
+
+fn wrong_filter(text: &str, problems: Vec<flow::expr::Problem>) -> Problem {
+    let at = |problem: flow::expr::Problem| {
+        let before = text.get(..problem.offset).unwrap_or(text);
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+        let (message, suggestion) = (problem.message, problem.suggestion);
+        ProblemAt { path: "where".to_owned(), line: Some(line), column: Some(column), message, suggestion }
+    };
+    let problems: Vec<ProblemAt> = problems.into_iter().map(at).collect();
+    let first = problems.first();
+    let told = first.map(|first| format!("{} (at character {})", first.message, first.column.unwrap_or(1))).unwrap_or_default();
+    let fix = first.and_then(|first| first.suggestion.clone());
+    let fix = fix.unwrap_or_else(|| "write a condition such as workflow == \"refund\" && status == \"failed\"".to_owned());
+    Problem::new("invalid", format!("where: {told}"), fix).problems(problems)
+}
+
+fn counted(engine: &Engine, filter: RunFilter) -> Result<RunsBulkAnswer, StoreError> {
+    let mut scan = Scan::new(filter, None);
+    let mut answer = RunsBulkAnswer { dry_run: true, ..RunsBulkAnswer::default() };
+    let (mut count, mut unclear, mut seen, mut after) = (0, 0, 0, None);
+    loop {
+        // A pair of eyes for each page, so that others have theirs.
+        let found = engine.read(|reader| scan.look(reader, after, usize::MAX, now()))?;
+        for meant in found.runs {
+            match meant {
+                Meant::Run(run) => {
+                    count += 1;
+                    if answer.sample.len() < SAMPLE_MAX {
+                        answer.sample.push(run);
+                    }
+                }
+                Meant::Unclear(refusal) => {
+                    unclear += 1;
+                    answer.unclear_first.get_or_insert_with(|| RunRefused::from(refusal));
+                }
+            }
+        }
+        (seen, after) = (seen + found.seen, found.at);
+        answer.at_least = !found.end;
+        if found.end || seen >= COUNTED_MAX {
+            answer.count = Some(count);
+            answer.unclear = Some(unclear).filter(|unclear| *unclear > 0);
+            return Ok(answer);
+        }
+    }
 }

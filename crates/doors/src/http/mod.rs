@@ -71,7 +71,7 @@ pub struct DoorOptions {
         (name = "runs", description = "One way through a workflow, from its input to its output."),
         (name = "approvals", description = "What waits for somebody's answer."),
         (name = "queues", description = "Discipline: limits, pauses, dead letters."),
-        (name = "bulks", description = "Work over many tasks, a chunk at a time."),
+        (name = "bulks", description = "Work over many tasks or runs, a chunk at a time."),
         (name = "workers", description = "Results, heartbeats and more work in one round trip."),
         (name = "server", description = "How the server itself is."),
     )
@@ -100,6 +100,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(workflows::enable))
         .routes(routes!(workflows::schema))
         .routes(routes!(runs::start, runs::list))
+        .routes(routes!(bulks::of_runs))
         .routes(routes!(run::show, runs::delete))
         .routes(routes!(run::nodes))
         .routes(routes!(node::show))

@@ -46,7 +46,7 @@ fn differs(reader: &mut dyn Reader, engine: &Engine, run: RunId, input: &Payload
     Ok(read(before.get()) != read(input.text()))
 }
 
-fn now() -> Time {
+pub fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_us(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
@@ -103,7 +103,8 @@ pub async fn list(State(door): State<Door>, Params(query): Params<RunQuery>) -> 
     let wire::RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, .. } = query;
     let status = status.map(Into::into);
     // One more than shown tells whether there is a next page.
-    let asked = store::RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, before, limit: limit + 1 };
+    let limits = store::RunQuery { before, limit: limit + 1, ..store::RunQuery::default() };
+    let asked = store::RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, ..limits };
     let rows = door.read(move |reader| reader.runs(&asked)).await?;
     let more = rows.len() > limit;
     let runs = rows.iter().take(limit).map(|row| Ok(RunView::from(&Run::from_row(&row.values)?)));

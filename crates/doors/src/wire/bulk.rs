@@ -2,9 +2,9 @@
 
 use super::object::objects;
 use super::{BulkStatus, Instant, KeyPair, Priority, Problem};
-use kernel::bulk::Bulk;
+use kernel::bulk::{Bulk, BulkWork, Refusal, RunVerb};
 use kernel::command::Reply;
-use kernel::ids::{BulkId, TaskId};
+use kernel::ids::{BulkId, RunId, TaskId};
 use kernel::limits::IDS_MAX;
 use kernel::names::*;
 use kernel::queue::BoostOn;
@@ -13,7 +13,7 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{ObjectBuilder, RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-objects!(TaskFilter, QueueReprioritize, QueueRedrive);
+objects!(TaskFilter, QueueReprioritize, QueueRedrive, RunsBulk);
 
 /// Which tasks of the queue: every given condition holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -179,20 +179,27 @@ impl BulkAnswer {
     }
 }
 
-/// Work over many tasks, done a chunk at a time.
+/// Work over many tasks or runs, done a chunk at a time.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BulkView {
     #[schema(value_type = String)]
     pub bulk: BulkId,
-    /// `clear`, `drain`, `reprioritize`, `redrive` or `unblock`.
+    /// `clear`, `drain`, `reprioritize`, `redrive` or `unblock`; over runs `cancel_runs`, `retry_runs`, `pause_runs` or
+    /// `resume_runs`.
     pub work: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub queue: Option<QueueName>,
     pub status: BulkStatus,
-    /// Tasks changed so far.
+    /// Which runs, if it is over runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#where: Option<String>,
+    /// Tasks changed so far, or runs.
     pub items: u64,
     pub skipped: u64,
+    /// The first runs that were left as they were, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RunRefused>,
     pub started_at: Instant,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Instant>,
@@ -211,8 +218,13 @@ impl From<&Bulk> for BulkView {
             work: bulk.work().kind().to_owned(),
             queue: bulk.work().queue().cloned(),
             status: bulk.status().into(),
+            r#where: match bulk.work() {
+                BulkWork::Runs { filter, .. } => Some(filter.clone()),
+                _ => None,
+            },
             items: bulk.items(),
             skipped: bulk.skipped(),
+            refused: bulk.refused().iter().cloned().map(RunRefused::from).collect(),
             started_at: bulk.started_at().into(),
             finished_at: bulk.finished_at().map(Instant),
             by: bulk.by().clone(),
@@ -225,4 +237,89 @@ impl From<&Bulk> for BulkView {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BulkList {
     pub bulks: Vec<BulkView>,
+}
+
+/// What is to be done to each run that is meant.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunsVerb {
+    Cancel,
+    Retry,
+    Pause,
+    Resume,
+}
+
+impl From<RunsVerb> for RunVerb {
+    fn from(verb: RunsVerb) -> RunVerb {
+        match verb {
+            RunsVerb::Cancel => RunVerb::Cancel,
+            RunsVerb::Retry => RunVerb::Retry,
+            RunsVerb::Pause => RunVerb::Pause,
+            RunsVerb::Resume => RunVerb::Resume,
+        }
+    }
+}
+
+/// One verb for all runs that an expression means.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct RunsBulk {
+    pub verb: RunsVerb,
+    /// CEL over one run: `workflow == "refund" && status == "failed"`. It sees `id`, `workflow`, `version`, `status`, `paused`,
+    /// `tags`, `started_at`, `ended_at`, `age` (seconds since the start), `error.code`, `error.message`, `called`, `parent` and
+    /// `idempotency_key`; what is not there is an empty text. Runs that others called are left out, unless it reads `called` or
+    /// `parent`.
+    pub r#where: String,
+    /// At most so many a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u32>,
+    /// Why, for the history of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+    /// Change nothing: say how many are meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// The bulk that does it; of a dry run, how many runs are meant.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct RunsBulkAnswer {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub bulk: Option<BulkId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Runs that are meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Not all runs were looked at: there may be more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+    /// Some of them, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub sample: Vec<RunId>,
+    /// For so many runs the expression gives no answer; they would be left as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unclear: Option<u64>,
+    /// Of the first of those, why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unclear_first: Option<RunRefused>,
+}
+
+/// A run that was left as it was.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunRefused {
+    #[schema(value_type = String)]
+    pub run: RunId,
+    pub why: String,
+}
+
+impl From<Refusal> for RunRefused {
+    fn from(Refusal { run, why }: Refusal) -> RunRefused {
+        RunRefused { run, why }
+    }
 }

@@ -1,7 +1,7 @@
 //! Records as the outside sees them: in a task's history and in the stream. They mirror the kernel's, less what only the
 //! kernel needs (digests), with times as the rest of the API has them.
 
-use super::{AnswerView, BulkWorkView, NodeWork, ReleasedCause, RunSpecView, TaskSpecView};
+use super::{AnswerView, BulkWorkView, NodeWork, ReleasedCause, RunRefused, RunSpecView, TaskSpecView};
 use super::{CancelCause, Cursor, Instant, KeyPair, Priority, Problem, QueueConfig, TaskError, way};
 use kernel::ids::{BulkId, RunId, TaskId};
 use kernel::limits::IDS_MAX;
@@ -159,6 +159,12 @@ pub enum RecordBody {
     },
     BulkFinished { items: u32, skipped: u32 },
     BulkCancelled { #[schema(value_type = String)] by: Actor },
+    BulkRunsAdvanced {
+        #[schema(value_type = String)] after: RunId,
+        items: u32, skipped: u32,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] refused: Vec<RunRefused>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] resume_at: Option<Instant>,
+    },
 
     WorkflowPut { #[schema(value_type = String)] by: Actor },
     WorkflowDisabled { reason: String, #[schema(value_type = String)] by: Actor },
@@ -290,6 +296,10 @@ impl From<&Record> for RecordBody {
             }
             Record::BulkFinished { items, skipped } => Wire::BulkFinished { items, skipped },
             Record::BulkCancelled { by } => Wire::BulkCancelled { by },
+            Record::BulkRunsAdvanced { after, items, skipped, refused, resume_at } => {
+                let refused = refused.into_iter().map(RunRefused::from).collect();
+                Wire::BulkRunsAdvanced { after, items, skipped, refused, resume_at: resume_at.map(Instant) }
+            }
             Record::WorkflowPut { by } => Wire::WorkflowPut { by },
             Record::WorkflowDisabled { reason, by } => Wire::WorkflowDisabled { reason, by },
             Record::WorkflowEnabled { by } => Wire::WorkflowEnabled { by },

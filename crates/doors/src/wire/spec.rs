@@ -160,6 +160,12 @@ pub enum BulkWorkView {
         #[serde(default, skip_serializing_if = "Option::is_none")] per_s: Option<u32>,
     },
     Unblock { #[schema(value_type = String)] blocker: TaskId },
+    /// Over the runs that `where` means.
+    Runs {
+        verb: String,
+        r#where: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")] per_s: Option<u32>,
+    },
     #[serde(other, skip_serializing)]
     Unknown,
 }
@@ -176,6 +182,9 @@ impl From<&BulkWork> for BulkWorkView {
                 BulkWorkView::Redrive { queue, filter: TaskFilter::from(&filter), per_s }
             }
             BulkWork::Unblock { blocker } => BulkWorkView::Unblock { blocker },
+            BulkWork::Runs { verb, filter, per_s, .. } => {
+                BulkWorkView::Runs { verb: verb.as_str().to_owned(), r#where: filter, per_s }
+            }
         }
     }
 }

@@ -44,6 +44,10 @@ pub const SUGGESTION_BYTES_MAX: usize = 64;
 pub const TEMPLATE_DEPTH_MAX: usize = 64;
 pub const TEMPLATE_EXPRESSIONS_MAX: usize = 1_000;
 
+/// What a filter may cost for one run: a million of them may be looked at.
+pub const FILTER_COST_MAX: u64 = 10_000;
+pub const FILTER_BUILT_BYTES_MAX: u64 = 256 * 1_024;
+
 const _: () = assert!(NODES_MAX <= SOURCE_BYTES_MAX && DEPTH_MAX < NODES_MAX && FOLDS_NESTED_MAX < DEPTH_MAX);
 const _: () = assert!(DEPTH_MAX < VALUE_DEPTH_MAX && TEMPLATE_DEPTH_MAX < VALUE_DEPTH_MAX && VALUE_DEPTH_MAX < 128);
 const _: () = assert!((RANGE_MAX as u64) < COST_MAX && (RANGE_MAX as usize * ELEMENT_BYTES) < BUILT_BYTES_MAX as usize);

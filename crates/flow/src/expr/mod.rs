@@ -11,6 +11,7 @@ mod budget;
 mod call;
 mod error;
 mod eval;
+mod filter;
 mod functions;
 mod gives;
 mod json;
@@ -33,6 +34,7 @@ pub(crate) const FUNCTION_NAMES: [&str; functions::FUNCTIONS.len()] = functions:
 
 pub use budget::Budget;
 pub use error::{EvalError, Failure, Problem};
+pub use filter::RunFilter;
 pub use names::{Listed, Names, NodeField, Reads, Root};
 pub use scope::{Bindings, Bound, NodeResult, Scope};
 pub use template::Template;

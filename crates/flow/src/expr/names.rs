@@ -85,11 +85,22 @@ impl NodeField {
 pub struct Names<'n> {
     roots: BTreeSet<Root>,
     nodes: Option<&'n dyn Nodes>,
+    /// What `run` holds here, each a name by itself too; none: as in a workflow.
+    of_run: &'static [&'static str],
 }
 
 impl<'n> Names<'n> {
     pub fn new(roots: impl IntoIterator<Item = Root>) -> Names<'n> {
-        Names { roots: roots.into_iter().collect(), nodes: None }
+        Names { roots: roots.into_iter().collect(), nodes: None, of_run: &[] }
+    }
+
+    /// A run and what it holds: `run.status`, or `status` for short.
+    pub(crate) fn of_run(keys: &'static [&'static str]) -> Names<'n> {
+        Names { of_run: keys, ..Names::new([Root::Run]) }
+    }
+
+    pub(crate) fn run_keys(&self) -> &'static [&'static str] {
+        self.of_run
     }
 
     pub fn with_nodes(mut self, nodes: &'n dyn Nodes) -> Names<'n> {

@@ -92,13 +92,19 @@ impl Resolver<'_> {
             }
             None => {}
         }
+        if let Some(key) = self.names.run_keys().iter().find(|key| **key == name) {
+            self.reads.roots.insert(Root::Run);
+            let run = Node { at: at as u32, form: Form::Root(Root::Run) };
+            return Form::Select(Box::new(run), (*key).into());
+        }
         if let Some(kind) = Type::ALL.into_iter().find(|kind| kind.name() == name) {
             return Form::Literal(Literal::Text(kind.name().to_owned()));
         }
         let suggestion = if self.names.ids().any(|id| id == name) {
             Some(format!("write nodes.{name}.output"))
         } else {
-            did_you_mean(name, self.names.roots().chain(self.variables.iter().map(String::as_str)))
+            let known = self.names.roots().chain(self.names.run_keys().iter().copied());
+            did_you_mean(name, known.chain(self.variables.iter().map(String::as_str)))
         };
         self.problem(at, format!("there is no name `{name}`"), suggestion)
     }
@@ -137,10 +143,13 @@ impl Resolver<'_> {
 
     /// What `run` holds is known.
     fn run_key(&mut self, of: &Node, key: &str, at: usize) {
-        let known = || RUN_KEYS.iter().map(|(known, _)| *known);
-        if matches!(of.form, Form::Root(Root::Run)) && known().all(|known| known != key) {
-            let suggestion = did_you_mean(key, known());
-            self.problem(at, format!("`run` has `id`, `workflow` and `version`, but no `{key}`"), suggestion);
+        let here = self.names.run_keys();
+        let known: Vec<&str> = if here.is_empty() { RUN_KEYS.iter().map(|(known, _)| *known).collect() } else { here.to_vec() };
+        if matches!(of.form, Form::Root(Root::Run)) && !known.contains(&key) {
+            let (last, others) = known.split_last().expect("it has some");
+            let others = others.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+            let suggestion = did_you_mean(key, known.iter().copied());
+            self.problem(at, format!("`run` has {others} and `{last}`, but no `{key}`"), suggestion);
         }
     }
 

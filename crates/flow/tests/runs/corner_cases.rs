@@ -2,6 +2,7 @@
 //! out by hand. Each is run in many orders, with and without restarts, in one kernel and in two, and asked of the reference.
 
 mod again;
+mod bulks;
 mod failures;
 mod pauses;
 mod removal;

@@ -1,24 +1,32 @@
 //! Bulks: work over many tasks, a chunk a batch. Each chunk and its cursor are one commit, so a crash half way ends
 //! the same.
 
+pub(super) mod runs;
+
 use super::{reprioritize, requeue, unblock};
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::command::Reply;
-use crate::ids::{BulkId, TaskId};
-use crate::limits::{BULKS_OPEN_MAX, CHUNK_ITEMS_MAX};
+use crate::ids::{BulkId, RunId, TaskId};
+use crate::limits::{BULK_FILTER_BYTES_MAX, BULKS_OPEN_MAX, CHUNK_ITEMS_MAX};
 use crate::names::{Actor, QueueName};
 use crate::record::{CancelCause, Record};
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::Step;
 use crate::task::Task;
-use crate::time::Time;
 use std::ops::Bound;
 
 pub(super) fn start(step: &mut Step<'_>, work: &BulkWork, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
     match work {
         BulkWork::Redrive { per_s: Some(0), .. } => {
             return Err(Rejection::Invalid { why: "a redrive at 0 a second would never end".into() });
+        }
+        BulkWork::Runs { per_s: Some(0), .. } => {
+            return Err(Rejection::Invalid { why: "0 runs a second would never end".into() });
+        }
+        BulkWork::Runs { filter, .. } if filter.len() > BULK_FILTER_BYTES_MAX => {
+            let why = format!("the filter has {} bytes; there may be {BULK_FILTER_BYTES_MAX}", filter.len());
+            return Err(Rejection::Invalid { why });
         }
         BulkWork::Unblock { .. } => {
             return Err(Rejection::Invalid { why: "only a task that is done unblocks those that wait for it".into() });
@@ -39,6 +47,7 @@ pub(super) fn open(step: &mut Step<'_>, mut work: BulkWork, by: &Actor, reason: 
         | BulkWork::Drain { upto, .. }
         | BulkWork::Reprioritize { upto, .. }
         | BulkWork::Redrive { upto, .. } => *upto = TaskId::new(id.sequence(), id.shard()),
+        BulkWork::Runs { upto, .. } => *upto = RunId::new(id.sequence(), id.shard()),
         BulkWork::Unblock { .. } => {}
     }
     step.record_bulk(id, Record::BulkStarted { work: Box::new(work), by: by.clone(), reason: reason.to_owned() });
@@ -68,6 +77,7 @@ pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
         }
         BulkWork::Redrive { queue, upto, .. } => dead(step.state(), queue, bulk.after(), *upto),
         BulkWork::Unblock { blocker } => unblock::some(step, *blocker, CHUNK_ITEMS_MAX),
+        BulkWork::Runs { .. } => unreachable!("it does not go on by itself"),
     };
     if crate::defect("bulk_skips_one") && chunk.len() > 1 {
         chunk.remove(0);
@@ -83,7 +93,7 @@ pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
     match chunk.last() {
         None => step.record_bulk(bulk.id(), Record::BulkFinished { items, skipped }),
         Some(after) => {
-            let resume_at = resume_at(&bulk, items, now);
+            let resume_at = bulk.rests_until(items, now);
             step.record_bulk(bulk.id(), Record::BulkAdvanced { after: *after, items, skipped, resume_at })
         }
     };
@@ -116,7 +126,7 @@ fn one(step: &mut Step<'_>, bulk: &Bulk, task: TaskId) -> bool {
             }
             meant
         }
-        BulkWork::Unblock { .. } => true,
+        BulkWork::Unblock { .. } | BulkWork::Runs { .. } => true,
     }
 }
 
@@ -141,16 +151,6 @@ fn dead(state: &State, queue: &QueueName, after: Option<TaskId>, upto: TaskId) -
     dead.dedup();
     dead.truncate(CHUNK_ITEMS_MAX);
     dead
-}
-
-fn resume_at(bulk: &Bulk, items: u32, now: Time) -> Option<Time> {
-    match bulk.work() {
-        BulkWork::Redrive { per_s: Some(per_s), .. } if items > 0 => {
-            let rest_us = (u64::from(items) * 1_000_000).div_ceil(u64::from(*per_s).max(1));
-            Some(now.plus_us(rest_us as i64))
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::BoostQueue { queue, on, boost, by } => queue::boost(step, queue, on, *boost, by),
         Command::StartBulk { work, by, reason } => bulk::start(step, work, by, reason),
         Command::CancelBulk { bulk, by } => bulk::cancel(step, *bulk, by),
+        Command::AdvanceBulk { bulk, from, runs, done } => bulk::runs::advance(step, *bulk, *from, runs, *done),
         Command::Due => Ok(due::decide(step)),
         Command::Proceed => Ok(bulk::proceed(step)),
         Command::StartRun { new, by } => run::start(step, new, by),

@@ -2,12 +2,16 @@
 //! every script; here for tasks that carry everything at once). Whatever is written into a row, reading it never panics.
 
 use super::{BULKS, KEYS, Permits, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, BulkWork, Refusal, RunVerb};
+use crate::ids::{BulkId, RecordSeq, RunId};
+use crate::names::Actor;
 use crate::queue::Queue;
+use crate::record::{Entry, Owner, Record};
 use crate::script::tell;
 use crate::script::world::Memory;
 use crate::shard::Shard;
 use crate::task::Task;
+use crate::time::Time;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -25,7 +29,23 @@ const EVERYTHING: &str = "
 ";
 
 fn rows() -> Vec<Row> {
-    tell(Memory::Cools, EVERYTHING).world.rows().cloned().collect()
+    let world = tell(Memory::Cools, EVERYTHING).world;
+    world.rows().cloned().chain([bulk_over_runs().to_row()]).collect()
+}
+
+/// No run is in these scripts.
+fn bulk_over_runs() -> Bulk {
+    let (id, run, by) = (BulkId::new(99, 0), RunId::new(7, 0), Actor::parse("ann").unwrap());
+    let work = Box::new(BulkWork::Runs { verb: RunVerb::Pause, filter: "paused".into(), upto: run, per_s: Some(3) });
+    let refused = vec![Refusal { run, why: "it was paused already".into() }];
+    let started = Record::BulkStarted { work, by, reason: "a look".into() };
+    let advanced = Record::BulkRunsAdvanced { after: run, items: 1, skipped: 1, refused, resume_at: None };
+    let entry = |seq: u64, record| {
+        let (seq, prev, at) = (RecordSeq(seq), RecordSeq(seq - 1), Time::from_ms(1));
+        Entry { seq, prev, at, owner: Owner::Bulk(id), record, payload: None }
+    };
+    let bulk = Bulk::fold(None, id, &entry(1, started));
+    Bulk::fold(Some(bulk), id, &entry(2, advanced))
 }
 
 fn read_back(row: &Row) -> Option<Row> {

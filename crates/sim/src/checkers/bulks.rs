@@ -2,14 +2,20 @@
 //! goes forward, and when it ends it has left nobody out who was there when it began.
 
 use super::{Check, Scene, ensure};
+use crate::driver::means;
+use crate::model::runs::RunModel;
 use crate::model::{BulkModel, TaskModel};
-use kernel::bulk::{BulkWork, TaskFilter};
-use kernel::ids::BulkId;
+use kernel::bulk::{BulkWork, RunVerb, TaskFilter};
+use kernel::ids::{BulkId, RunId};
 use kernel::record::{CancelCause, Entry, Owner, Record};
+use kernel::run::RunStatus;
 use kernel::task::Status;
 
 pub fn counted(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Owner::Bulk(id) = entry.owner else { return Ok(()) };
+    if scene.model.bulks.get(&id).is_some_and(|bulk| bulk.work.is_over_runs()) {
+        return counted_runs(scene, id, entry);
+    }
     let (after, items) = match &entry.record {
         Record::BulkAdvanced { after, items, .. } => (Some(*after), *items),
         Record::BulkFinished { items, .. } => (None, *items),
@@ -68,5 +74,59 @@ fn is_left(bulk: &BulkModel, task: &TaskModel) -> bool {
         BulkWork::Unblock { blocker } => {
             task.blocked_by.contains(blocker) && matches!(task.status, Status::Queued | Status::Idle)
         }
+        BulkWork::Runs { .. } => false,
+    }
+}
+
+/// The same of one over runs: what it changed since it last said so, and who was left out when it ends.
+fn counted_runs(scene: &Scene<'_>, id: BulkId, entry: &Entry) -> Check {
+    let bulk = &scene.model.bulks[&id];
+    let BulkWork::Runs { verb, upto, filter, .. } = &bulk.work else { return Ok(()) };
+    match &entry.record {
+        Record::BulkRunsAdvanced { after, items, .. } => {
+            let forward = bulk.after_run.is_none_or(|before| *after > before) && after <= upto;
+            ensure(forward, || format!("the cursor of {id} went from {:?} to {after:?}", bulk.after_run))?;
+            let rests = bulk.resume_at.is_none_or(|at| at <= entry.at);
+            ensure(rests, || format!("{id} went on at {:?}, before {:?}", entry.at, bulk.resume_at))?;
+            let since = scene.turn.before().iter().rev().take_while(|entry| entry.owner != Owner::Bulk(id));
+            let done = since.filter(|entry| is_changed_run(scene, bulk, verb, entry)).count();
+            ensure(done == *items as usize, || format!("{id} ({}) counts {items} runs and changed {done}", bulk.work.kind()))
+        }
+        Record::BulkFinished { .. } => {
+            let moved = |run: &RunModel| run.last > bulk.first;
+            let left = scene.model.runs.runs.iter().find(|(run, known)| {
+                **run <= *upto && !moved(known) && known.parent.is_none() && may(verb, known) && means(filter, known)
+            });
+            ensure(left.is_none(), || format!("{id} ({}) ended and left {:?}", bulk.work.kind(), left.map(|(run, _)| run)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a bulk did to a run it means has its name on it, as each has one of its own here. Called runs go with their callers.
+fn is_changed_run(scene: &Scene<'_>, bulk: &BulkModel, verb: &RunVerb, entry: &Entry) -> bool {
+    let Owner::Run(run) = entry.owner else { return false };
+    let by = match (verb, &entry.record) {
+        (RunVerb::Cancel, Record::RunCancelled { by, .. }) => by,
+        (RunVerb::Retry, Record::RunReopened { by, .. }) => by,
+        (RunVerb::Pause, Record::RunPaused { by, .. }) => by,
+        (RunVerb::Resume, Record::RunResumed { by, .. }) => by,
+        _ => return false,
+    };
+    *by == bulk.by && is_own(scene, run)
+}
+
+fn is_own(scene: &Scene<'_>, run: RunId) -> bool {
+    scene.model.runs.runs.get(&run).is_some_and(|run| run.parent.is_none())
+}
+
+/// It would have been changed; of a retry that is not known.
+fn may(verb: &RunVerb, run: &RunModel) -> bool {
+    let running = run.status == RunStatus::Running;
+    match verb {
+        RunVerb::Cancel => running,
+        RunVerb::Pause => running && !run.own_pause,
+        RunVerb::Resume => running && run.own_pause,
+        RunVerb::Retry => false,
     }
 }

@@ -11,9 +11,9 @@ use runs::Runs;
 pub use task::{LeaseModel, TaskModel};
 
 use kernel::bulk::BulkWork;
-use kernel::ids::{BulkId, RecordSeq, TaskId};
+use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::limits::CHUNK_ITEMS_MAX;
-use kernel::names::{IdempotencyKey, KeyName, KeyValue, QueueName};
+use kernel::names::{Actor, IdempotencyKey, KeyName, KeyValue, QueueName};
 use kernel::priority::Priority;
 use kernel::queue::QueueConfig;
 use kernel::rate::Rate;
@@ -37,11 +37,14 @@ pub struct QueueModel {
 
 #[derive(Clone, Debug)]
 pub struct BulkModel {
+    pub first: RecordSeq,
     pub last: RecordSeq,
     pub open: bool,
     pub work: BulkWork,
+    pub by: Actor,
     pub started_at: Time,
     pub after: Option<TaskId>,
+    pub after_run: Option<RunId>,
     pub items: u64,
     pub skipped: u64,
     pub resume_at: Option<Time>,
@@ -279,10 +282,20 @@ impl Model {
     }
 
     fn fold_bulk(&mut self, id: BulkId, entry: &Entry) -> Result<(), String> {
-        if let Record::BulkStarted { work, .. } = &entry.record {
-            let work = (**work).clone();
-            let (last, started_at) = (entry.seq, entry.at);
-            let bulk = BulkModel { last, open: true, work, started_at, after: None, items: 0, skipped: 0, resume_at: None };
+        if let Record::BulkStarted { work, by, .. } = &entry.record {
+            let bulk = BulkModel {
+                first: entry.seq,
+                last: entry.seq,
+                open: true,
+                work: (**work).clone(),
+                by: by.clone(),
+                started_at: entry.at,
+                after: None,
+                after_run: None,
+                items: 0,
+                skipped: 0,
+                resume_at: None,
+            };
             return self.bulks.insert(id, bulk).map_or(Ok(()), |_| Err(format!("{id} was started twice")));
         }
         let bulk = self.bulks.get_mut(&id).filter(|bulk| bulk.open).ok_or_else(|| format!("{id} is not open"))?;
@@ -290,6 +303,11 @@ impl Model {
         match &entry.record {
             Record::BulkAdvanced { after, items, skipped, resume_at } => {
                 (bulk.after, bulk.resume_at) = (Some(*after), *resume_at);
+                bulk.items += u64::from(*items);
+                bulk.skipped += u64::from(*skipped);
+            }
+            Record::BulkRunsAdvanced { after, items, skipped, resume_at, .. } => {
+                (bulk.after_run, bulk.resume_at) = (Some(*after), *resume_at);
                 bulk.items += u64::from(*items);
                 bulk.skipped += u64::from(*skipped);
             }

@@ -143,7 +143,8 @@ impl Model {
         let leases = self.running.iter().filter_map(|id| self.tasks[id].lease.as_ref());
         let budgets = leases.filter(|lease| lease.ending.is_none()).map(|lease| lease.budget_until);
         let pauses = self.queues.values().filter_map(|queue| queue.pause.flatten());
-        let bulks = self.bulks.values().filter(|bulk| bulk.open).map(|bulk| bulk.resume_at.unwrap_or(now));
+        let bulks =
+            self.bulks.values().filter(|bulk| bulk.open && !bulk.work.is_over_runs()).map(|bulk| bulk.resume_at.unwrap_or(now));
         later.chain(rates).chain(budgets).chain(pauses).chain(bulks).chain(self.runs.next_due(now)).min()
     }
 }

@@ -171,10 +171,10 @@ pub(super) fn tasks_are_listed_in_pages(open: &mut Open<'_>) {
 pub(super) fn bulks_are_listed_newest_first(open: &mut Open<'_>) {
     let (store, scribe, _) = with_sample(open);
     let mut reader = store.reader().unwrap();
-    let expected: Vec<Row> = (40..=44).rev().map(|id| scribe.row(&Owner::Bulk(bulk(id))).unwrap()).collect();
+    let expected: Vec<Row> = (40..=45).rev().map(|id| scribe.row(&Owner::Bulk(bulk(id))).unwrap()).collect();
     assert_eq!(reader.bulks(10).unwrap(), expected);
     assert_eq!(reader.bulks(2).unwrap(), expected[..2]);
-    assert_eq!(reader.bulk(bulk(41)).unwrap().as_ref(), Some(&expected[3]));
+    assert_eq!(reader.bulk(bulk(41)).unwrap().as_ref(), Some(&expected[4]));
     assert_eq!(reader.bulk(bulk(1)).unwrap(), None);
     let task_row = reader.task(task(3)).unwrap();
     assert_eq!(task_row, Some(scribe.task_row(task(3))));
@@ -190,7 +190,7 @@ pub(super) fn scans_go_by_key(open: &mut Open<'_>) {
     }
     let names: Vec<String> = scanned(&*store, &QUEUES).iter().map(|row| row.key()[0].to_string()).collect();
     assert_eq!(names, [r#""ci""#, r#""held""#, r#""mail""#]);
-    assert_eq!((scanned(&*store, &KEYS).len(), scanned(&*store, &BULKS).len()), (5, 5));
+    assert_eq!((scanned(&*store, &KEYS).len(), scanned(&*store, &BULKS).len()), (5, 6));
     let ids = scanned(&*store, &TASKS);
     assert_eq!(ids.last(), Some(&scribe.task_row(TaskId::new(7, 5))), "ids of other shards come last");
 }

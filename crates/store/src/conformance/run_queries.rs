@@ -93,6 +93,11 @@ pub(super) fn runs_are_listed_by_every_filter(open: &mut Open<'_>) {
         (RunQuery { idempotency_key: keyed("k"), workflow: Some(flow("refund")), ..all() }, &[2]),
         (RunQuery { idempotency_key: keyed("K"), ..all() }, &[]),
         (RunQuery { before: Some(run(6)), ..tagged("a") }, &[1]),
+        (RunQuery { oldest_first: true, ..all() }, &[1, 2, 3, 4, 5, 6, 7]),
+        (RunQuery { oldest_first: true, after: Some(run(2)), before: Some(run(7)), limit: 3, ..all() }, &[3, 4, 5]),
+        (RunQuery { oldest_first: true, after: Some(run(1)), ..status(RunStatus::Running) }, &[4, 5, 6]),
+        (RunQuery { after: Some(run(4)), workflow: Some(flow("refund")), ..all() }, &[7, 6]),
+        (RunQuery { oldest_first: true, after: Some(run(7)), ..all() }, &[]),
     ];
     let mut reader = store.reader().unwrap();
     for (query, expected) in cases {

@@ -1,8 +1,9 @@
 //! The part of the sample that is about workflows and their runs.
 
 use super::sample::tag;
-use super::scribe::{Scribe, actor, flow, node, path, plain_run, run, task};
+use super::scribe::{Scribe, actor, bulk, flow, node, path, plain_run, run, task};
 use crate::blobs::BlobId;
+use kernel::bulk::{BulkWork, Refusal, RunVerb};
 use kernel::frame::Cause;
 use kernel::ids::{RecordSeq, RunId};
 use kernel::ir::OnError;
@@ -13,8 +14,17 @@ use kernel::record::{CancelCause, Failure, Owner, Payload, Record};
 use kernel::run::{NodeAt, Origin, RunSpec, ValueAt};
 
 /// Batch by batch. Runs 100 to 104 and 111 are live, 105 to 107 have ended, 108 is being deleted, 109 is gone.
-pub(super) const WRITES: [fn(&mut Scribe); 5] =
-    [workflows, a_run_with_every_node, a_run_with_frames, runs_that_end, runs_that_go];
+pub(super) const WRITES: [fn(&mut Scribe); 6] =
+    [workflows, a_run_with_every_node, a_run_with_frames, runs_that_end, runs_that_go, a_bulk_over_runs];
+
+fn a_bulk_over_runs(scribe: &mut Scribe) {
+    let owner = || Owner::Bulk(bulk(45));
+    let work = BulkWork::Runs { verb: RunVerb::Retry, filter: "status == 'failed'".into(), upto: run(109), per_s: Some(10) };
+    scribe.record(owner(), Record::BulkStarted { work: Box::new(work), by: actor("ada"), reason: "a bad day".into() });
+    let refused = vec![Refusal { run: run(103), why: "it runs".into() }];
+    let resume_at = Some(scribe.now().plus_ms(1_000));
+    scribe.record(owner(), Record::BulkRunsAdvanced { after: run(103), items: 2, skipped: 1, refused, resume_at });
+}
 
 fn workflows(scribe: &mut Scribe) {
     scribe.put("refund", 1, "workflow: refund\nversion: 1\n");

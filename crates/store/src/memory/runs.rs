@@ -82,7 +82,11 @@ impl Durable {
 
     pub(super) fn runs(&self, query: &RunQuery) -> Result<Vec<Row>, BadRow> {
         let mut found = Vec::new();
-        for values in self.rows(&RUNS).rev() {
+        let mut rows: Vec<&[Value]> = self.rows(&RUNS).collect();
+        if !query.oldest_first {
+            rows.reverse();
+        }
+        for values in rows {
             if found.len() == query.limit {
                 break;
             }
@@ -90,6 +94,7 @@ impl Durable {
             let spec = run.spec();
             let fits = !run.is_deleting()
                 && query.before.is_none_or(|before| run.id() < before)
+                && query.after.is_none_or(|after| run.id() > after)
                 && query.workflow.as_ref().is_none_or(|workflow| *workflow == spec.workflow)
                 && query.status.is_none_or(|status| status == run.status())
                 && query.paused.is_none_or(|paused| paused == run.is_paused())

@@ -19,7 +19,9 @@ pub(super) fn workflow(name: &WorkflowName, version: Option<u32>) -> (&'static s
 
 pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
     let upto = query.before.map_or(i64::MAX, |before| before.number() - 1);
-    let (mut sql, mut parameters) = (String::from("WHERE id <= ? AND deleting IS NULL"), vec![Value::Int(upto)]);
+    let above = query.after.map_or(-1, |after| after.number());
+    let mut sql = String::from("WHERE id > ? AND id <= ? AND deleting IS NULL");
+    let mut parameters = vec![Value::Int(above), Value::Int(upto)];
     // One that runs is live, and so is one that is paused; of these there are few beside all that have ended.
     if query.status == Some(RunStatus::Running) || query.paused == Some(true) {
         sql = format!("INDEXED BY runs_live {sql} AND live = 1");
@@ -53,7 +55,7 @@ pub(super) fn runs(query: &RunQuery) -> (String, Vec<Value>) {
         sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(tags) AS t WHERE t.value = ?)");
         parameters.push(tag.shared().into());
     }
-    sql.push_str(" ORDER BY id DESC LIMIT ?");
+    sql.push_str(if query.oldest_first { " ORDER BY id LIMIT ?" } else { " ORDER BY id DESC LIMIT ?" });
     parameters.push(limited(query.limit));
     (sql, parameters)
 }

@@ -545,8 +545,12 @@ fn format_1(path: &Path, batches: &[Batch]) {
     for batch in batches {
         insert_records(&old, batch).unwrap();
         for row in &batch.puts {
-            // Some columns of tasks came later.
-            let later = |name: &str| row.table.name == "tasks" && ["node", "generation", "held", "pause"].contains(&name);
+            // Some columns came later.
+            let later = |name: &str| match row.table.name {
+                "tasks" => ["node", "generation", "held", "pause"].contains(&name),
+                "bulks" => name == "refused",
+                _ => false,
+            };
             let columns: Vec<_> = row.table.columns.iter().filter(|(name, _)| !later(name)).collect();
             let names: Vec<String> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
             let places = vec!["?"; columns.len()].join(", ");

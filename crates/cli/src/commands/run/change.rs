@@ -1,12 +1,13 @@
 //! `signaller run cancel|pause|resume|retry|delete`: what changes a run's state. Several runs are
-//! changed in order, see [`each`].
+//! changed in order, see [`each`]; all that `--where` means by the server, see [`meant`].
 
+use super::meant::{self, Deed, Meant};
 use crate::client::with_query;
 use crate::commands::{Session, each, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::units::count_of;
 use clap::Args;
-use doors::wire::{RunChange, RunDelete, RunNow, RunRetry, RunStatus, RunView, Signed};
+use doors::wire::{RunChange, RunDelete, RunNow, RunRetry, RunStatus, RunView, RunsVerb, Signed};
 use kernel::ids::RunId;
 use serde::Serialize;
 use serde_json::json;
@@ -23,22 +24,28 @@ pub struct Runs {
 #[command(
     after_help = "The runs that one has called are cancelled with it. One that was called may be cancelled alone: the node \
                         that called it fails with `cancelled`, and goes on as its `on_error` says.\n\n\
-                        Examples:\n  signaller run cancel run-7 --reason 'wrong order'"
+                        Examples:\n  signaller run cancel run-7 --reason 'wrong order'\n  \
+                        signaller run cancel --where 'workflow == \"refund\" && age > 86400' --dry-run"
 )]
 pub struct CancelArgs {
     #[command(flatten)]
-    runs: Runs,
+    meant: Meant,
     /// Why, for the history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// With --where: do it; without this nothing is cancelled
+    #[arg(long, conflicts_with_all = ["runs", "dry_run"])]
+    yes: bool,
 }
 
 /// Begin nothing new in runs; what runs may finish
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run pause run-7 --reason 'waiting for the provider'")]
+#[command(after_help = "Examples:
+  signaller run pause run-7 --reason 'waiting for the provider'
+  signaller run pause --where 'workflow == \"refund\" && status == \"running\"'")]
 pub struct PauseArgs {
     #[command(flatten)]
-    runs: Runs,
+    meant: Meant,
     /// Why, for the history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -46,20 +53,24 @@ pub struct PauseArgs {
 
 /// Go on with runs that were paused
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run resume run-7")]
+#[command(after_help = "Examples:\n  signaller run resume run-7\n  signaller run resume --where paused --rate 50/s")]
 pub struct ResumeArgs {
     #[command(flatten)]
-    runs: Runs,
+    meant: Meant,
 }
 
 /// Go on with runs that failed or were cancelled: what failed is tried again, what is done stays done
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run retry run-7\n  signaller run retry run-7 --node rounds[1]/pay")]
+#[command(after_help = "Examples:
+  signaller run retry run-7
+  signaller run retry run-7 --node rounds[1]/pay
+  signaller run retry --where 'workflow == \"refund\" && status == \"failed\"' --dry-run
+  signaller run retry --where 'status == \"failed\" && error.code == \"deadline\"' --rate 50/s")]
 pub struct RetryArgs {
     #[command(flatten)]
-    runs: Runs,
+    meant: Meant,
     /// Only this node of it
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NODE", conflicts_with = "filter")]
     node: Option<String>,
 }
 
@@ -78,39 +89,59 @@ pub struct DeleteArgs {
 }
 
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
+    if let Some(filter) = &args.meant.filter {
+        let (would, done) = ("cancel", "cancelled");
+        let deed = Deed { verb: RunsVerb::Cancel, command: "run cancel", would, done, reason: args.reason, yes: Some(args.yes) };
+        return meant::all(session, &args.meant, filter, deed);
+    }
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let cancel = |run| session.client.post(&format!("/v1/runs/{run}/cancel"), &body);
-    each(session, &args.runs, cancel, |now| match &now.caller {
+    each(session, &args.meant.runs, cancel, |now| match &now.caller {
         None => format!("{} is cancelled.", now.run),
         Some(caller) => format!("{} is cancelled; {caller}, which called it, fails with `cancelled`.", now.run),
     })
 }
 
 pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
+    if let Some(filter) = &args.meant.filter {
+        let (would, done) = ("pause", "paused");
+        let deed = Deed { verb: RunsVerb::Pause, command: "run pause", would, done, reason: args.reason, yes: None };
+        return meant::all(session, &args.meant, filter, deed);
+    }
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let pause = |run| session.client.post(&format!("/v1/runs/{run}/pause"), &body);
-    each(session, &args.runs, pause, |now| match now.changed {
+    each(session, &args.meant.runs, pause, |now| match now.changed {
         true => format!("{} is paused; what runs in it may finish.", now.run),
         false => format!("{} was paused already; nothing changed.", now.run),
     })
 }
 
 pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
+    if let Some(filter) = &args.meant.filter {
+        let (would, done) = ("resume", "go on");
+        let deed = Deed { verb: RunsVerb::Resume, command: "run resume", would, done, reason: None, yes: None };
+        return meant::all(session, &args.meant, filter, deed);
+    }
     let body = Signed { by: Some(session.by.clone()) };
     let resume = |run| session.client.post(&format!("/v1/runs/{run}/resume"), &body);
-    each(session, &args.runs, resume, |now| match now.changed {
+    each(session, &args.meant.runs, resume, |now| match now.changed {
         true => format!("{} goes on.", now.run),
         false => format!("{} was not paused; nothing changed.", now.run),
     })
 }
 
 pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
-    if args.node.is_some() && args.runs.runs.len() > 1 {
+    if let Some(filter) = &args.meant.filter {
+        let (would, done) = ("retry", "go on from where they stopped");
+        let deed = Deed { verb: RunsVerb::Retry, command: "run retry", would, done, reason: None, yes: None };
+        return meant::all(session, &args.meant, filter, deed);
+    }
+    if args.node.is_some() && args.meant.runs.len() > 1 {
         return Err(Failure::usage("--node is of one run").fix("name one RUN, or leave --node out"));
     }
     let body = RunRetry { node: args.node, by: Some(session.by.clone()) };
     let retry = |run| session.client.post(&format!("/v1/runs/{run}/retry"), &body);
-    each(session, &args.runs, retry, |now| format!("{} goes on from where it stopped.", now.run))
+    each(session, &args.meant.runs, retry, |now| format!("{} goes on from where it stopped.", now.run))
 }
 
 pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
@@ -123,7 +154,7 @@ pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {
     }
     let query = RunDelete { by: Some(session.by.clone()) };
     let delete = |run: RunId| session.client.delete(&with_query(&format!("/v1/runs/{run}"), &query));
-    each(session, &args.runs, delete, |deleted| format!("{} is deleted, with all that belongs to it.", deleted.run))
+    each(session, &args.runs.runs, delete, |deleted| format!("{} is deleted, with all that belongs to it.", deleted.run))
 }
 
 /// Whether a run would be deleted, and if not, why.
@@ -167,9 +198,9 @@ fn would_delete(session: &Session, runs: &[RunId]) -> Outcome {
 
 fn each(
     session: &Session,
-    runs: &Runs,
+    runs: &[RunId],
     change: impl Fn(RunId) -> Result<RunNow, Failure>,
     tell: impl Fn(&RunNow) -> String,
 ) -> Outcome {
-    each::each(session, "run", &runs.runs, change, tell)
+    each::each(session, "run", runs, change, tell)
 }

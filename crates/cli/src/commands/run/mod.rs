@@ -3,6 +3,7 @@
 mod change;
 mod explain;
 mod list;
+mod meant;
 mod node;
 mod picture;
 mod show;

@@ -1,0 +1,111 @@
+//! Which runs a command is about: some by their ids, or all that `--where` means, as a bulk.
+
+use crate::commands::{Session, run_id};
+use crate::output::{Answer, Failure, Outcome};
+use crate::plain::plain;
+use crate::progress::follow_bulk;
+use crate::units::{count_of, parse_per_second};
+use clap::Args;
+use doors::wire::{RunsBulk, RunsBulkAnswer, RunsVerb};
+use kernel::ids::RunId;
+
+#[derive(Args, Debug)]
+pub struct Meant {
+    /// One or more runs, by their ids
+    #[arg(value_name = "RUN", required_unless_present = "filter", value_parser = run_id)]
+    pub runs: Vec<RunId>,
+    /// All runs that this condition means, instead of ids
+    ///
+    /// In CEL over one run: id, workflow, version, status, paused, tags, started_at, ended_at, age (seconds since it started),
+    /// error.code, error.message, called, parent, idempotency_key; what is not there is an empty text. Runs that others called
+    /// are left out, unless it reads `called` or `parent`. What starts later is not meant. The server does it, also after a
+    /// restart; `signaller bulk` has it.
+    #[arg(long = "where", value_name = "EXPR", conflicts_with = "runs")]
+    pub filter: Option<String>,
+    /// With --where: only show how many runs are meant
+    #[arg(long, conflicts_with = "runs")]
+    dry_run: bool,
+    /// With --where: at most so many a second, such as 50/s
+    #[arg(long = "rate", alias = "per-s", value_name = "RATE", value_parser = parse_per_second, conflicts_with = "runs")]
+    per_s: Option<u32>,
+    /// With --where: answer as soon as it has begun, with its id, instead of waiting for its end
+    #[arg(long, conflicts_with = "runs")]
+    no_wait: bool,
+}
+
+/// What is done to all of them, in words.
+pub struct Deed {
+    pub verb: RunsVerb,
+    /// `run retry`
+    pub command: &'static str,
+    /// This would … 3 runs.
+    pub would: &'static str,
+    /// 3 runs …
+    pub done: &'static str,
+    pub reason: Option<String>,
+    /// Whoever asks has said that it is meant; `None`: nobody need say it.
+    pub yes: Option<bool>,
+}
+
+/// Does it to all that `filter` means.
+pub fn all(session: &Session, meant: &Meant, filter: &str, deed: Deed) -> Outcome {
+    let body = |dry_run: bool| RunsBulk {
+        verb: deed.verb,
+        r#where: filter.to_owned(),
+        per_s: meant.per_s,
+        reason: deed.reason.clone(),
+        by: Some(session.by.clone()),
+        dry_run,
+    };
+    let would: RunsBulkAnswer = session.client.post("/v1/runs/bulk", &body(true))?;
+    let count = would.count.unwrap_or(0);
+    let at_least = if would.at_least { "at least " } else { "" };
+    let many = format!("{at_least}{}", count_of(count, "run"));
+    let again = |flags: &str| format!("{} --where '{}'{flags}", deed.command, filter.replace('\'', "'\\''"));
+    let yes = if deed.yes.is_some() { " --yes" } else { "" };
+    if meant.dry_run {
+        let mut text = match count {
+            0 => "No run is meant.".to_owned(),
+            _ => format!("This would {} {many}: {}{}.", deed.would, listed(&would.sample), more(count, &would)),
+        };
+        if let Some(first) = &would.unclear_first {
+            let unclear = count_of(would.unclear.unwrap_or(1), "run");
+            text.push_str(&format!("\nFor {unclear} it gives no answer; the first, {}: {}", first.run, plain(&first.why)));
+        }
+        let answer = Answer::new(&would, text);
+        return Ok(if count == 0 { answer } else { answer.next(again(yes), format!("{} them", deed.would)) });
+    }
+    if deed.yes == Some(false) {
+        let failure = Failure::confirmation_needed(format!("this would {} {many}", deed.would));
+        return Err(failure.next(again(" --dry-run"), "see which").next(again(yes), format!("{} them", deed.would)));
+    }
+    let started: RunsBulkAnswer = session.client.post("/v1/runs/bulk", &body(false))?;
+    let Some(bulk) = started.bulk else { return Err(Failure::usage("the server did not say which bulk it is")) };
+    if meant.no_wait {
+        let answer = Answer::new(&started, format!("{bulk} has begun; {many} are meant."));
+        let answer = answer.next(format!("bulk show {bulk} --wait"), "wait for its end");
+        return Ok(answer.next(format!("bulk cancel {bulk}"), "stop it where it is"));
+    }
+    let total = Some(count).filter(|_| !would.at_least);
+    let view = follow_bulk(&session.screen, &session.client, bulk, total)?;
+    let mut text = match (view.items, view.skipped) {
+        (0, 0) => "No run is meant; nothing was changed.".to_owned(),
+        (items, 0) => format!("{} {}.", count_of(items, "run"), deed.done),
+        (items, skipped) => format!("{} {}; {skipped} left as they were.", count_of(items, "run"), deed.done),
+    };
+    for refused in &view.refused {
+        text.push_str(&format!("\n  {}: {}", refused.run, plain(&refused.why)));
+    }
+    if view.refused.len() < view.skipped as usize && !view.refused.is_empty() {
+        text.push_str("\n  …");
+    }
+    Ok(Answer::new(&view, text))
+}
+
+fn listed(sample: &[RunId]) -> String {
+    sample.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn more(count: u64, would: &RunsBulkAnswer) -> &'static str {
+    if count > would.sample.len() as u64 || would.at_least { ", …" } else { "" }
+}
