@@ -18,6 +18,8 @@ pub struct Live {
     /// More about it, on a line of its own.
     pub about: String,
     pub status: Option<Status>,
+    /// It has ended: what was not reached never will be.
+    pub over: bool,
     /// By the numbers of the nodes.
     pub nodes: Vec<Stand>,
     /// By the numbers of the edges.
@@ -75,7 +77,8 @@ impl Live {
 
     fn status(&self, nodes: &[NodeIx]) -> Status {
         let counts = self.counts(nodes);
-        WEIGHT.into_iter().find(|status| counts[*status as usize] > 0).unwrap_or(Status::Waiting)
+        let unreached = if self.over { Status::Skipped } else { Status::Waiting };
+        WEIGHT.into_iter().find(|status| counts[*status as usize] > 0).unwrap_or(unreached)
     }
 
     /// `done · 3.2 s`, `turn 3 of 5 · running`, `812 done, 2 failed`.
@@ -84,7 +87,10 @@ impl Live {
         let mut parts = Vec::new();
         let own = self.nodes.get(nodes[0].at()).filter(|_| nodes.len() == 1);
         parts.extend(own.map(|stand| stand.note.clone()).filter(|note| !note.is_empty()));
-        if counts.iter().sum::<u64>() <= 1 {
+        let all = counts.iter().sum::<u64>();
+        if all == 0 && self.over {
+            parts.push("not reached".to_owned());
+        } else if all <= 1 {
             parts.push(self.status(nodes).as_str().to_owned());
         } else {
             let shown = WEIGHT.into_iter().filter(|status| counts[*status as usize] > 0);

@@ -245,8 +245,8 @@ fn a_run_is_seen_in_its_picture() {
 
 #[test]
 fn a_line_that_is_too_long_to_draw_says_where_it_leads() {
-    let mut text = "workflow: w\nnodes:\n  n0: {type: x}\n".to_owned();
-    for at in 1..60usize {
+    let mut text = "workflow: w\nnodes:\n  n0: {type: x}\n  n1: {type: x, after: n0}\n".to_owned();
+    for at in 2..60usize {
         text += &format!("  n{at}: {{type: x, after: [n{}, n{}]}}\n", at - 1, at / 3);
     }
     let ir = compiled(&text).ir;
