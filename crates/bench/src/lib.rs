@@ -67,13 +67,14 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 17] = [
+const LOADS: [(&[&str], Load); 18] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
     (&["queued.bytes_each", "lease_us.at_1k", "lease_us.at_1m"], kernel_only::big_queue),
     (&["run.parked_bytes_each"], runs::parked),
     (&["run.validate_5k_ms"], runs::validate),
+    (&["run.graph_2k_ms"], runs::graph),
     (&["run.in_process.hops_per_s"], runs::in_process),
     (&["run.http.hops_per_s"], http::hops),
     (&["run.idle_hop_ms.p50"], runs::idle_hop),

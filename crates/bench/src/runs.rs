@@ -5,6 +5,7 @@ use crate::{BATCH, Measure, Options, payload_text, percentile};
 use engine::{Answer, Delivery, Engine, Report, Request, Work};
 use flow::Language;
 use kernel::bulk::{BulkWork, RunVerb};
+use flow::graph::svg::{Live, Stand};
 use kernel::command::{Command, Outcome, Reply};
 use kernel::decide::{NewRun, NewWorkflow};
 use kernel::ids::RunId;
@@ -244,6 +245,31 @@ pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {
     }
     let how = "a definition of 5,000 nodes, each with a condition and a template, from text to IR";
     Ok(vec![Measure { name: "run.validate_5k_ms", value: percentile(&mut times, 0.5), unit: "ms", how }])
+}
+
+/// A picture that cannot be folded: in ten columns, most nodes after two of the row above them.
+pub fn graph(_: &Options) -> Result<Vec<Measure>, String> {
+    let mut text = String::from("workflow: big\nnodes:\n");
+    for at in 0..2_000usize {
+        let (row, column) = (at / 10, at % 10);
+        let after = match row {
+            0 => String::new(),
+            _ => format!(", after: [n{}, n{}]", at - 10, (row - 1) * 10 + (column * 7 + row) % 10),
+        };
+        // Twice the same would be refused.
+        let after = if row > 0 && (column * 7 + row) % 10 == column { format!(", after: n{}", at - 10) } else { after };
+        _ = writeln!(text, "  n{at}: {{type: t{}, when: 'size(input.list) > {at}'{after}}}", at % 3);
+    }
+    let ir = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?.ir;
+    let live = Live { nodes: vec![Stand::default(); ir.nodes.len()], ..Live::default() };
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let from = Instant::now();
+        std::hint::black_box(flow::graph::svg::svg(&ir, Some(&live)));
+        times.push(from.elapsed().as_secs_f64() * 1_000.0);
+    }
+    let how = "a run of 2,000 nodes and 3,782 edges in 200 layers, from IR to SVG";
+    Ok(vec![Measure { name: "run.graph_2k_ms", value: percentile(&mut times, 0.5), unit: "ms", how }])
 }
 
 /// Half of them wait for an answer, half sleep.

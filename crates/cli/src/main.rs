@@ -6,6 +6,7 @@ mod canvas;
 mod client;
 mod commands;
 mod config;
+mod drawing;
 mod json_text;
 mod output;
 mod place;

@@ -265,7 +265,7 @@ impl Screen {
 
     /// The text with signs that every terminal knows, where it may be one that knows no others.
     pub fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        const SIGNS: [(char, &str); 23] = [
+        const SIGNS: [(char, &str); 25] = [
             ('✓', "+"),
             ('✗', "x"),
             ('×', "x"),
@@ -275,6 +275,8 @@ impl Screen {
             ('…', "..."),
             ('█', "#"),
             ('░', "."),
+            ('▒', "~"),
+            ('▓', "%"),
             ('─', "-"),
             ('│', "|"),
             ('┌', "+"),

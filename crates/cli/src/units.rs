@@ -84,18 +84,7 @@ pub fn show_exact_ms(ms: u64) -> String {
 
 /// About how long, rounded: `420 ms`, `3.2 s`, `5 min`, `2 h 5 min`, `3 d`.
 pub fn show_about_ms(ms: u64) -> String {
-    let rounded = |unit_ms: u64| (ms.saturating_add(unit_ms / 2)) / unit_ms;
-    let (tenths, seconds, minutes, hours, days) =
-        (rounded(100), rounded(1_000), rounded(60_000), rounded(3_600_000), rounded(86_400_000));
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..9_950 => format!("{}.{} s", tenths / 10, tenths % 10),
-        9_950..59_500 => format!("{seconds} s"),
-        59_500..3_570_000 => format!("{minutes} min"),
-        3_570_000..36_000_000 if minutes % 60 > 0 => format!("{} h {} min", minutes / 60, minutes % 60),
-        3_570_000..84_600_000 => format!("{hours} h"),
-        _ => format!("{days} d"),
-    }
+    flow::graph::pen::lasted(ms)
 }
 
 /// How long it is from one to the other.

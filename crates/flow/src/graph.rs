@@ -1,8 +1,11 @@
-//! Pictures of an IR: as Mermaid for pages, and drawn with lines for a terminal. Nothing is laid out twice: the order of a
-//! body's nodes is the IR's.
+//! Pictures of an IR: as Mermaid for pages, drawn with lines for a terminal, and as SVG. Nothing is laid out twice: the order of a
+//! body's nodes is the IR's, and `layers` makes layers of it.
 
 mod layered;
+mod layers;
 mod mermaid;
+pub mod pen;
+pub mod svg;
 mod terminal;
 
 pub use mermaid::mermaid;

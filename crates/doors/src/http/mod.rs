@@ -6,6 +6,7 @@ mod approvals;
 mod body;
 mod bulks;
 mod explain;
+mod graph;
 mod guard;
 mod history;
 mod node;
@@ -17,6 +18,7 @@ mod server;
 mod status;
 mod stream;
 mod tasks;
+mod timeline;
 mod values;
 mod work;
 mod workflows;
@@ -96,6 +98,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(workflows::check))
         .routes(routes!(workflows::show))
         .routes(routes!(workflows::graph))
+        .routes(routes!(graph::workflow))
         .routes(routes!(workflows::disable))
         .routes(routes!(workflows::enable))
         .routes(routes!(workflows::schema))
@@ -106,6 +109,9 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(node::show))
         .routes(routes!(history::history))
         .routes(routes!(explain::explain))
+        .routes(routes!(graph::run))
+        .routes(routes!(timeline::timeline))
+        .routes(routes!(timeline::timeline_svg))
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::pause))
         .routes(routes!(runs::resume))

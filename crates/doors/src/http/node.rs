@@ -11,9 +11,9 @@ use crate::wire::*;
 use axum::extract::State;
 use engine::Engine;
 use kernel::explain::why_skipped;
-use kernel::frame::{Frame, FramePath};
+use kernel::frame::{Frame, FramePath, Token};
 use kernel::ids::RunId;
-use kernel::ir::{Ir, ROOT};
+use kernel::ir::{BodyIx, Ir, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output, Slot, Started};
 use kernel::rejection::Rejection;
@@ -219,6 +219,23 @@ impl<'a> Frames<'a> {
         }
     }
 
+    /// Of each edge: how often it carried something live, and how often not, over all frames that are known.
+    pub fn carried(&self) -> Vec<(u64, u64)> {
+        let Some(ir) = self.ir else { return Vec::new() };
+        let mut carried = vec![(0, 0); ir.edges.len()];
+        for (path, frame) in &self.known {
+            let Some(body) = body_of(ir, path) else { continue };
+            for edge in ir.body(body).nodes.iter().flat_map(|node| &ir.node(*node).outs) {
+                match frame.carried(*edge) {
+                    Some(Token::Live) => carried[edge.at()].0 += 1,
+                    Some(Token::Dead(_)) => carried[edge.at()].1 += 1,
+                    None => {}
+                }
+            }
+        }
+        carried
+    }
+
     /// Which nodes before one that waits have not ended.
     pub fn wait(&self, path: &FramePath, node: &mut NodeView) {
         let (Some(ir), Some(frame)) = (self.ir, self.known.get(path)) else { return };
@@ -230,12 +247,17 @@ impl<'a> Frames<'a> {
     }
 }
 
+/// The body that a frame is a walk through.
+pub fn body_of(ir: &Ir, path: &FramePath) -> Option<BodyIx> {
+    match path.up() {
+        None => Some(ROOT),
+        Some((_, node, _)) => ir.body_of(ir.find(node)?),
+    }
+}
+
 /// `None`: it has no body in this workflow.
 fn frame(ir: &Arc<Ir>, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
-    let body = match path.up() {
-        None => ROOT,
-        Some((_, node, _)) => ir.body_of(ir.find(node)?)?,
-    };
+    let body = body_of(ir, path)?;
     let nodes = rows.iter().filter_map(|row| Some((ir.find(&row.at.node)?, row.slot.clone())));
     Some(Frame::of_nodes(ir, body, nodes))
 }

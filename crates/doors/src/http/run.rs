@@ -93,6 +93,12 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
     Ok(Some(view))
 }
 
+/// What a run walks through; `None` where that is not to be had any more.
+pub fn definition(engine: &Engine, run: &Run) -> Result<Option<Arc<Ir>>, StoreError> {
+    let spec = run.spec();
+    Ok(engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir))
+}
+
 /// The run's row, and what only its records say: which node failed it, who cancelled it.
 pub fn with_ending(reader: &mut dyn Reader, id: RunId) -> Result<Option<(Run, RunView)>, StoreError> {
     let Some(row) = reader.run(id)? else { return Ok(None) };

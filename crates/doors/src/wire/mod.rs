@@ -20,6 +20,7 @@ mod scalars;
 mod server;
 mod spec;
 mod task;
+mod timeline;
 mod work;
 mod workflow;
 
@@ -36,6 +37,7 @@ pub use scalars::*;
 pub use server::*;
 pub use spec::*;
 pub use task::*;
+pub use timeline::*;
 pub use work::*;
 pub use workflow::*;
 

@@ -1,13 +1,13 @@
-//! A body drawn in layers: a node stands below all that lead to it, an edge over several layers runs through empty places,
-//! and between two layers each node's edges share a line of their own. Small bodies only: nothing here is clever.
+//! A body drawn in layers, for a terminal: an edge over several layers runs through empty places, and between two layers each
+//! node's edges share a line of their own. Small bodies only: nothing here is clever.
 
 use super::kind;
+use super::layers::{self, Layers, Line, What};
 use kernel::ir::{BodyIx, Ir, NodeIx};
 use std::collections::{BTreeMap, BTreeSet};
 
 const GAP: usize = 3;
 const BOX_ROWS: usize = 3;
-const SWEEPS: usize = 4;
 /// Places in all, those that edges run through included.
 const PLACES_MAX: usize = 400;
 
@@ -38,14 +38,10 @@ impl Place {
 
 /// None if it does not fit.
 pub fn draw(ir: &Ir, body: BodyIx, width: usize) -> Option<String> {
-    let mut places = nodes(ir, body);
-    through(&mut places)?;
-    let mut layers: Vec<Vec<usize>> = Vec::new();
-    for (at, place) in places.iter().enumerate() {
-        layers.resize_with(layers.len().max(place.layer + 1), Vec::new);
-        layers[place.layer].push(at);
+    let (mut places, layers) = places(ir, body);
+    if places.len() > PLACES_MAX {
+        return None;
     }
-    arrange(&places, &mut layers);
     let widest = layers.iter().map(|layer| row_width(&places, layer)).max()?;
     if widest > width {
         return None;
@@ -55,73 +51,24 @@ pub fn draw(ir: &Ir, body: BodyIx, width: usize) -> Option<String> {
 }
 
 /// The body's nodes are in an order in which every edge leads forward.
-fn nodes(ir: &Ir, body: BodyIx) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
-    let at: BTreeMap<NodeIx, usize> = ir.body(body).nodes.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
-    for ix in &ir.body(body).nodes {
-        let node = ir.node(*ix);
-        let layer = ir.predecessors(*ix).iter().map(|from| places[at[from]].layer + 1).max().unwrap_or(0);
-        let to: BTreeSet<usize> = node.outs.iter().map(|edge| at[&ir.edge(*edge).to]).collect();
-        let label = Some(format!("{} · {}", node.id, kind(node)));
-        places.push(Place { layer, label, next: to.into_iter().collect(), before: Vec::new(), left: 0 });
-    }
-    places
-}
-
-/// Edges over several layers get places to run through; from then on every edge leads one layer down.
-fn through(places: &mut Vec<Place>) -> Option<()> {
-    for from in 0..places.len() {
-        let next = std::mem::take(&mut places[from].next);
-        let mut steps = Vec::new();
-        for to in next {
-            let mut at = from;
-            for layer in places[from].layer + 1..places[to].layer {
-                let new = places.len();
-                places.push(Place { layer, label: None, next: Vec::new(), before: vec![at], left: 0 });
-                if at == from {
-                    steps.push(new)
-                } else {
-                    places[at].next.push(new)
-                }
-                at = new;
-            }
-            if at == from {
-                steps.push(to)
-            } else {
-                places[at].next.push(to)
-            }
-            places[to].before.push(at);
-            if places.len() > PLACES_MAX {
-                return None;
-            }
-        }
-        places[from].next = steps;
-    }
-    Some(())
-}
-
-/// Each layer by the mean place of what its members are joined to, downwards and upwards in turn: fewer lines cross.
-fn arrange(places: &[Place], layers: &mut [Vec<usize>]) {
-    let mut rank = vec![0usize; places.len()];
-    let number = |layer: &[usize], rank: &mut Vec<usize>| layer.iter().enumerate().for_each(|(at, place)| rank[*place] = at);
-    layers.iter().for_each(|layer| number(layer, &mut rank));
-    for sweep in 0..SWEEPS {
-        let down = sweep % 2 == 0;
-        for at in 0..layers.len() {
-            let layer = if down { &mut layers[at] } else { &mut layers[places_from_end(places, at)] };
-            layer.sort_by_key(|place| {
-                let joined = if down { &places[*place].before } else { &places[*place].next };
-                let sum: usize = joined.iter().map(|other| rank[*other]).sum();
-                if joined.is_empty() { rank[*place] * 1_000 } else { sum * 1_000 / joined.len() }
-            });
-            let layer = layer.clone();
-            number(&layer, &mut rank);
-        }
-    }
-}
-
-fn places_from_end(places: &[Place], at: usize) -> usize {
-    places.iter().map(|place| place.layer).max().unwrap_or(0) - at
+fn places(ir: &Ir, body: BodyIx) -> (Vec<Place>, Vec<Vec<usize>>) {
+    let nodes = &ir.body(body).nodes;
+    let ends = |node: &NodeIx| {
+        let from = ir.node(*node).place as usize;
+        let to: BTreeSet<usize> = ir.node(*node).outs.iter().map(|edge| ir.node(ir.edge(*edge).to).place as usize).collect();
+        to.into_iter().map(move |to| Line { from, to, labelled: false, trunk: None })
+    };
+    let lines: Vec<Line> = nodes.iter().flat_map(ends).collect();
+    let mut layers = Layers::new(nodes.len(), &lines, usize::MAX);
+    layers.arrange();
+    let shown = |place: layers::Place| {
+        let label = match place.what {
+            What::Node(at) => Some(ir.node(nodes[at])).map(|node| format!("{} · {}", node.id, kind(node))),
+            What::Label(_) | What::Through => None,
+        };
+        Place { layer: place.layer, label, next: place.next, before: place.before, left: 0 }
+    };
+    (layers.places.into_iter().map(shown).collect(), layers.rows)
 }
 
 fn row_width(places: &[Place], layer: &[usize]) -> usize {

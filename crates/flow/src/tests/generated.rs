@@ -2,6 +2,7 @@
 
 use super::fake::Fake;
 use super::promises::validate;
+use crate::graph::svg::tests::sound;
 use crate::graph::{drawn, mermaid};
 use crate::{Problem, compile};
 
@@ -31,6 +32,7 @@ pub fn look(text: &str, chance: &mut Chance) -> Result<(), Vec<Problem>> {
     validate(&compiled.ir);
     let picture = drawn(&compiled.ir, chance.below(140));
     assert!(!picture.contains('\u{1b}') && mermaid(&compiled.ir).starts_with("flowchart TD\n"));
+    sound(&compiled.ir, None);
     Ok(())
 }
 

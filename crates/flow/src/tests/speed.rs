@@ -3,6 +3,8 @@
 
 use super::fake::Fake;
 use super::promises::validate;
+use crate::graph::svg::svg;
+use crate::graph::svg::tests::well_formed;
 use crate::graph::{drawn, mermaid};
 use crate::{check, compile, define, problem::Problems, source};
 use std::fmt::Write;
@@ -78,6 +80,10 @@ fn definitions_of_five_thousand_nodes_compile() {
         let start = Instant::now();
         let pictures = mermaid(&compiled.ir).len() + drawn(&compiled.ir, 100).len();
         println!("  pictures of {} KiB: {:.1} ms", pictures / 1024, start.elapsed().as_secs_f64() * 1e3);
+        let start = Instant::now();
+        let picture = svg(&compiled.ir, None);
+        println!("  SVG of {} KiB: {:.1} ms", picture.len() / 1024, start.elapsed().as_secs_f64() * 1e3);
+        well_formed(&picture);
         // Far above what it takes, far below what something quadratic would.
         if name != "chain" && name != "rungs" && name != "edge list" {
             validate(&compiled.ir);

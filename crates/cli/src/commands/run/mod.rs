@@ -2,12 +2,14 @@
 
 mod change;
 mod explain;
+mod graph;
 mod list;
 mod meant;
 mod node;
 mod picture;
 mod show;
 mod start;
+mod timeline;
 mod trace;
 mod watch;
 
@@ -15,7 +17,7 @@ use super::Session;
 use crate::output::Outcome;
 use clap::{Args, Subcommand};
 
-/// Runs: start, watch, change, trace and explain them
+/// Runs: start, watch, change, trace, draw and explain them
 #[derive(Args, Debug)]
 pub struct RunArgs {
     #[command(subcommand)]
@@ -30,6 +32,8 @@ enum RunCommand {
     Watch(watch::WatchArgs),
     Trace(trace::TraceArgs),
     Explain(explain::ExplainArgs),
+    Graph(graph::GraphArgs),
+    Timeline(timeline::TimelineArgs),
     Cancel(change::CancelArgs),
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),
@@ -37,7 +41,7 @@ enum RunCommand {
     Delete(change::DeleteArgs),
 }
 
-pub fn run(args: RunArgs, session: &Session) -> Outcome {
+pub fn run(args: RunArgs, json: bool, session: &Session) -> Outcome {
     match args.command {
         RunCommand::Start(args) => start::run(args, session),
         RunCommand::List(args) => list::run(args, session),
@@ -45,6 +49,8 @@ pub fn run(args: RunArgs, session: &Session) -> Outcome {
         RunCommand::Watch(args) => watch::run(args, session),
         RunCommand::Trace(args) => trace::run(args, session),
         RunCommand::Explain(args) => explain::run(args, session),
+        RunCommand::Graph(args) => graph::run(args, json, session),
+        RunCommand::Timeline(args) => timeline::run(args, json, session),
         RunCommand::Cancel(args) => change::cancel(args, session),
         RunCommand::Pause(args) => change::pause(args, session),
         RunCommand::Resume(args) => change::resume(args, session),

@@ -1,0 +1,129 @@
+use super::fold::{apart, folded, rows};
+use super::track::Tracks;
+use super::*;
+use kernel::record::{Entry, Owner, Record};
+use kernel::time::Time;
+
+/// `owner ms record`, one a line, as the store keeps them.
+fn tracks(text: &str, until_ms: i64) -> Vec<track::Track> {
+    let mut tracks = Tracks::default();
+    for (number, line) in text.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
+        let mut parts = line.splitn(3, ' ');
+        let owner = Owner::parse(parts.next().unwrap()).unwrap();
+        let at = Time::from_ms(parts.next().unwrap().parse().unwrap());
+        let record: Record = serde_json::from_str(parts.next().unwrap()).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let seq = RecordSeq(number as u64 + 1);
+        tracks.take(&Entry { seq, prev: RecordSeq::NONE, at, owner, record, payload: None });
+    }
+    tracks.ended(Instant(Time::from_ms(until_ms)))
+}
+
+fn shown(rows: &[TimelineRow]) -> String {
+    let ms = |at: Instant| at.0.us() / 1_000;
+    let span = |span: &TimelineSpan| {
+        let to = span.to.map_or_else(String::new, |to| ms(to).to_string());
+        let error = span.error.as_ref().map_or_else(String::new, |error| format!("!{}", error.code));
+        format!("{} {}-{to}{error}", span.what.as_str(), ms(span.from))
+    };
+    let row = |row: &TimelineRow| {
+        let spans: Vec<String> = row.spans.iter().map(span).collect();
+        format!("{} {} x{}: {}\n", row.node, row.status, row.instances, spans.join(", "))
+    };
+    rows.iter().map(row).collect()
+}
+
+fn bounds(until_ms: i64) -> (Instant, Instant) {
+    (Instant(Time::from_ms(0)), Instant(Time::from_ms(until_ms)))
+}
+
+const LEASED: &str = r#"{"record":"task_leased","worker":"w","attempt":1,"heartbeat_ms":1,"budget_until":0}"#;
+const FAILURE: &str = r#""failure":{"code":"boom","message":"m"}"#;
+
+#[test]
+fn records_become_what_a_node_was_at() {
+    let text = format!(
+        r#"
+        run-1//a 0 {{"record":"node_started","at":{{"working":{{"task":"task-2"}}}}}}
+        task-2 10 {LEASED}
+        task-2 30 {{"record":"task_retried",{FAILURE},"retry_at":50000,"digest":1}}
+        task-2 70 {LEASED}
+        task-2 80 {{"record":"task_done","digest":1}}
+        run-1//a 80 {{"record":"node_done","output":"own","went":"done"}}
+        run-1//t 80 {{"record":"node_done","output":"own","went":"done"}}
+        run-1//ask 81 {{"record":"node_started","at":{{"asking":{{"until":null}}}}}}
+        run-1//no 81 {{"record":"node_skipped","cause":"untaken"}}
+        run-1//b 82 {{"record":"node_started","at":{{"working":{{"task":"task-3"}}}}}}
+        task-3 83 {{"record":"task_held","pause":1}}
+        task-3 85 {{"record":"task_let_go","pause":1}}
+        task-3 86 {LEASED}
+        task-3 90 {{"record":"task_failed",{FAILURE},"digest":1}}
+        run-1//b 90 {{"record":"node_failed",{FAILURE},"then":"fail"}}
+        run-1//c 91 {{"record":"node_started","at":{{"working":{{"task":"task-4"}}}}}}
+        task-4 92 {LEASED}
+        task-4 93 {{"record":"task_retried",{FAILURE},"retry_at":95000,"digest":1}}
+        "#
+    );
+    let rows = rows(apart(tracks(&text, 100)), None, bounds(100));
+    let expected = "\
+a done x1: queued 0-10, running 10-30!boom, backoff 30-50, queued 50-70, running 70-80
+ask asking x1: asking 81-
+b failed x1: queued 82-83, held 83-85, queued 85-86, running 86-90!boom
+c queued x1: queued 91-92, running 92-93!boom, backoff 93-95, queued 95-
+no skipped x1: 
+t done x1: running 80-80
+";
+    assert_eq!(shown(&rows), expected);
+    let totals = &rows[0].totals;
+    assert_eq!((totals.queued_ms, totals.running_ms, totals.backoff_ms, totals.attempts), (30, 30, 20, 2));
+}
+
+#[test]
+fn many_turns_and_items_are_one_row() {
+    let mut text = String::new();
+    for turn in 0..2 {
+        for item in 0..20 {
+            let (from, to) = (turn * 100 + item, turn * 100 + item + 5);
+            text += &format!(
+                "run-1/l[{turn}].e[{item}]/x {from} {{\"record\":\"node_started\",\"at\":{{\"asking\":{{\"until\":null}}}}}}\n"
+            );
+            text +=
+                &format!("run-1/l[{turn}].e[{item}]/x {to} {{\"record\":\"node_done\",\"output\":\"own\",\"went\":\"done\"}}\n");
+        }
+    }
+    let told = shown(&rows(folded(tracks(&text, 200)), None, bounds(200)));
+    assert_eq!(told, "l[0].e[*]/x done x20: asking 0-24\nl[1].e[*]/x done x20: asking 100-124\n");
+    assert_eq!(rows(apart(tracks(&text, 200)), None, bounds(200)).len(), 40);
+}
+
+#[test]
+fn the_picture_holds_what_was_said() {
+    let text = format!(
+        "run-1//a 0 {{\"record\":\"node_started\",\"at\":{{\"working\":{{\"task\":\"task-2\"}}}}}}\ntask-2 10 {LEASED}\n\
+         task-2 30 {{\"record\":\"task_failed\",\"failure\":{{\"code\":\"boom\",\"message\":\"<&\"}},\"digest\":1}}\n"
+    );
+    let rows = rows(apart(tracks(&text, 40)), None, bounds(40));
+    let instant = |ms| Instant(Time::from_ms(ms));
+    let line = Timeline {
+        run: RunId::parse("run-1").unwrap(),
+        workflow: kernel::names::WorkflowName::parse("w").unwrap(),
+        version: 1,
+        status: RunStatus::Running,
+        started_at: instant(0),
+        ended_at: None,
+        until: instant(40),
+        rows,
+        left_out: 3,
+        more: true,
+    };
+    let svg = paint::svg(&line);
+    for text in
+        ["boom: &lt;&amp;", "class=\"b-failed\"", "class=\"b-queued\"", ">20 ms</text>", "and 3 more rows", "more records than"]
+    {
+        assert!(svg.contains(text), "{text}\n{svg}");
+    }
+    // A quarter of the time is a quarter of the width.
+    assert!(svg.contains("<rect class=\"b-queued\" x=\"294\" y=\"121\" width=\"205\""), "{svg}");
+    for (all_ms, step) in [(1, 1), (40, 5), (100_000, 15_000), (3_600_000, 600_000), (40 * 86_400_000, 8 * 86_400_000)] {
+        assert_eq!(paint::step_ms(all_ms), step, "{all_ms}");
+    }
+}
