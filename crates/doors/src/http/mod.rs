@@ -11,6 +11,7 @@ mod history;
 mod node;
 mod peer;
 mod queues;
+mod replay;
 mod run;
 mod runs;
 mod server;
@@ -105,6 +106,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(node::show))
         .routes(routes!(history::history))
         .routes(routes!(explain::explain))
+        .routes(routes!(replay::replay))
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::pause))
         .routes(routes!(runs::resume))

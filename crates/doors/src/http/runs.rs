@@ -46,7 +46,7 @@ fn differs(reader: &mut dyn Reader, engine: &Engine, run: RunId, input: &Payload
     Ok(read(before.get()) != read(input.text()))
 }
 
-fn now() -> Time {
+pub fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_us(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -8,6 +8,7 @@ mod checks;
 mod desk;
 mod ledger;
 mod removal;
+mod replays;
 mod shard;
 mod workers;
 
@@ -26,6 +27,7 @@ use kernel::rejection::Rejection;
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
 use ledger::Ledger;
+use replays::Album;
 use serde_json::Value as Json;
 use shard::Shard;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -92,6 +94,7 @@ pub struct House<'a> {
     mail: [VecDeque<Message>; 2],
     heard: [Vec<Message>; 2],
     pub commands: usize,
+    album: Album,
     /// Of one command.
     pub records_max: usize,
 }
@@ -133,6 +136,7 @@ impl<'a> House<'a> {
             mail: Default::default(),
             heard: Default::default(),
             commands: 0,
+            album: Album::default(),
             records_max: 0,
         }
     }
@@ -153,6 +157,8 @@ impl<'a> House<'a> {
             self.nothing_lags();
             self.nobody_is_abandoned();
             self.pauses_go_down();
+            self.album.entries.extend(stepped.entries);
+            self.take_pictures();
         }
         self.post(stepped.outbox);
         reply

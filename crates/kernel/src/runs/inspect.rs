@@ -5,9 +5,11 @@ use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
 use crate::ids::{RecordSeq, RunId};
 use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
-use crate::node::Slot;
+use crate::names::NodeId;
+use crate::node::{NodeState, Slot};
 use crate::record::{Entry, Owner};
-use crate::run::RunStatus;
+use crate::row::{FrameRow, NodeRow};
+use crate::run::{NodeAt, RunStatus};
 use crate::state::State;
 use crate::time::Time;
 use std::sync::Arc;
@@ -73,6 +75,65 @@ impl Live {
     pub fn frames(&self) -> impl Iterator<Item = (FramePath, &Frame)> {
         let below = self.frames.iter().map(|(path, frame)| (path.clone(), frame));
         std::iter::once((FramePath::root(), &self.root)).chain(below)
+    }
+
+    /// The last record of a part of it, or its own; none of a part that nothing has happened to. `None`: it has no such part,
+    /// or what that stands in is not there.
+    pub fn last_of_owner(&self, owner: &Owner) -> Option<RecordSeq> {
+        match owner {
+            Owner::Run(run) => Some(self.run.last).filter(|_| *run == self.run.id),
+            Owner::Frame(run, path) if *run == self.run.id => {
+                let (above, node, _) = path.up()?;
+                let (frame, ix) = (self.frame(&above)?, self.ir.find(node)?);
+                self.ir.body_of(ix).filter(|_| self.ir.node(ix).body == frame.body)?;
+                Some(self.frames.get(path).map_or(RecordSeq::NONE, |frame| frame.last))
+            }
+            Owner::Node(at) if at.run == self.run.id => {
+                let (frame, ix) = (self.frame(&at.frame)?, self.ir.find(&at.node)?);
+                Some(self.last_of(&at.frame, ix)).filter(|_| self.ir.node(ix).body == frame.body)
+            }
+            _ => None,
+        }
+    }
+
+    /// Its frames and nodes as their rows would say them, each by its key.
+    pub fn rows(&self) -> (Vec<FrameRow>, Vec<NodeRow>) {
+        let mut texts: Vec<(String, FramePath, &Frame)> =
+            self.frames().map(|(path, frame)| (path.to_string(), path, frame)).collect();
+        texts.sort_by(|a, b| a.0.cmp(&b.0));
+        let (mut frames, mut nodes) = (Vec::new(), Vec::new());
+        for (_, path, frame) in texts {
+            if !path.is_root() {
+                frames.push(FrameRow { run: self.run.id, path: path.clone(), last: frame.last, state: frame.state });
+            }
+            let slots = self.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
+            let mut begun: Vec<(&NodeId, &Slot)> = slots
+                .filter(|(_, slot)| slot.last != RecordSeq::NONE)
+                .map(|(node, slot)| (&self.ir.node(*node).id, slot))
+                .collect();
+            begun.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
+            nodes.extend(begun.into_iter().map(|(node, slot)| {
+                let at = NodeAt { run: self.run.id, frame: path.clone(), node: node.clone() };
+                NodeRow { at, slot: slot.clone() }
+            }));
+        }
+        (frames, nodes)
+    }
+
+    /// The tokens that were given and are not taken in, because the node they came to still waits: the frame, from which node
+    /// and to which. Of what does not go on there are none.
+    pub fn tokens(&self) -> Vec<(FramePath, NodeId, NodeId, Token)> {
+        let mut tokens = Vec::new();
+        for (path, frame) in self.frames().filter(|(path, frame)| !frame.is_past() && self.goes_on(path)) {
+            for node in self.ir.body(frame.body).nodes.iter().filter(|node| *frame.node(&self.ir, **node) == NodeState::Waiting) {
+                for edge in &self.ir.node(*node).ins {
+                    let from = &self.ir.node(self.ir.edge(*edge).from).id;
+                    let given = frame.token(&self.ir, *edge);
+                    tokens.extend(given.map(|token| (path.clone(), from.clone(), self.ir.node(*node).id.clone(), token)));
+                }
+            }
+        }
+        tokens
     }
 
     /// The same facts, and the same derived from them.
