@@ -67,7 +67,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 16] = [
+const LOADS: [(&[&str], Load); 17] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -78,6 +78,7 @@ const LOADS: [(&[&str], Load); 16] = [
     (&["run.http.hops_per_s"], http::hops),
     (&["run.idle_hop_ms.p50"], runs::idle_hop),
     (&["run.fan_out_10k_s"], runs::fan_out),
+    (&["run.replay_100k_ms"], runs::replay),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
     (&["task.http.per_s"], http::through),

@@ -5,8 +5,10 @@ mod explain;
 mod list;
 mod node;
 mod picture;
+mod replay;
 mod show;
 mod start;
+mod step;
 mod trace;
 mod watch;
 
@@ -14,7 +16,7 @@ use super::Session;
 use crate::output::Outcome;
 use clap::{Args, Subcommand};
 
-/// Runs: start, watch, change, trace and explain them
+/// Runs: start, watch, change, trace, explain and replay them
 #[derive(Args, Debug)]
 pub struct RunArgs {
     #[command(subcommand)]
@@ -29,6 +31,7 @@ enum RunCommand {
     Watch(watch::WatchArgs),
     Trace(trace::TraceArgs),
     Explain(explain::ExplainArgs),
+    Replay(replay::ReplayArgs),
     Cancel(change::CancelArgs),
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),
@@ -44,6 +47,7 @@ pub fn run(args: RunArgs, session: &Session) -> Outcome {
         RunCommand::Watch(args) => watch::run(args, session),
         RunCommand::Trace(args) => trace::run(args, session),
         RunCommand::Explain(args) => explain::run(args, session),
+        RunCommand::Replay(args) => replay::run(args, session),
         RunCommand::Cancel(args) => change::cancel(args, session),
         RunCommand::Pause(args) => change::pause(args, session),
         RunCommand::Resume(args) => change::resume(args, session),
