@@ -11,10 +11,10 @@ use talk::until;
 const CALLED: &str = "workflow: called\nnodes:\n  deep: {type: deep, with: {n: \"${input.n}\"}}\n";
 
 const ALL: &str = "workflow: all\nnodes:\n  \
-    shaky: {type: shaky, retry: {attempts: 3, backoff: fixed, initial: 300ms}}\n  \
+    shaky: {type: shaky, retry: {attempts: 3, backoff: 300ms}}\n  \
     rounds:\n    type: loop\n    after: shaky\n    max_iterations: 3\n    until: 'iteration >= 1'\n    do:\n      nodes:\n        turn: {type: turn}\n  \
     each:\n    type: each\n    after: rounds\n    items: '[1, 2, 3]'\n    do:\n      nodes:\n        item: {type: item, with: '${item}'}\n  \
-    sub: {type: workflow, workflow: called, after: each, with: {n: 1}}\n  \
+    sub: {type: workflow, run: called, after: each, with: {n: 1}}\n  \
     ask: {type: approval, after: sub, who: [ana], message: 'go on?'}\n  \
     end: {type: end, after: ask}\n";
 

@@ -9,7 +9,7 @@ use kernel::ir::Ir;
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Started};
 use kernel::record::{Entry, Owner, Record};
-use kernel::replay::Replay;
+use kernel::replay::{Lost, Replay};
 use kernel::row::{FRAMES, FrameRow, NODES, NodeRow, RUNS, Row, TASKS};
 use kernel::run::{Run, RunStatus};
 use kernel::runs::Live;
@@ -44,6 +44,8 @@ struct Seen {
 /// Of the first commands each has its picture, of the later ones every so manieth.
 const EACH_UP_TO: usize = 100;
 const EVERY: usize = 9;
+/// Records of a run that are left out in turn.
+const GAPS_MAX: usize = 8;
 /// The same of records.
 const RECORDS_EACH_UP_TO: usize = 150;
 const RECORDS_EVERY: usize = 11;
@@ -92,6 +94,7 @@ impl House<'_> {
             self.explained(&replay, then);
         }
         let runs: Vec<RunId> = self.ledger.runs.keys().copied().collect();
+        runs.iter().for_each(|run| self.album.replayed_with_gaps(&self.irs(), *run));
         pictures.len() + runs.into_iter().map(|run| self.album.records_replayed(&self.irs(), run)).sum::<usize>()
     }
 
@@ -188,6 +191,32 @@ impl Album {
             assert!(its_nodes.iter().eq(nodes.values()), "nodes of {run} at {:?}", entry.seq);
         }
         compared
+    }
+
+    /// One of its records is gone: whoever has others after it is told, and of the others nothing is.
+    fn replayed_with_gaps(&self, irs: &[Arc<Ir>], run: RunId) {
+        let of_run = |entry: &&Entry| match &entry.owner {
+            Owner::Run(of) | Owner::Frame(of, _) => *of == run,
+            Owner::Node(at) => at.run == run,
+            _ => false,
+        };
+        let entries: Vec<&Entry> = self.entries.iter().filter(of_run).collect();
+        let most = (entries.len() / GAPS_MAX).max(1);
+        for (gap, gone) in entries.iter().enumerate().step_by(most) {
+            let mut replay = Replay::new(run);
+            irs.iter().for_each(|ir| replay.define(ir.clone()));
+            entries.iter().enumerate().filter(|(at, _)| *at != gap).for_each(|(_, entry)| _ = replay.take(entry));
+            let after = entries[gap + 1..].iter().find(|entry| entry.owner == gone.owner);
+            let told = replay.lost().find(|(owner, _)| **owner == gone.owner).map(|(_, lost)| lost);
+            assert_eq!(told, after.map(|after| Lost { known: gone.prev, at: after.seq }), "{run} without {:?}", gone.seq);
+            let frame_gone = matches!(gone.record, Record::FrameOpened {} | Record::RunStarted { .. });
+            assert!(frame_gone || replay.lost().count() <= 1, "{run} without {:?}", gone.seq);
+            if matches!(gone.record, Record::RunStarted { .. }) {
+                assert!(replay.live().is_none() && replay.explain(gone.at).is_none());
+            } else {
+                assert!(replay.explain(gone.at).is_some());
+            }
+        }
     }
 
     /// The tasks that nodes of a run have started.
