@@ -4,8 +4,8 @@ use crate::in_process::name;
 use crate::{BATCH, Measure, Options, payload_text, percentile};
 use engine::{Answer, Delivery, Engine, Report, Request, Work};
 use flow::Language;
-use kernel::bulk::{BulkWork, RunVerb};
 use flow::graph::svg::{Live, Stand};
+use kernel::bulk::{BulkWork, RunVerb};
 use kernel::command::{Command, Outcome, Reply};
 use kernel::decide::{NewRun, NewWorkflow};
 use kernel::ids::RunId;
@@ -226,6 +226,42 @@ pub fn fan_out(options: &Options) -> Result<Vec<Measure>, String> {
     }
     let how = "an each over 10,000 items with one task each, and what follows it";
     Ok(vec![Measure { name: "run.fan_out_10k_s", value: took.as_secs_f64(), unit: "s", how }])
+}
+
+/// Items of an each that make so many records: three of its own for each, and three of its task.
+const REPLAYED_ITEMS: usize = 16_000;
+const REPLAYED: usize = 100_000;
+
+/// A run of more than 100,000 records, looked back at from its 100,000th.
+pub fn replay(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = options.open()?;
+    put(
+        &engine,
+        "workflow: back\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 1000\n    do:\n      nodes:\n        x: {type: bench, with: '${item}'}\n        y: {type: transform, after: x, value: output}\n",
+    )?;
+    let items: Vec<usize> = (0..REPLAYED_ITEMS).collect();
+    let run = start(&engine, "back", &Payload(format!("{items:?}").into()))?;
+    let mut worker = Worker::new(&engine, 0, BATCH)?;
+    let stamps = loop {
+        worker.turn()?;
+        let row = engine.read(|reader| reader.run(run)).map_err(|error| error.to_string())?;
+        if row.and_then(|row| kernel::run::Run::from_row(&row.values).ok()).is_some_and(|run| run.ended_at().is_some()) {
+            break engine.read(|reader| reader.run_stamps(run)).map_err(|error| error.to_string())?;
+        }
+    };
+    let at = stamps.get(REPLAYED - 1).ok_or_else(|| format!("the run has only {} records", stamps.len()))?.seq;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let from = Instant::now();
+        let replayed = engine.replay(run, engine::At::Record(at)).map_err(|error| error.to_string())?;
+        times.push(from.elapsed().as_secs_f64() * 1_000.0);
+        let replayed = replayed.map_err(|no| format!("{no:?}"))?;
+        if replayed.place != REPLAYED || replayed.then.lost().next().is_some() {
+            return Err(format!("it stands at its record {} of {}", replayed.place, replayed.count));
+        }
+    }
+    let how = "a run as it was after its 100,000th record, read from the store and folded";
+    Ok(vec![Measure { name: "run.replay_100k_ms", value: percentile(&mut times, 0.5), unit: "ms", how }])
 }
 
 pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {

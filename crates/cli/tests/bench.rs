@@ -58,6 +58,7 @@ fn the_names_others_rely_on_are_there() {
         "run.http.hops_per_s",
         "run.idle_hop_ms.p50",
         "run.fan_out_10k_s",
+        "run.replay_100k_ms",
         "run.validate_5k_ms",
         "run.parked_bytes_each",
     ] {

@@ -212,6 +212,11 @@ impl Engine {
         Ok(Some((workflow, programs.ir().clone())))
     }
 
+    /// A text that a run of this version follows, compiled.
+    pub fn compile_revision(&self, name: &WorkflowName, version: u32, text: &str) -> Result<Arc<Ir>, String> {
+        self.shared.library.compile_revision(name, version, text).map(|programs| programs.ir().clone())
+    }
+
     /// Puts a large output into the blob store, durable when it returns, and gives what stands for it. Blocks.
     pub fn put_away(&self, output: Payload) -> Result<Payload, StoreError> {
         Ok(crate::blobs::stand_in(&*self.shared.blobs, &output)?.unwrap_or(output))

@@ -25,6 +25,7 @@ pub mod queue;
 pub mod rate;
 pub mod record;
 pub mod rejection;
+pub mod replay;
 pub mod retry;
 pub mod route;
 pub mod row;

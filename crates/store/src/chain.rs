@@ -2,7 +2,7 @@
 //! owners that make up a run. Where a run has very many, the records are read as they were written instead, and those of
 //! others let go by: a page costs what it holds, not what the run does.
 
-use crate::store::StoreError;
+use crate::store::{Stamp, StoreError};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::needs::Begun;
 use kernel::node::Started;
@@ -20,8 +20,10 @@ pub(crate) trait Moment {
     fn lasts(&self, table: &'static Table, number: i64, limit: usize) -> Result<Vec<RecordSeq>, StoreError>;
 
     /// Hands over the records after `after` and their owners as texts, oldest first, until it has enough.
-    fn scan(&self, after: RecordSeq, each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>)
-    -> Result<(), StoreError>;
+    fn scan(&self, after: RecordSeq, each: &mut dyn FnMut(Stamp, &str) -> Result<bool, StoreError>) -> Result<(), StoreError>;
+
+    /// The first record of a run; `None` where it has no row.
+    fn first_of(&self, run: RunId) -> Result<Option<RecordSeq>, StoreError>;
 
     /// The run whose work this task is.
     fn run_of(&self, task: TaskId) -> Result<Option<RunId>, StoreError>;
@@ -38,6 +40,8 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub const USUAL: Pace = Pace { walked_max: 2_000, scanned_max: 1_000_000 };
+    /// For all of a history at once: what is walked is not walked again for the next page.
+    pub const WHOLE: Pace = Pace { walked_max: 20_000, ..Pace::USUAL };
 }
 
 /// Walks a chain back from `last` until `each` says that it is enough.
@@ -100,19 +104,41 @@ pub(crate) fn begun(moment: &dyn Moment, node_last: RecordSeq) -> Result<Vec<Beg
 /// The first `limit` records after `after` of all that makes up a run, in the order in which they were written. Only their
 /// numbers are held meanwhile, and of these no more than are asked for.
 pub(crate) fn run_history(moment: &dyn Moment, wanted: &Wanted, pace: Pace) -> Result<Vec<Entry>, StoreError> {
-    let seqs = match walked(moment, wanted, pace.walked_max)? {
-        Some(seqs) => seqs,
+    let stamps = match walked(moment, wanted, pace.walked_max)? {
+        Some(stamps) => stamps,
         None => {
-            let (mut seqs, reached) = scanned(moment, wanted, pace.scanned_max)?;
+            let (mut stamps, reached) = scanned(moment, wanted, pace.scanned_max)?;
             if let Some(after) = reached {
-                let rest = Wanted { after, limit: wanted.limit - seqs.len(), ..*wanted };
-                seqs.extend(walked(moment, &rest, usize::MAX)?.into_iter().flatten());
+                let rest = Wanted { after, limit: wanted.limit - stamps.len(), ..*wanted };
+                stamps.extend(walked(moment, &rest, usize::MAX)?.into_iter().flatten());
             }
-            seqs
+            stamps
         }
     };
-    let entries = seqs.into_iter().map(|seq| moment.record(seq, true));
+    let entries = stamps.into_iter().map(|stamp| moment.record(stamp.seq, true));
     entries.filter_map(Result::transpose).collect()
+}
+
+/// All records of all that makes up a run. A chain that is damaged does not hide the others: they are looked for in the order of the
+/// records then.
+pub(crate) fn run_stamps(moment: &dyn Moment, run: RunId, pace: Pace) -> Result<Vec<Stamp>, StoreError> {
+    let wanted = Wanted { run, after: RecordSeq::NONE, limit: usize::MAX, tasks: true };
+    let first = moment.first_of(run)?;
+    match walked(moment, &wanted, pace.walked_max) {
+        // One whose own chain ends early may go on before that.
+        Ok(Some(stamps)) if stamps.first().map(|stamp| stamp.seq) == first => return Ok(stamps),
+        Ok(_) | Err(StoreError::Corrupt(_)) => {}
+        Err(error) => return Err(error),
+    }
+    let (mut stamps, reached) = scanned(moment, &wanted, pace.scanned_max)?;
+    if let Some(after) = reached {
+        match walked(moment, &Wanted { after, ..wanted }, usize::MAX) {
+            Ok(rest) => stamps.extend(rest.into_iter().flatten()),
+            Err(StoreError::Corrupt(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(stamps)
 }
 
 /// Which records of a run.
@@ -126,7 +152,7 @@ pub(crate) struct Wanted {
 }
 
 /// Along the chains of the run, its frames, its nodes and its tasks. `None`: that would be more than `budget` steps.
-fn walked(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<Option<Vec<RecordSeq>>, StoreError> {
+fn walked(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<Option<Vec<Stamp>>, StoreError> {
     let Wanted { run, after, limit, tasks } = *wanted;
     let mut left = budget;
     let mut lasts = Vec::new();
@@ -140,13 +166,13 @@ fn walked(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<Option<
         let asks = tasks && table == &NODES;
         lasts.extend(found.into_iter().filter(|last| *last > after || asks).map(|last| (last, asks)));
     }
-    let mut first = First { limit, seqs: BinaryHeap::new() };
+    let mut first = First { limit, stamps: BinaryHeap::new() };
     let mut started = Vec::new();
     for (last, asks) in lasts {
         walk(moment, last, false, |entry| {
             left = left.saturating_sub(1);
             started.extend(task_of(&entry).filter(|_| asks));
-            first.offer(entry.seq, after);
+            first.offer(Stamp { seq: entry.seq, at: entry.at }, after);
             left > 0 && (entry.prev > after || (asks && entry.prev > RecordSeq::NONE))
         })?;
         if left == 0 {
@@ -158,7 +184,7 @@ fn walked(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<Option<
         for last in moment.lasts(&TASKS, task.number(), 1)?.into_iter().filter(|last| *last > after) {
             walk(moment, last, false, |entry| {
                 left = left.saturating_sub(1);
-                first.offer(entry.seq, after);
+                first.offer(Stamp { seq: entry.seq, at: entry.at }, after);
                 left > 0 && entry.prev > after
             })?;
         }
@@ -166,21 +192,24 @@ fn walked(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<Option<
             return Ok(None);
         }
     }
-    Ok(Some(first.seqs.into_sorted_vec()))
+    Ok(Some(first.stamps.into_sorted_vec()))
 }
 
 /// In the order of all records. Also says where it left off, if there is more to look at and room for it.
-fn scanned(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<(Vec<RecordSeq>, Option<RecordSeq>), StoreError> {
+fn scanned(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<(Vec<Stamp>, Option<RecordSeq>), StoreError> {
     let Wanted { run, after, limit, tasks } = *wanted;
-    let (mut seqs, mut left, mut reached, mut over) = (Vec::new(), budget, after, true);
+    // Before a run began there is nothing of it.
+    let Some(first) = moment.first_of(run)? else { return Ok((Vec::new(), None)) };
+    let after = after.max(RecordSeq(first.0.saturating_sub(1)));
+    let (mut stamps, mut left, mut reached, mut over) = (Vec::new(), budget, after, true);
     let (own, parts) = (run.to_string(), format!("{run}/"));
     let mut known: FxHashMap<TaskId, bool> = FxHashMap::default();
-    moment.scan(after, &mut |seq, owner| {
-        if left == 0 || seqs.len() == limit {
+    moment.scan(after, &mut |stamp, owner| {
+        if left == 0 || stamps.len() == limit {
             over = false;
             return Ok(false);
         }
-        (left, reached) = (left - 1, seq);
+        (left, reached) = (left - 1, stamp.seq);
         let ours = match TaskId::parse(owner).filter(|_| tasks) {
             None => owner == own || owner.starts_with(&parts),
             Some(task) => match known.get(&task) {
@@ -193,28 +222,28 @@ fn scanned(moment: &dyn Moment, wanted: &Wanted, budget: usize) -> Result<(Vec<R
             },
         };
         if ours {
-            seqs.push(seq);
+            stamps.push(stamp);
         }
         Ok(true)
     })?;
-    let reached = Some(reached).filter(|_| !over && seqs.len() < limit);
-    Ok((seqs, reached))
+    let reached = Some(reached).filter(|_| !over && stamps.len() < limit);
+    Ok((stamps, reached))
 }
 
-/// The smallest numbers of those it was offered.
+/// The oldest of those it was offered.
 struct First {
     limit: usize,
-    seqs: BinaryHeap<RecordSeq>,
+    stamps: BinaryHeap<Stamp>,
 }
 
 impl First {
-    fn offer(&mut self, seq: RecordSeq, after: RecordSeq) {
-        if seq <= after {
+    fn offer(&mut self, stamp: Stamp, after: RecordSeq) {
+        if stamp.seq <= after {
             return;
         }
-        self.seqs.push(seq);
-        if self.seqs.len() > self.limit {
-            self.seqs.pop();
+        self.stamps.push(stamp);
+        if self.stamps.len() > self.limit {
+            self.stamps.pop();
         }
     }
 }

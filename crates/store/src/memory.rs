@@ -5,7 +5,7 @@
 mod runs;
 
 use crate::chain::{self, Pace, Wanted, column};
-use crate::store::{ApprovalQuery, Batch, NodeQuery, Reader, RunQuery, Store, StoreError, TaskQuery};
+use crate::store::{ApprovalQuery, Batch, Decoded, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::{Begun, Need};
@@ -459,6 +459,15 @@ impl Reader for MemoryReader {
         self.read(|durable| chain::run_history(durable, &Wanted { run, after, limit, tasks }, Pace::USUAL))
     }
 
+    fn run_stamps(&mut self, run: RunId) -> Result<Vec<Stamp>, StoreError> {
+        self.read(|durable| chain::run_stamps(durable, run, Pace::WHOLE))
+    }
+
+    fn entries(&mut self, records: &[RecordSeq]) -> Result<Vec<Decoded>, StoreError> {
+        let bare = |entry: &Entry| Ok(Entry { payload: None, ..entry.clone() });
+        Ok(self.read(|durable| records.iter().filter_map(|seq| durable.entries.get(seq).map(bare)).collect()))
+    }
+
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
         Ok(self.read(|durable| {
             let payload = |seq| durable.entries.get(seq).and_then(|entry: &Entry| entry.payload.clone());
@@ -484,7 +493,7 @@ impl Reader for MemoryReader {
         Ok(())
     }
 
-    fn scan_records(&mut self, each: &mut dyn FnMut(Result<Entry, (RecordSeq, BadRow)>)) -> Result<(), StoreError> {
+    fn scan_records(&mut self, each: &mut dyn FnMut(Decoded)) -> Result<(), StoreError> {
         self.read(|durable| durable.entries().for_each(|entry| each(Ok(entry.clone()))));
         Ok(())
     }

@@ -186,6 +186,16 @@ pub struct ApprovalQuery {
     pub limit: usize,
 }
 
+/// Where a record stands: its number, and when it was written.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Stamp {
+    pub seq: RecordSeq,
+    pub at: Time,
+}
+
+/// A record, or its number and the column that does not fit.
+pub type Decoded = Result<Entry, (RecordSeq, BadRow)>;
+
 pub trait Reader: Send {
     fn task(&mut self, id: TaskId) -> Result<Option<Row>, StoreError>;
 
@@ -230,6 +240,13 @@ pub trait Reader: Send {
     /// oldest first. All of one moment, so that the last of a page is the cursor of the next.
     fn run_history(&mut self, run: RunId, after: RecordSeq, limit: usize, tasks: bool) -> Result<Vec<Entry>, StoreError>;
 
+    /// Where every record of a run, its frames, its nodes and its tasks stands, oldest first. All of one moment. What a damaged
+    /// chain leads to is found as well, as far as it can be.
+    fn run_stamps(&mut self, run: RunId) -> Result<Vec<Stamp>, StoreError>;
+
+    /// These records without their payloads, in the order of their numbers, in which they are asked for; what is gone is left out.
+    fn entries(&mut self, records: &[RecordSeq]) -> Result<Vec<Decoded>, StoreError>;
+
     /// The payloads of these records, in the same order; `None` where a record has none or is gone.
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError>;
 
@@ -247,7 +264,7 @@ pub trait Reader: Send {
 
     /// Every record with its payload, oldest first. A record that does not decode is handed over as its number and
     /// the column that does not fit.
-    fn scan_records(&mut self, each: &mut dyn FnMut(Result<Entry, (RecordSeq, BadRow)>)) -> Result<(), StoreError>;
+    fn scan_records(&mut self, each: &mut dyn FnMut(Decoded)) -> Result<(), StoreError>;
 
     /// From here to `release`, every answer is of this one moment, while the writer goes on. The store cannot clean
     /// up behind a moment that is held, so this is for `verify`, which must see rows and records of the same batch.

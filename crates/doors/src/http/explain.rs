@@ -40,26 +40,33 @@ pub async fn explain(State(door): State<Door>, Named(run): Named<RunId>) -> Resu
 /// Failed nodes of a run that are looked through for the one at the bottom of it.
 const FAILED_MAX: usize = 1_000;
 
-/// What failed first, by its place, in the loop or the each that failed the run: that one only counts.
 fn first_within(reader: &mut dyn Reader, view: &RunView) -> Result<Option<String>, StoreError> {
-    let Some(failed_at) = &view.failed_at else { return Ok(None) };
-    let (open, status) = (format!("{failed_at}["), Some(NodeStatus::Failed.in_row().to_owned()));
+    if view.failed_at.is_none() {
+        return Ok(None);
+    }
+    let status = Some(NodeStatus::Failed.in_row().to_owned());
     let rows = reader.nodes(&store::NodeQuery { status, ..store::NodeQuery::of(view.run, FAILED_MAX) })?;
-    let mut first: Option<NodeRow> = None;
-    for row in &rows {
-        let row = NodeRow::from_row(&row.values)?;
+    let rows = rows.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    Ok(first_of(view, &rows))
+}
+
+/// What failed first, by its place, in the loop or the each that failed the run: that one only counts. `rows`: by their keys.
+pub fn first_of(view: &RunView, rows: &[NodeRow]) -> Option<String> {
+    let open = format!("{}[", view.failed_at.as_ref()?);
+    let mut first: Option<&NodeRow> = None;
+    for row in rows.iter().filter(|row| matches!(row.slot.state(), NodeState::Failed { .. })) {
         // Below a loop or an each that failed lies why.
-        let below = first.as_ref().map_or(open.clone(), |first| format!("{}[", place(&first.at.frame, &first.at.node)));
+        let below = first.map_or(open.clone(), |first| format!("{}[", place(&first.at.frame, &first.at.node)));
         if place(&row.at.frame, &row.at.node).replace('/', ".").starts_with(&below.replace('/', ".")) {
             first = Some(row);
         }
     }
-    Ok(first.and_then(|row| match row.slot.state() {
+    first.and_then(|row| match row.slot.state() {
         NodeState::Failed { failure, .. } => {
             Some(format!("; for one, {} with {}: {}", place(&row.at.frame, &row.at.node), failure.code, failure.message))
         }
         _ => None,
-    }))
+    })
 }
 
 /// What those that wait for an answer ask, which only the store has.
@@ -80,7 +87,8 @@ fn with_questions(reader: &mut dyn Reader, engine: &Engine, mut told: RunExplana
     Ok(told)
 }
 
-fn ended(view: &RunView, within: Option<String>) -> RunExplanation {
+/// Of one that has ended.
+pub fn ended(view: &RunView, within: Option<String>) -> RunExplanation {
     let run = view.run;
     let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", span(ms)));
     let mut next_actions = vec![format!("signaller run show {run}")];

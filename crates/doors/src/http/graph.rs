@@ -92,7 +92,7 @@ fn drawn(engine: &Engine, id: RunId) -> Result<Option<Result<String, Problem>>, 
             nodes.push((ix, row.at.frame.clone(), NodeView::new(row, Some(&ir))));
         }
     }
-    engine.read(|reader| node::at_work(reader, nodes.iter_mut().map(|(_, _, node)| node)))?;
+    engine.read(|reader| node::at_work(&mut |task| node::task_of(reader, task), nodes.iter_mut().map(|(_, _, node)| node)))?;
     let whole = Frames::of(&ir, &rows);
     nodes.iter_mut().for_each(|(_, frame, node)| whole.explain(frame, node));
     let now = Instant(now());

@@ -12,6 +12,7 @@ mod history;
 mod node;
 mod peer;
 mod queues;
+mod replay;
 mod run;
 mod runs;
 mod server;
@@ -112,6 +113,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(graph::run))
         .routes(routes!(timeline::timeline))
         .routes(routes!(timeline::timeline_svg))
+        .routes(routes!(replay::replay))
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::pause))
         .routes(routes!(runs::resume))

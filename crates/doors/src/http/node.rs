@@ -12,7 +12,7 @@ use axum::extract::State;
 use engine::Engine;
 use kernel::explain::why_skipped;
 use kernel::frame::{Frame, FramePath, Token};
-use kernel::ids::RunId;
+use kernel::ids::{RunId, TaskId};
 use kernel::ir::{BodyIx, Ir, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output, Slot, Started};
@@ -106,7 +106,7 @@ fn whole(engine: &Engine, ir: Option<&Arc<Ir>>, at: &NodeAt) -> Result<Option<No
     let mut view = NodeView::new(&row, ir.map(|ir| &**ir));
     let task = view.task.map(|task| with_payloads(engine, task)).transpose()?.flatten();
     engine.read(|reader| {
-        at_work(reader, [&mut view])?;
+        at_work(&mut |task| task_of(reader, task), [&mut view])?;
         view.frames = frames_of(reader, at)?;
         if let Some(ir) = ir {
             let mut frames = Frames::default();
@@ -151,13 +151,21 @@ fn input(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option
 /// Records of one node that are looked through for what it asked.
 const HISTORY_MAX: usize = 16;
 
+/// Where a task stands, at whichever moment is looked at.
+pub type TaskOf<'a> = dyn FnMut(TaskId) -> Result<Option<Task>, StoreError> + 'a;
+
+/// As it stands now.
+pub fn task_of(reader: &mut dyn Reader, task: TaskId) -> Result<Option<Task>, StoreError> {
+    Ok(reader.task(task)?.map(|row| Task::from_row(&row.values)).transpose()?)
+}
+
 /// Whether a worker is at the tasks of those that were started, and which; how the attempt before ended, and when the next is
 /// due. A worker may still be at the task of one that was cancelled.
-pub fn at_work<'a>(reader: &mut dyn Reader, nodes: impl IntoIterator<Item = &'a mut NodeView>) -> Result<(), StoreError> {
+pub fn at_work<'a>(task_of: &mut TaskOf<'_>, nodes: impl IntoIterator<Item = &'a mut NodeView>) -> Result<(), StoreError> {
     for node in nodes {
         let under_way = node.status == NodeStatus::Running;
         let Some(task) = node.task.filter(|_| under_way || node.status == NodeStatus::Cancelled) else { continue };
-        let found = reader.task(task)?.map(|row| Task::from_row(&row.values)).transpose()?;
+        let found = task_of(task)?;
         if under_way && let Some(task @ (Task::Running(_) | Task::Queued(_))) = &found {
             node.last_error = task.card().failure().map(TaskError::from);
         }

@@ -3,7 +3,7 @@
 use super::Door;
 use super::answer::{Json, No};
 use super::body::{Named, Params};
-use super::node::{self, Frames};
+use super::node::{self, Frames, TaskOf};
 use super::runs::wrong_cursor;
 use super::values::value;
 use crate::wire::{self, *};
@@ -13,9 +13,10 @@ use kernel::frame::{FramePath, FrameState};
 use kernel::ids::RunId;
 use kernel::ir::{Ir, OnError, ROOT};
 use kernel::names::NodeId;
-use kernel::node::{NodeState, Output};
+use kernel::node::{NodeState, Output, Slot};
 use kernel::record::Record;
 use kernel::rejection::Rejection;
+use kernel::replay::Replay;
 use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{Run, ValueAt};
 use std::collections::{HashMap, HashSet};
@@ -42,55 +43,96 @@ pub async fn show(
 
 fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>, StoreError> {
     let found = engine.read(|reader| {
-        let Some((run, mut view)) = with_ending(reader, id)? else { return Ok(None) };
-        view.input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
-        if run.status() == kernel::run::RunStatus::Done {
-            view.output = value(reader, engine.blobs(), run.output())?;
-        }
+        let Some(standing) = Standing::now(reader, id)? else { return Ok(None) };
+        let run = &standing.run;
+        let input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
+        let is_done = run.status() == kernel::run::RunStatus::Done;
+        let output = if is_done { value(reader, engine.blobs(), run.output())? } else { None };
+        Ok(Some((standing, input, output)))
+    })?;
+    let Some((standing, input, output)) = found else { return Ok(None) };
+    let ir = definition(engine, &standing.run)?;
+    let view = engine.read(|reader| standing.view(ir.as_ref(), nodes_max, &mut |task| node::task_of(reader, task)))?;
+    Ok(Some(RunView { input, output, ..view }))
+}
+
+/// A run as it stands at one moment: now, by its rows, or then, by its records. The same comes of both.
+pub struct Standing {
+    pub run: Run,
+    /// The record by which it ended.
+    pub ending: Option<Record>,
+    /// There is something in it that `retry` would take up.
+    pub retryable: bool,
+    /// By their keys, as in the store.
+    pub frames: Vec<FrameRow>,
+    pub nodes: Vec<NodeRow>,
+    /// There are more nodes than those.
+    pub more: bool,
+}
+
+impl Standing {
+    fn now(reader: &mut dyn Reader, id: RunId) -> Result<Option<Standing>, StoreError> {
+        let Some(row) = reader.run(id)? else { return Ok(None) };
+        let run = Run::from_row(&row.values)?;
+        let (ending, retryable) = (ending_of(reader, &run)?, can_retry(reader, &run)?);
         let frames = reader.frames(id, LOOKED_AT_MAX)?;
         let nodes = reader.nodes(&store::NodeQuery::of(id, LOOKED_AT_MAX + 1))?;
+        let more = nodes.len() > LOOKED_AT_MAX;
         let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        let nodes = nodes.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some((view, frames, nodes)))
-    })?;
-    let Some((mut view, frames, mut rows)) = found else { return Ok(None) };
-    let ir = engine.workflow(&view.workflow, Some(view.version))?.map(|(_, ir)| ir);
-    let more = rows.len() > LOOKED_AT_MAX;
-    rows.truncate(LOOKED_AT_MAX);
-    let mut nodes: Vec<(FramePath, NodeView)> =
-        rows.iter().map(|row| (row.at.frame.clone(), NodeView::new(row, ir.as_deref()))).collect();
-    engine.read(|reader| node::at_work(reader, nodes.iter_mut().map(|(_, node)| node)))?;
-    if let Some(ir) = ir.as_ref() {
-        let whole = Frames::of(ir, &rows);
-        nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
-        // Those of the run's own frame come first, so all of them have been looked at.
-        if view.status == wire::RunStatus::Running {
-            let unreached = unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node));
-            nodes.extend(unreached.collect::<Vec<_>>());
-            nodes.iter_mut().for_each(|(frame, node)| whole.wait(frame, node));
+        let nodes = nodes.iter().take(LOOKED_AT_MAX).map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Standing { run, ending, retryable, frames, nodes, more }))
+    }
+
+    /// As its records have made it.
+    pub fn then(replay: &Replay) -> Option<Standing> {
+        let live = replay.live()?;
+        let run = live.run().clone();
+        let (mut frames, mut nodes) = live.rows();
+        let retryable = may_retry(&run) && nodes.iter().any(|row| row.at.frame.is_root() && stopped_short(&row.slot));
+        let more = nodes.len() > LOOKED_AT_MAX;
+        frames.truncate(LOOKED_AT_MAX);
+        nodes.truncate(LOOKED_AT_MAX);
+        Some(Standing { run, ending: replay.ending().cloned(), retryable, frames, nodes, more })
+    }
+
+    /// What is seen of it, but for its input and its output, which are read apart.
+    pub fn view(&self, ir: Option<&Arc<Ir>>, nodes_max: usize, task_of: &mut TaskOf<'_>) -> Result<RunView, StoreError> {
+        let mut view = with_end(&self.run, self.ending.as_ref(), self.retryable);
+        let mut nodes: Vec<(FramePath, NodeView)> =
+            self.nodes.iter().map(|row| (row.at.frame.clone(), NodeView::new(row, ir.map(|ir| &**ir)))).collect();
+        node::at_work(task_of, nodes.iter_mut().map(|(_, node)| node))?;
+        if let Some(ir) = ir {
+            let whole = Frames::of(ir, &self.nodes);
+            nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
+            // Those of the run's own frame come first, so all of them have been looked at.
+            if view.status == wire::RunStatus::Running {
+                let unreached = unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node));
+                nodes.extend(unreached.collect::<Vec<_>>());
+                nodes.iter_mut().for_each(|(frame, node)| whole.wait(frame, node));
+            }
         }
+        let mut counts = count(nodes.iter().map(|(_, node)| node.status));
+        counts.more = self.more;
+        view.counts = Some(counts);
+        let turns = turns_of(&self.frames);
+        for (frame, node) in &mut nodes {
+            node.frames = turns.get(&(frame.clone(), node.id.clone())).cloned();
+        }
+        // What is going on, or went wrong, is seen whatever the limit; then all in the order of the definition.
+        let weight = |(frame, node): &(FramePath, NodeView)| match node.status {
+            _ if frame.is_root() => 0,
+            status if status.is_under_way() || status == NodeStatus::Failed => 1,
+            _ => 2,
+        };
+        nodes.sort_by_key(weight);
+        nodes.truncate(nodes_max);
+        let place = |id: &NodeId| ir.and_then(|ir| ir.find(id).map(|node| ir.node(node).place)).unwrap_or(0);
+        nodes.sort_by(|(frame, node), (other_frame, other)| {
+            (frame, place(&node.id), &node.id).cmp(&(other_frame, place(&other.id), &other.id))
+        });
+        view.nodes = nodes.into_iter().map(|(_, node)| node).collect();
+        Ok(view)
     }
-    let mut counts = count(nodes.iter().map(|(_, node)| node.status));
-    counts.more = more;
-    view.counts = Some(counts);
-    let turns = turns_of(&frames);
-    for (frame, node) in &mut nodes {
-        node.frames = turns.get(&(frame.clone(), node.id.clone())).cloned();
-    }
-    // What is going on, or went wrong, is seen whatever the limit; then all in the order of the definition.
-    let weight = |(frame, node): &(FramePath, NodeView)| match node.status {
-        _ if frame.is_root() => 0,
-        status if status.is_under_way() || status == NodeStatus::Failed => 1,
-        _ => 2,
-    };
-    nodes.sort_by_key(weight);
-    nodes.truncate(nodes_max);
-    let place = |id: &NodeId| ir.as_deref().and_then(|ir| ir.find(id).map(|node| ir.node(node).place)).unwrap_or(0);
-    nodes.sort_by(|(frame, node), (other_frame, other)| {
-        (frame, place(&node.id), &node.id).cmp(&(other_frame, place(&other.id), &other.id))
-    });
-    view.nodes = nodes.into_iter().map(|(_, node)| node).collect();
-    Ok(Some(view))
 }
 
 /// What a run walks through; `None` where that is not to be had any more.
@@ -103,26 +145,47 @@ pub fn definition(engine: &Engine, run: &Run) -> Result<Option<Arc<Ir>>, StoreEr
 pub fn with_ending(reader: &mut dyn Reader, id: RunId) -> Result<Option<(Run, RunView)>, StoreError> {
     let Some(row) = reader.run(id)? else { return Ok(None) };
     let run = Run::from_row(&row.values)?;
-    let mut view = RunView::from(&run);
-    if run.ended_at().is_some() {
-        let records = reader.history(run.last(), OWN_RECORDS_MAX)?;
-        let ending = records.into_iter().find(|entry| {
-            matches!(entry.record, Record::RunDone { .. } | Record::RunFailed { .. } | Record::RunCancelled { .. })
-        });
-        match ending.map(|entry| entry.record) {
-            Some(Record::RunFailed { node, .. }) => view.failed_at = node.map(|at| place(&at.frame, &at.node)),
-            Some(Record::RunCancelled { by, reason, .. }) => view.cancelled = Some(RunCancelledView { by, reason }),
-            _ => {}
-        }
-        view.retryable = can_retry(reader, &run)?;
-    }
+    let view = with_end(&run, ending_of(reader, &run)?.as_ref(), can_retry(reader, &run)?);
     Ok(Some((run, view)))
+}
+
+fn with_end(run: &Run, ending: Option<&Record>, retryable: bool) -> RunView {
+    let mut view = RunView { retryable, ..RunView::from(run) };
+    match ending {
+        Some(Record::RunFailed { node: Some(at), .. }) => view.failed_at = Some(place(&at.frame, &at.node)),
+        Some(Record::RunCancelled { by, reason, .. }) => {
+            view.cancelled = Some(RunCancelledView { by: by.clone(), reason: reason.clone() });
+        }
+        _ => {}
+    }
+    view
+}
+
+/// The record by which it ended, among its last.
+fn ending_of(reader: &mut dyn Reader, run: &Run) -> Result<Option<Record>, StoreError> {
+    if run.ended_at().is_none() {
+        return Ok(None);
+    }
+    let records = reader.history(run.last(), OWN_RECORDS_MAX)?;
+    let ending = records
+        .into_iter()
+        .find(|entry| matches!(entry.record, Record::RunDone { .. } | Record::RunFailed { .. } | Record::RunCancelled { .. }));
+    Ok(ending.map(|entry| entry.record))
+}
+
+fn may_retry(run: &Run) -> bool {
+    let ended = matches!(run.status(), kernel::run::RunStatus::Failed | kernel::run::RunStatus::Cancelled);
+    ended && !run.is_deleting() && run.spec().parent.is_none()
+}
+
+/// It failed the run, or was cut off.
+fn stopped_short(slot: &Slot) -> bool {
+    matches!(slot.state(), NodeState::Cancelled | NodeState::Failed { then: OnError::Fail, .. })
 }
 
 /// Whether there is something in it that `retry` would take up: a node of its own frame that failed it or was cut off.
 fn can_retry(reader: &mut dyn Reader, run: &Run) -> Result<bool, StoreError> {
-    let ended = matches!(run.status(), kernel::run::RunStatus::Failed | kernel::run::RunStatus::Cancelled);
-    if !ended || run.is_deleting() || run.spec().parent.is_some() {
+    if !may_retry(run) {
         return Ok(false);
     }
     for status in [NodeStatus::Cancelled, NodeStatus::Failed] {
@@ -132,8 +195,7 @@ fn can_retry(reader: &mut dyn Reader, run: &Run) -> Result<bool, StoreError> {
             ..store::NodeQuery::of(run.id(), LOOKED_AT_MAX)
         };
         for row in reader.nodes(&asked)? {
-            let row = NodeRow::from_row(&row.values)?;
-            if matches!(row.slot.state(), NodeState::Cancelled | NodeState::Failed { then: OnError::Fail, .. }) {
+            if stopped_short(&NodeRow::from_row(&row.values)?.slot) {
                 return Ok(true);
             }
         }
@@ -234,7 +296,7 @@ fn page(
         let row = NodeRow::from_row(&row.values)?;
         let mut view = NodeView::new(&row, ir.as_deref());
         last = Some(view.node.clone());
-        node::at_work(reader, [&mut view])?;
+        node::at_work(&mut |task| node::task_of(reader, task), [&mut view])?;
         if let Some(ir) = ir.as_ref().filter(|_| view.status == NodeStatus::Skipped) {
             whole.look(reader, ir, asked.run, &row.at.frame)?;
             whole.explain(&row.at.frame, &mut view);

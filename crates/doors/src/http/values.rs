@@ -29,3 +29,27 @@ pub fn value(reader: &mut dyn Reader, blobs: &dyn BlobStore, at: ValueAt) -> Res
 pub fn raw(payload: Payload) -> Option<Box<RawValue>> {
     RawValue::from_string(payload.text().to_owned()).ok()
 }
+
+/// The same for one who looks back: why it cannot be read is a sentence, and no failure.
+pub fn legible(reader: &mut dyn Reader, blobs: &dyn BlobStore, at: ValueAt) -> Result<Option<Box<RawValue>>, String> {
+    let seq = match at {
+        ValueAt::Null | ValueAt::Own => None,
+        ValueAt::Record(seq) | ValueAt::Item(seq, _) => Some(seq),
+    };
+    let why = match value(reader, blobs, at) {
+        Ok(Some(found)) => return Ok(Some(found)),
+        Ok(None) if seq.is_none() => return Ok(None),
+        Ok(None) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let number = seq.map_or(0, |seq| seq.0);
+    let payload = seq.and_then(|seq| reader.payloads(&[seq]).ok()?.pop().flatten());
+    Err(match (why, payload.as_ref().map(|payload| payload.blob_id())) {
+        (Some(why), _) => format!("its value cannot be read: {why}"),
+        (None, Some(Some(blob))) => {
+            format!("its value is gone: r{number} says it is {blob}, which is not among the blobs any more")
+        }
+        (None, Some(None)) => format!("its value, which r{number} holds, is damaged"),
+        (None, None) => format!("its value is gone: r{number} does not hold one any more"),
+    })
+}

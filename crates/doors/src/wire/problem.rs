@@ -57,7 +57,7 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 43] = [
+pub const CODES: [(&str, u16); 44] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
@@ -71,6 +71,7 @@ pub const CODES: [(&str, u16); 43] = [
     ("workflow_not_found", 404),
     ("run_not_found", 404),
     ("node_not_found", 404),
+    ("history_gone", 404),
     ("method_not_allowed", 405),
     ("wrong_state", 409),
     ("lease_lost", 409),

@@ -19,6 +19,7 @@ struct Sum {
     runs: usize,
     vague: usize,
     done: usize,
+    replayed: usize,
 }
 
 /// What the run should have come to, by the texts it followed and what was said of its nodes.
@@ -51,6 +52,7 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
             house.change();
             house.live();
         }
+        sum.replayed += house.replays();
         sum.runs += 1;
         sum.done += usize::from(house.result().0 == RunStatus::Done);
         match expected(&house, made) {
@@ -100,8 +102,8 @@ fn runs_that_are_changed_come_to_what_their_last_text_says() {
     for seed in first..first + seeds {
         assert!(try_seed(seed, &mut sum), "seed {seed} fails: SEED={seed} runs it alone");
     }
-    let Sum { occurred, runs, vague, done } = sum;
-    println!("{runs} runs, {done} done, {vague} vague");
+    let Sum { occurred, runs, vague, done, replayed } = sum;
+    println!("{runs} runs, {done} done, {vague} vague; {replayed} moments replayed");
     if seeds >= SEEDS_DEFAULT {
         let wanted = "patch adds, patch adds inside, patch changes, patch changes inside, patch removes, patch removes inside, \
             patch output, patch entry, patch frozen, patch dry, patch conflict, patch of what was over, restart, restart inside, restart under way, \

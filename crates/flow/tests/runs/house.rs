@@ -9,6 +9,7 @@ mod checks;
 mod desk;
 mod ledger;
 mod removal;
+mod replays;
 mod shard;
 mod workers;
 
@@ -27,6 +28,7 @@ use kernel::rejection::Rejection;
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
 use ledger::Ledger;
+use replays::Album;
 use serde_json::Value as Json;
 use shard::Shard;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -101,6 +103,7 @@ pub struct House<'a> {
     /// What workers were given last.
     pub inputs: BTreeMap<String, Option<Json>>,
     pub commands: usize,
+    album: Album,
     /// Of one command.
     pub records_max: usize,
 }
@@ -145,6 +148,7 @@ impl<'a> House<'a> {
             changes: 0,
             inputs: BTreeMap::new(),
             commands: 0,
+            album: Album::default(),
             records_max: 0,
         }
     }
@@ -165,6 +169,8 @@ impl<'a> House<'a> {
             self.nothing_lags();
             self.nobody_is_abandoned();
             self.pauses_go_down();
+            self.album.entries.extend(stepped.entries);
+            self.take_pictures();
         }
         self.post(stepped.outbox);
         reply

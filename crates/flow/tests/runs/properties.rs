@@ -71,6 +71,7 @@ struct Sum {
     cancelled: usize,
     vague: usize,
     commands: usize,
+    replayed: usize,
     instances: usize,
 }
 
@@ -130,6 +131,7 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
         if house.missed() > 0 {
             sum.occurred.insert("missing".into());
         }
+        sum.replayed += house.replays();
         sum.commands += house.commands;
         sum.instances += house.ledger.nodes.len();
         sum.occurred.append(&mut house.ledger.occurred);
@@ -195,14 +197,16 @@ fn runs_come_to_what_the_reference_says() {
     for seed in first..first + seeds {
         assert!(try_seed(seed, &mut sum), "seed {seed} fails: SEED={seed} runs it alone");
     }
-    let Sum { done, failed, cancelled, vague, commands, instances, occurred } = sum;
+    let Sum { done, failed, cancelled, vague, commands, replayed, instances, occurred } = sum;
     println!(
-        "{done} done, {failed} failed, {cancelled} cancelled, {vague} vague; {instances} nodes ended in {commands} commands"
+        "{done} done, {failed} failed, {cancelled} cancelled, {vague} vague; {instances} nodes ended in {commands} commands, replayed \
+         {replayed} times"
     );
     if seeds >= SEEDS_DEFAULT {
         covered(&occurred);
         assert!(vague * 10 < (done + failed + cancelled), "{vague} hang on the order of things");
         assert!(done > failed, "{failed} fail");
+        assert!(replayed > 50 * (done + failed + cancelled), "only {replayed} moments were replayed");
     }
 }
 

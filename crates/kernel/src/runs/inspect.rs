@@ -5,9 +5,11 @@ use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, Token};
 use crate::ids::{RecordSeq, RunId};
 use crate::ir::{BodyIx, EdgeIx, Ir, NodeIx};
-use crate::node::Slot;
+use crate::names::NodeId;
+use crate::node::{NodeState, Slot};
 use crate::record::{Entry, Owner};
-use crate::run::RunStatus;
+use crate::row::{FrameRow, NodeRow};
+use crate::run::{NodeAt, RunStatus};
 use crate::state::State;
 use crate::time::Time;
 use std::sync::Arc;
@@ -73,6 +75,74 @@ impl Live {
     pub fn frames(&self) -> impl Iterator<Item = (FramePath, &Frame)> {
         let below = self.frames.iter().map(|(path, frame)| (path.clone(), frame));
         std::iter::once((FramePath::root(), &self.root)).chain(below)
+    }
+
+    /// The last record of a part of it, or its own; none of a part that nothing has happened to. `None`: it has no such part,
+    /// or what that stands in is not there.
+    pub fn last_of_owner(&self, owner: &Owner) -> Option<RecordSeq> {
+        match owner {
+            Owner::Run(run) => Some(self.run.last).filter(|_| *run == self.run.id),
+            Owner::Frame(run, path) if *run == self.run.id => {
+                let (above, node, _) = path.up()?;
+                // One that was undone may belong to what was taken out of the text.
+                if let Some(known) = self.frames.get(path) {
+                    return Some(known.last);
+                }
+                let frame = self.frame(&above)?;
+                let ix = frame.ir.find(node)?;
+                frame.ir.body_of(ix).filter(|_| frame.ir.node(ix).body == frame.body)?;
+                Some(RecordSeq::NONE)
+            }
+            Owner::Node(at) if at.run == self.run.id => {
+                let frame = self.frame(&at.frame)?;
+                match frame.ir.find(&at.node).filter(|ix| frame.ir.node(*ix).body == frame.body) {
+                    Some(ix) => Some(self.last_of(&at.frame, ix)),
+                    None => self.removed.get(&(at.frame.clone(), at.node.clone())).map(|slot| slot.last),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Its frames and nodes as their rows would say them, each by its key.
+    pub fn rows(&self) -> (Vec<FrameRow>, Vec<NodeRow>) {
+        let mut texts: Vec<(String, FramePath, &Frame)> =
+            self.frames().map(|(path, frame)| (path.to_string(), path, frame)).collect();
+        texts.sort_by(|a, b| a.0.cmp(&b.0));
+        let (mut frames, mut nodes) = (Vec::new(), Vec::new());
+        for (_, path, frame) in texts {
+            if !path.is_root() {
+                let Frame { last, state, revision, .. } = *frame;
+                frames.push(FrameRow { run: self.run.id, path: path.clone(), last, state, revision });
+            }
+            let slots = frame.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
+            let own = slots.filter(|(_, slot)| slot.last != RecordSeq::NONE);
+            let gone = self.removed.iter().filter(|((of, _), _)| *of == path).map(|((_, node), slot)| (node, slot));
+            let mut begun: Vec<(&NodeId, &Slot)> = own.map(|(node, slot)| (&frame.ir.node(*node).id, slot)).chain(gone).collect();
+            begun.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
+            nodes.extend(begun.into_iter().map(|(node, slot)| {
+                let at = NodeAt { run: self.run.id, frame: path.clone(), node: node.clone() };
+                NodeRow { at, slot: slot.clone() }
+            }));
+        }
+        (frames, nodes)
+    }
+
+    /// The tokens that were given and are not taken in, because the node they came to still waits: the frame, from which node
+    /// and to which. Of what does not go on there are none.
+    pub fn tokens(&self) -> Vec<(FramePath, NodeId, NodeId, Token)> {
+        let mut tokens = Vec::new();
+        for (path, frame) in self.frames().filter(|(path, frame)| !frame.is_past() && self.goes_on(path)) {
+            let ir = &frame.ir;
+            for node in ir.body(frame.body).nodes.iter().filter(|node| *frame.node(**node) == NodeState::Waiting) {
+                for edge in &ir.node(*node).ins {
+                    let from = &ir.node(ir.edge(*edge).from).id;
+                    let given = frame.token(*edge);
+                    tokens.extend(given.map(|token| (path.clone(), from.clone(), ir.node(*node).id.clone(), token)));
+                }
+            }
+        }
+        tokens
     }
 
     /// The same facts, and the same derived from them.

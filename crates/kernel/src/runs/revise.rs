@@ -104,6 +104,7 @@ impl Runs {
                 live.spreads.insert((path.clone(), node), spread);
             }
         }
+        self.undo_without_node(run, path);
         // What is known by the numbers that nodes had in the text before is asked for again, or found again.
         self.held.forget(run);
         self.past.retain(|past| past.run() != run);

@@ -5,12 +5,27 @@
 use super::past::Past;
 use super::{Live, Runs};
 use crate::frame::{Frame, FramePath};
+use crate::ids::RunId;
 use crate::ir::NodeIx;
 use crate::node::Started;
 use crate::run::NodeAt;
 use std::collections::BTreeSet;
 
 impl Runs {
+    /// So is what belongs to a loop or an each that is not in the text any more.
+    pub(super) fn undo_without_node(&mut self, run: RunId, path: &FramePath) {
+        let live = self.live.get_mut(&run).expect("it is being revised");
+        let is_gone = |below: &FramePath| {
+            below.depth() == path.depth() + 1
+                && below.is_within(path)
+                && below.up().is_some_and(|(_, id, _)| live.find(path, id).is_none())
+        };
+        let gone: Vec<FramePath> = live.frames.keys().filter(|below| is_gone(below)).cloned().collect();
+        for path in gone {
+            live.undo(&path);
+        }
+    }
+
     /// What a loop or an each has opened, from that turn on, is nobody's any more.
     pub(super) fn undo(&mut self, at: &NodeAt, turns: u32) {
         let live = self.live.get_mut(&at.run).expect("a node's run is live");
@@ -69,10 +84,10 @@ impl Live {
         })
     }
 
-    /// Whether a restart has undone a frame, by what its loop or each is at.
+    /// Whether a restart has undone a frame, by what its loop or each is at; or a patch has taken that out.
     fn is_superseded(&self, path: &FramePath) -> bool {
         let Some((above, id, index)) = path.up() else { return false };
-        let Some(slot) = self.find(&above, id).and_then(|node| self.slot(&above, node)) else { return self.run.generation > 0 };
+        let Some(slot) = self.find(&above, id).and_then(|node| self.slot(&above, node)) else { return true };
         let by_its_node = match slot.work().map(|(_, at)| at) {
             Some(Started::Turning { kept, generation, .. }) => index >= *kept && path.generation() < *generation,
             Some(Started::Spreading { generation, .. }) => path.generation() < *generation,

@@ -64,6 +64,7 @@ pub const CASES: &[Case] = cases![
     run_queries::frames_and_nodes_are_listed_by_key,
     run_queries::approvals_are_listed_oldest_first,
     run_queries::a_runs_history_is_all_its_chains,
+    run_queries::a_runs_records_are_found_by_where_they_stand,
     run_queries::no_record_of_a_run_is_missed_while_commits_go_on,
 ];
 

@@ -4,7 +4,7 @@ use super::queries::with_sample;
 use super::sample::tag;
 use super::scribe::{Scribe, flow, node, path, plain_run, run, task};
 use super::{Open, scanned};
-use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery};
+use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery, Stamp};
 use kernel::ids::{RecordSeq, RunId};
 use kernel::names::{IdempotencyKey, NodeId};
 use kernel::node::Started;
@@ -256,6 +256,32 @@ pub(super) fn a_runs_history_is_all_its_chains(open: &mut Open<'_>) {
             }
             assert!(all.iter().any(|entry| entry.payload.is_some()) || all.is_empty());
         }
+    }
+}
+
+pub(super) fn a_runs_records_are_found_by_where_they_stand(open: &mut Open<'_>) {
+    let (store, _, entries) = with_sample(open);
+    let mut reader = store.reader().unwrap();
+    let whole: Vec<u64> = (60..=68).collect();
+    let bare = |entry: &Entry| Entry { payload: None, ..entry.clone() };
+    for (id, tasks) in [(100, &whole[..5]), (102, &whole[5..]), (101, &[]), (106, &[73]), (109, &[]), (999, &[])] {
+        let mine = entries.iter().filter(|entry| id != 109 && belongs(entry, run(id), tasks));
+        let mine: Vec<Entry> = mine.map(bare).collect();
+        let stamps = reader.run_stamps(run(id)).unwrap();
+        let expected: Vec<Stamp> = mine.iter().map(|entry| Stamp { seq: entry.seq, at: entry.at }).collect();
+        assert_eq!(stamps, expected, "{id}");
+        let seqs: Vec<RecordSeq> = stamps.iter().map(|stamp| stamp.seq).collect();
+        let found: Vec<Entry> = reader.entries(&seqs).unwrap().into_iter().map(Result::unwrap).collect();
+        assert_eq!(found, mine, "{id}");
+    }
+    // Close together or far apart, and with some that are not there.
+    let all: Vec<RecordSeq> = entries.iter().map(|entry| entry.seq).collect();
+    let far = [all[0], all[all.len() / 2], *all.last().unwrap(), RecordSeq(999_999)];
+    let close = [all[2], all[3], all[5]];
+    for wanted in [&far[..], &close[..], &far[3..], &[]] {
+        let found: Vec<Entry> = reader.entries(wanted).unwrap().into_iter().map(Result::unwrap).collect();
+        let expected: Vec<Entry> = entries.iter().filter(|entry| wanted.contains(&entry.seq)).map(bare).collect();
+        assert_eq!(found, expected, "{wanted:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Durable;
 use crate::chain::{self, Moment, column};
-use crate::store::{ApprovalQuery, NodeQuery, RunQuery, StoreError};
+use crate::store::{ApprovalQuery, NodeQuery, RunQuery, Stamp, StoreError};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::names::{IdempotencyKey, WorkflowName};
 use kernel::record::Entry;
@@ -155,17 +155,18 @@ impl Moment for Durable {
         Ok(rows.map(|row| chain::last_of(table, &row.values)).collect::<Result<_, BadRow>>()?)
     }
 
-    fn scan(
-        &self,
-        after: RecordSeq,
-        each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, after: RecordSeq, each: &mut dyn FnMut(Stamp, &str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         for entry in self.entries_after(after) {
-            if !each(entry.seq, &entry.owner.to_string())? {
+            if !each(Stamp { seq: entry.seq, at: entry.at }, &entry.owner.to_string())? {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn first_of(&self, run: RunId) -> Result<Option<RecordSeq>, StoreError> {
+        let row = self.row(&RUNS, &[Value::Int(run.number())]);
+        Ok(row.map(Run::from_row).transpose()?.map(|run| run.input()))
     }
 
     fn run_of(&self, task: TaskId) -> Result<Option<RunId>, StoreError> {

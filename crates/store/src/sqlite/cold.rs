@@ -3,7 +3,7 @@
 use super::reader::SLOW;
 use super::{bind, statements};
 use crate::chain::{self, Moment};
-use crate::store::StoreError;
+use crate::store::{Decoded, Stamp, StoreError};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
@@ -112,6 +112,36 @@ impl Found<'_> {
     }
 }
 
+/// Numbers that lie so close together are read in one go, with those between them.
+const DENSE: u64 = 4;
+
+/// These records, in the order of their numbers, without their payloads.
+pub(super) fn entries(db: &Connection, records: &[RecordSeq], is_late: &dyn Fn() -> bool) -> Result<Vec<Decoded>, StoreError> {
+    let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(Vec::new()) };
+    let mut found = Vec::with_capacity(records.len());
+    if last.0.saturating_sub(first.0) <= records.len() as u64 * DENSE {
+        let sql = format!("{} WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq", statements::SELECT_RECORD_BARE);
+        let mut select = db.prepare_cached(&sql)?;
+        let (mut rows, mut wanted) = (select.query([first.0 as i64, last.0 as i64])?, records.iter().peekable());
+        while let Some(row) = rows.next()? {
+            let seq = RecordSeq(row.get::<_, i64>(0)?.max(0) as u64);
+            while wanted.next_if(|wanted| **wanted < seq).is_some() {}
+            if wanted.next_if(|wanted| **wanted == seq).is_some() {
+                found.push(statements::entry(row));
+            }
+        }
+        return Ok(found);
+    }
+    let mut select = db.prepare_cached(statements::RECORD_BARE)?;
+    for seq in records {
+        if is_late() {
+            return Err(StoreError::Slow(SLOW.into()));
+        }
+        found.extend(select.query_row([seq.0 as i64], |row| Ok(statements::entry(row))).optional()?);
+    }
+    Ok(found)
+}
+
 /// What a connection sees now. A moment only while nothing is committed meanwhile: the writer's own, or a transaction.
 pub(super) struct Now<'a> {
     pub db: &'a Connection,
@@ -142,21 +172,24 @@ impl Moment for Now<'_> {
         Ok(lasts)
     }
 
-    fn scan(
-        &self,
-        after: RecordSeq,
-        each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>,
-    ) -> Result<(), StoreError> {
-        let mut select = self.db.prepare_cached("SELECT seq, owner FROM records WHERE seq > ?1 ORDER BY seq")?;
+    fn scan(&self, after: RecordSeq, each: &mut dyn FnMut(Stamp, &str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
+        let mut select = self.db.prepare_cached("SELECT seq, at, owner FROM records WHERE seq > ?1 ORDER BY seq")?;
         let mut rows = select.query([after.0 as i64])?;
         while let Some(row) = rows.next()? {
             // What is no text is nobody's.
-            let owner = row.get_ref(1)?.as_str().unwrap_or_default();
-            if !each(RecordSeq(row.get::<_, i64>(0)? as u64), owner)? {
+            let owner = row.get_ref(2)?.as_str().unwrap_or_default();
+            let at = Time::from_us(row.get_ref(1)?.as_i64().unwrap_or_default());
+            if !each(Stamp { seq: RecordSeq(row.get::<_, i64>(0)? as u64), at }, owner)? {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn first_of(&self, run: RunId) -> Result<Option<RecordSeq>, StoreError> {
+        let mut select = self.db.prepare_cached("SELECT input FROM runs WHERE id = ?1")?;
+        let first: Option<i64> = select.query_row([run.number()], |row| row.get(0)).optional()?;
+        Ok(first.map(|first| RecordSeq(first.max(0) as u64)))
     }
 
     fn run_of(&self, task: TaskId) -> Result<Option<RunId>, StoreError> {

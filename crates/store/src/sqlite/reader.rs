@@ -4,7 +4,7 @@
 use super::cold::{self, Now, limited};
 use super::{bind, runs, statements};
 use crate::chain::{self, Pace, Wanted};
-use crate::store::{ApprovalQuery, NodeQuery, Reader, RunQuery, StoreError, TaskQuery};
+use crate::store::{ApprovalQuery, Decoded, NodeQuery, Reader, RunQuery, Stamp, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
@@ -215,6 +215,19 @@ impl Reader for SqliteReader {
         })
     }
 
+    fn run_stamps(&mut self, run: RunId) -> Result<Vec<Stamp>, StoreError> {
+        self.bounded(|db| {
+            let moment = if db.is_autocommit() { Some(db.unchecked_transaction()?) } else { None };
+            let stamps = chain::run_stamps(&Now { db, is_late: &|| self.clock.is_late() }, run, Pace::WHOLE)?;
+            moment.map(|moment| moment.finish()).transpose()?;
+            Ok(stamps)
+        })
+    }
+
+    fn entries(&mut self, records: &[RecordSeq]) -> Result<Vec<Decoded>, StoreError> {
+        self.bounded(|db| super::cold::entries(db, records, &|| self.clock.is_late()))
+    }
+
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
         self.bounded(|db| records.iter().map(|record| cold::payload(db, *record)).collect())
     }
@@ -251,7 +264,7 @@ impl Reader for SqliteReader {
         Ok(())
     }
 
-    fn scan_records(&mut self, each: &mut dyn FnMut(Result<Entry, (RecordSeq, BadRow)>)) -> Result<(), StoreError> {
+    fn scan_records(&mut self, each: &mut dyn FnMut(Decoded)) -> Result<(), StoreError> {
         let mut select = self.db.prepare(&format!("{} ORDER BY seq", statements::SELECT_RECORD))?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {

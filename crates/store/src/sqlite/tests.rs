@@ -3,7 +3,7 @@ use crate::chain::{self, Pace, Wanted};
 use crate::conformance;
 use crate::conformance::sample::{sample, tag};
 use crate::conformance::scribe::{Scribe, flow, node, path, plain, plain_run, queue, run, task};
-use crate::store::{ApprovalQuery, NodeQuery, RunQuery, TaskQuery};
+use crate::store::{ApprovalQuery, NodeQuery, RunQuery, Stamp, TaskQuery};
 use crate::verify::verify;
 use checkpoint::Marks;
 use kernel::ids::RecordSeq;
@@ -311,6 +311,11 @@ fn a_history_is_the_same_whichever_way_it_is_read() {
         for tasks in [false, true] {
             let whole = Wanted { run: run(id), after: RecordSeq::NONE, limit: usize::MAX, tasks };
             let all = history(&whole, usize::MAX, 0);
+            for (walked_max, scanned_max) in [(0, 0), (0, 7), (0, usize::MAX), (40, 3), (usize::MAX, 0)] {
+                let stamps = chain::run_stamps(&now, run(id), Pace { walked_max, scanned_max }).unwrap();
+                let expected: Vec<Stamp> = all.iter().map(|entry| Stamp { seq: entry.seq, at: entry.at }).collect();
+                assert!(!tasks || stamps == expected, "{id}: {walked_max} {scanned_max}");
+            }
             assert!(id != 100 || all.len() > if tasks { 50 } else { 30 }, "{}", all.len());
             for (after, limit) in [(0, usize::MAX), (0, 3), (9, 1), (30, 20), (60, 0), (999_999, 5)] {
                 let wanted = Wanted { after: RecordSeq(after), limit, ..whole };
@@ -322,6 +327,37 @@ fn a_history_is_the_same_whichever_way_it_is_read() {
             }
         }
     }
+}
+
+/// What is damaged does not hide the rest: a chain that leads astray, a record that does not decode, one that is gone.
+#[test]
+fn a_damaged_history_is_found_as_far_as_it_goes() {
+    let (dir, mut store) = fresh();
+    let mut scribe = Scribe::new();
+    scribe.start(run(1), plain_run("lint"));
+    for id in 1..=3 {
+        scribe.worked(&node(1, "", &format!("n{id}")), task(id));
+        scribe.add(task(100 + id), plain("ci"));
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let mut reader = Sqlite::open_reader(dir.path()).unwrap();
+    let whole: Vec<RecordSeq> = reader.run_stamps(run(1)).unwrap().iter().map(|stamp| stamp.seq).collect();
+    assert_eq!(whole.len(), 1 + 3 * 5);
+    let db = Connection::open(place::database(dir.path())).unwrap();
+    let (astray, garbled, gone) = (whole[5], whole[10], whole[0]);
+    db.execute("UPDATE records SET prev = seq WHERE seq = ?1", [astray.0 as i64]).unwrap();
+    let stamps = |reader: &mut SqliteReader| -> Vec<RecordSeq> {
+        reader.run_stamps(run(1)).unwrap().iter().map(|stamp| stamp.seq).collect()
+    };
+    assert_eq!(stamps(&mut reader), whole);
+    db.execute("UPDATE records SET body = '{}' WHERE seq = ?1", [garbled.0 as i64]).unwrap();
+    assert_eq!(stamps(&mut reader), whole);
+    let bad: Vec<RecordSeq> =
+        reader.entries(&whole).unwrap().iter().filter_map(|entry| entry.as_ref().err()).map(|e| e.0).collect();
+    assert_eq!(bad, [garbled]);
+    db.execute("DELETE FROM records WHERE seq = ?1", [gone.0 as i64]).unwrap();
+    assert_eq!(stamps(&mut reader), whole[1..]);
+    assert_eq!(reader.entries(&whole).unwrap().len(), whole.len() - 1);
 }
 
 /// Counts what is looked at: rows, and records of whoever.
@@ -348,15 +384,15 @@ impl chain::Moment for Counting<'_> {
         Ok(lasts)
     }
 
-    fn scan(
-        &self,
-        after: RecordSeq,
-        each: &mut dyn FnMut(RecordSeq, &str) -> Result<bool, StoreError>,
-    ) -> Result<(), StoreError> {
-        self.now.scan(after, &mut |seq, owner| {
+    fn scan(&self, after: RecordSeq, each: &mut dyn FnMut(Stamp, &str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
+        self.now.scan(after, &mut |stamp, owner| {
             self.count(1);
-            each(seq, owner)
+            each(stamp, owner)
         })
+    }
+
+    fn first_of(&self, run: kernel::ids::RunId) -> Result<Option<RecordSeq>, StoreError> {
+        self.now.first_of(run)
     }
 
     fn run_of(&self, task: kernel::ids::TaskId) -> Result<Option<kernel::ids::RunId>, StoreError> {

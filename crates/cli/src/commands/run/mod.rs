@@ -7,8 +7,10 @@ mod list;
 mod meant;
 mod node;
 mod picture;
+mod replay;
 mod show;
 mod start;
+mod step;
 mod timeline;
 mod trace;
 mod watch;
@@ -17,7 +19,7 @@ use super::Session;
 use crate::output::Outcome;
 use clap::{Args, Subcommand};
 
-/// Runs: start, watch, change, trace, draw and explain them
+/// Runs: start, watch, change, trace, draw, explain and replay them
 #[derive(Args, Debug)]
 pub struct RunArgs {
     #[command(subcommand)]
@@ -34,6 +36,7 @@ enum RunCommand {
     Explain(explain::ExplainArgs),
     Graph(graph::GraphArgs),
     Timeline(timeline::TimelineArgs),
+    Replay(replay::ReplayArgs),
     Cancel(change::CancelArgs),
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),
@@ -51,6 +54,7 @@ pub fn run(args: RunArgs, json: bool, session: &Session) -> Outcome {
         RunCommand::Explain(args) => explain::run(args, session),
         RunCommand::Graph(args) => graph::run(args, json, session),
         RunCommand::Timeline(args) => timeline::run(args, json, session),
+        RunCommand::Replay(args) => replay::run(args, session),
         RunCommand::Cancel(args) => change::cancel(args, session),
         RunCommand::Pause(args) => change::pause(args, session),
         RunCommand::Resume(args) => change::resume(args, session),

@@ -78,12 +78,16 @@ const VALUE_LINES_MAX: usize = 40;
 
 /// `all`: each node that came along is told by itself.
 pub fn page(screen: &Screen, run: &RunView, all: bool) -> String {
-    let now = now();
+    page_at(screen, run, all, now())
+}
+
+/// The same as it is seen at another instant.
+pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> String {
     let when = |at: Instant| format!("{} ({at})", show_age(at, now));
     let mut lines = vec![
         ("run", run.run.to_string()),
         ("workflow", format!("{} version {}", run.workflow, run.version)),
-        ("status", state(screen, run)),
+        ("status", state_at(screen, run, now)),
         ("started", when(run.started_at)),
     ];
     if let Some(at) = run.ended_at {
@@ -154,13 +158,17 @@ pub fn beginning(text: String) -> String {
 
 /// Its status and what is special about it.
 pub fn state(screen: &Screen, run: &RunView) -> String {
+    state_at(screen, run, now())
+}
+
+pub fn state_at(screen: &Screen, run: &RunView, now: Instant) -> String {
     let status = run_status_text(screen, run.status);
     let more = match &run.pause {
         _ if run.deleting => ", being deleted".to_owned(),
         _ if run.stopping => ", what was under way is being stopped".to_owned(),
         Some(pause) => {
             let colon = if pause.reason.is_empty() { "" } else { ": " };
-            format!(", paused {} by {}{colon}{}", show_age(pause.since, now()), pause.by, pause.reason)
+            format!(", paused {} by {}{colon}{}", show_age(pause.since, now), pause.by, pause.reason)
         }
         None if run.held => ", paused with the run that called it".to_owned(),
         None => String::new(),

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 /// Tell everything that happened in a run, to its nodes and their tasks, oldest first
 #[derive(Args, Debug)]
 #[command(
-    after_help = "AFTER is the time since the run began, in seconds; TOOK since the record before of the same task, node or run.\n\n\
+    after_help = "SEQ is the number of the record, for `run replay RUN --at SEQ`. AFTER is the time since the run began, in seconds; TOOK since the record before of the same task, node or run.\n\n\
                         Examples:\n  signaller run trace run-7\n  signaller run trace run-7 --called\n  signaller run trace run-7 --limit 100"
 )]
 pub struct TraceArgs {
@@ -66,10 +66,17 @@ pub fn run(args: TraceArgs, session: &Session) -> Outcome {
         let took = before.insert(&record.owner, record.at).map_or_else(String::new, |at| show_between(at, record.at));
         let right = |text: String| cell(text).set_alignment(CellAlignment::Right);
         let told = sentence(&record.record, record.at);
-        vec![right(after), right(took), cell(whose(args.run, record)), cell(kind(&record.record)), cell(told)]
+        vec![
+            right(record.seq.to_string()),
+            right(after),
+            right(took),
+            cell(whose(args.run, record)),
+            cell(kind(&record.record)),
+            cell(told),
+        ]
     });
     let rows: Vec<_> = rows.collect();
-    let mut text = table(&session.screen, &["AFTER", "TOOK", "WHOSE", "RECORD", "WHAT HAPPENED"], rows);
+    let mut text = table(&session.screen, &["SEQ", "AFTER", "TOOK", "WHOSE", "RECORD", "WHAT HAPPENED"], rows);
     let answer = |text: String| {
         let answer = Answer::new(&trace, text).next(format!("run show {}", args.run), "how it stands now");
         let calls = !args.called && !called_by(&trace.records).is_empty();

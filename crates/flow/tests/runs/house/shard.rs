@@ -129,6 +129,13 @@ impl Shard {
         }
     }
 
+    /// The rows of a table whose keys begin with this number, as they are kept.
+    pub fn rows_of(&self, table: &Table, number: i64) -> Vec<Row> {
+        let from = (rank(table), vec![Value::Int(number)]);
+        let same = |((at, key), _): &(&(usize, Vec<Value>), &Row)| *at == rank(table) && key[0] == Value::Int(number);
+        self.rows.range(from..).take_while(same).map(|(_, row)| row.clone()).collect()
+    }
+
     /// Rows in these tables.
     pub fn count(&self, tables: &[&Table]) -> usize {
         self.rows.keys().filter(|(at, _)| tables.iter().any(|table| rank(table) == *at)).count()
