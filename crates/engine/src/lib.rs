@@ -27,6 +27,6 @@ pub use engine::{Engine, EngineOptions, Refused, Stopped};
 pub use parcel::{Leaving, Parcel};
 pub use request::*;
 pub use retention::Retention;
-pub use revision::Revision;
+pub use revision::{Followed, Revision};
 pub use stream::{Heard, Subscription};
 pub use tick::{Core, Decided, Ticked};

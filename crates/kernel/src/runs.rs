@@ -32,6 +32,7 @@ use past::Past;
 use recalls::Recalls;
 pub use revise::WantedIr;
 pub use rewind::{Level, Rewind};
+pub use undone::undone_of;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

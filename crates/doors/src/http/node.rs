@@ -58,8 +58,8 @@ pub async fn show(
         let Some(row) = engine.read(|reader| reader.run(run))? else {
             return Ok(Err(Problem::from(&Rejection::RunNotFound { run })));
         };
-        let spec = Run::from_row(&row.values)?.spec().clone();
-        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
+        let found = Run::from_row(&row.values)?;
+        let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
         Ok(whole(engine, ir.as_ref(), &at)?.ok_or_else(|| inside(ir.as_deref(), &at, unknown(&text))))
     });
     Ok(Json(found.await??))

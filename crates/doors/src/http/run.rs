@@ -205,8 +205,8 @@ pub async fn nodes(
     let asked = store::NodeQuery { run, frame, status, after, limit: limit + 1 };
     let found = door.blocking(move |engine| {
         let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
-        let spec = Run::from_row(&row.values)?.spec().clone();
-        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
+        let found = Run::from_row(&row.values)?;
+        let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
         engine.read(|reader| page(reader, engine, &asked, ir, &query)).map(Some)
     });
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
