@@ -73,7 +73,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Verify(args) => verify::run(args, screen),
         // Some of it works without a server.
         Command::Workflow(args) => workflow::run(args, globals, screen),
-        Command::Run(args) => run::run(args, &session()?),
+        Command::Run(args) => run::run(args, globals.json, &session()?),
         Command::Approval(args) => approval::run(args, &session()?),
         Command::Task(args) => task::run(args, &session()?),
         Command::Queue(args) => queue::run(args, &session()?),

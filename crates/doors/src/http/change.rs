@@ -3,7 +3,7 @@
 
 use super::Door;
 use super::answer::{Json, No, unexpected};
-use super::body::{Body, Named, Params, PathName};
+use super::body::{Body, Named, Params};
 use crate::definition;
 use crate::wire::{self, *};
 use axum::extract::{RawPathParams, State};

@@ -236,6 +236,8 @@ fn frame(ir: &Arc<Ir>, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
         None => ROOT,
         Some((_, node, _)) => ir.body_of(ir.find(node)?)?,
     };
-    let nodes = rows.iter().filter_map(|row| Some((ir.find(&row.at.node)?, row.slot.clone())));
+    // One that a patch has taken out, or put elsewhere, is not of it any more.
+    let here = |row: &&NodeRow| ir.find(&row.at.node).filter(|node| ir.node(*node).body == body);
+    let nodes = rows.iter().filter_map(|row| Some((here(row)?, row.slot.clone())));
     Some(Frame::of_nodes(ir, body, nodes))
 }

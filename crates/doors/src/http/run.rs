@@ -17,8 +17,9 @@ use kernel::node::{NodeState, Output};
 use kernel::record::Record;
 use kernel::rejection::Rejection;
 use kernel::row::{FrameRow, NodeRow};
-use kernel::run::{Run, ValueAt};
-use std::collections::{HashMap, HashSet};
+use kernel::run::{NodeAt, Run, ValueAt};
+use kernel::runs::undone_of;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use store::{Reader, StoreError};
 
@@ -36,11 +37,12 @@ pub async fn show(
     Params(query): Params<RunShowQuery>,
 ) -> Result<Json<RunView>, No> {
     let limit = page_limit(Some(query.nodes.unwrap_or(RUN_NODES_DEFAULT)))?;
-    let found = door.blocking(move |engine| whole(engine, run, limit)).await?;
+    let all = query.all_generations;
+    let found = door.blocking(move |engine| whole(engine, run, limit, all)).await?;
     Ok(Json(found.ok_or(Rejection::RunNotFound { run })?))
 }
 
-fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>, StoreError> {
+fn whole(engine: &Engine, id: RunId, nodes_max: usize, all_generations: bool) -> Result<Option<RunView>, StoreError> {
     let found = engine.read(|reader| {
         let Some((run, mut view)) = with_ending(reader, id)? else { return Ok(None) };
         view.input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
@@ -49,14 +51,19 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
         }
         let frames = reader.frames(id, LOOKED_AT_MAX)?;
         let nodes = reader.nodes(&store::NodeQuery::of(id, LOOKED_AT_MAX + 1))?;
-        let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        let nodes = nodes.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some((view, frames, nodes)))
+        let mut frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let mut nodes = nodes.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let more = nodes.len() > LOOKED_AT_MAX;
+        nodes.truncate(LOOKED_AT_MAX);
+        if !all_generations {
+            let undone = undone(reader, &run, &frames)?;
+            frames.retain(|frame| !undone.contains(&frame.path));
+            nodes.retain(|row| !undone.contains(&row.at.frame) && !is_reset(&run, row));
+        }
+        Ok(Some((run, view, frames, nodes, more)))
     })?;
-    let Some((mut view, frames, mut rows)) = found else { return Ok(None) };
-    let ir = engine.workflow(&view.workflow, Some(view.version))?.map(|(_, ir)| ir);
-    let more = rows.len() > LOOKED_AT_MAX;
-    rows.truncate(LOOKED_AT_MAX);
+    let Some((run, mut view, frames, rows, more)) = found else { return Ok(None) };
+    let ir = engine.definition(&run, None)?.map(|followed| followed.ir);
     let mut nodes: Vec<(FramePath, NodeView)> =
         rows.iter().map(|row| (row.at.frame.clone(), NodeView::new(row, ir.as_deref()))).collect();
     engine.read(|reader| node::at_work(reader, nodes.iter_mut().map(|(_, node)| node)))?;
@@ -91,6 +98,29 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>
     });
     view.nodes = nodes.into_iter().map(|(_, node)| node).collect();
     Ok(Some(view))
+}
+
+/// The frames of a run that restarts have undone.
+pub fn undone(reader: &mut dyn Reader, run: &Run, frames: &[FrameRow]) -> Result<BTreeSet<FramePath>, StoreError> {
+    undone_of(run.generation(), frames, |frame, node| {
+        let row = reader.node(&NodeAt { run: run.id(), frame: frame.clone(), node: node.clone() })?;
+        Ok(row.map(|row| NodeRow::from_row(&row.values)).transpose()?.map(|row| row.slot))
+    })
+}
+
+/// One that a restart has undone in a frame that stays.
+fn is_reset(run: &Run, row: &NodeRow) -> bool {
+    run.generation() > 0 && *row.slot.state() == NodeState::Waiting
+}
+
+/// The same, with a look at its frames: none before the first restart.
+fn undone_in(reader: &mut dyn Reader, run: &Run) -> Result<BTreeSet<FramePath>, StoreError> {
+    if run.generation() == 0 {
+        return Ok(BTreeSet::new());
+    }
+    let rows = reader.frames(run.id(), LOOKED_AT_MAX)?;
+    let frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    undone(reader, run, &frames)
 }
 
 /// The run's row, and what only its records say: which node failed it, who cancelled it.
@@ -207,7 +237,7 @@ pub async fn nodes(
         let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
         let found = Run::from_row(&row.values)?;
         let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
-        engine.read(|reader| page(reader, engine, &asked, ir, &query)).map(Some)
+        engine.read(|reader| page(reader, engine, &asked, &found, ir, &query)).map(Some)
     });
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
 }
@@ -216,11 +246,13 @@ fn page(
     reader: &mut dyn Reader,
     engine: &Engine,
     asked: &store::NodeQuery,
+    run: &Run,
     ir: Option<Arc<Ir>>,
     query: &NodeQuery,
 ) -> Result<NodeList, StoreError> {
     let limit = asked.limit - 1;
     let rows = reader.nodes(asked)?;
+    let undone = if query.all_generations { BTreeSet::new() } else { undone_in(reader, run)? };
     let mut nodes = Vec::with_capacity(rows.len().min(limit));
     let mut last = None;
     let mut whole = Frames::default();
@@ -228,6 +260,10 @@ fn page(
         let row = NodeRow::from_row(&row.values)?;
         let mut view = NodeView::new(&row, ir.as_deref());
         last = Some(view.node.clone());
+        let is_undone = undone.contains(&row.at.frame) || is_reset(run, &row);
+        if is_undone && !query.all_generations {
+            continue;
+        }
         node::at_work(reader, [&mut view])?;
         if let Some(ir) = ir.as_ref().filter(|_| view.status == NodeStatus::Skipped) {
             whole.look(reader, ir, asked.run, &row.at.frame)?;

@@ -1,7 +1,9 @@
 //! `signaller run cancel|pause|resume|retry|delete`: what changes a run's state. Several runs are
 //! changed in order, see [`each`].
 
+use super::operations::OperationsArgs;
 use crate::client::with_query;
+use crate::commands::task::read_input;
 use crate::commands::{Session, each, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::units::count_of;
@@ -54,13 +56,22 @@ pub struct ResumeArgs {
 
 /// Go on with runs that failed or were cancelled: what failed is tried again, what is done stays done
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run retry run-7\n  signaller run retry run-7 --node rounds[1]/pay")]
+#[command(after_help = "Examples:\n  signaller run retry run-7\n  signaller run retry run-7 --node rounds[1]/pay\n  \
+                        signaller run retry run-7 --node pay --with '{\"account\":\"other\"}' --reason 'the old one is closed'")]
 pub struct RetryArgs {
     #[command(flatten)]
     runs: Runs,
     /// Only this node of it
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
+    /// Another input for that node, in the definition that the run follows; JSON, @file or - for stdin
+    #[arg(long, value_name = "JSON", requires = "node")]
+    with: Option<String>,
+    #[command(flatten)]
+    operations: OperationsArgs,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 /// Delete runs that have ended, with their tasks and their history; this cannot be undone
@@ -108,9 +119,25 @@ pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
     if args.node.is_some() && args.runs.runs.len() > 1 {
         return Err(Failure::usage("--node is of one run").fix("name one RUN, or leave --node out"));
     }
-    let body = RunRetry { node: args.node, by: Some(session.by.clone()) };
-    let retry = |run| session.client.post(&format!("/v1/runs/{run}/retry"), &body);
-    each(session, &args.runs, retry, |now| format!("{} goes on from where it stopped.", now.run))
+    let with = args.with.as_deref().map(read_input).transpose()?;
+    let retry = |run| {
+        args.operations.send(session, run, None, |made| {
+            let body = RunRetry {
+                node: args.node.clone(),
+                with: with.clone(),
+                expected_revision: made.as_ref().and_then(|made| made.expected),
+                operations: made.map(|made| made.operations),
+                reason: args.reason.clone(),
+                by: Some(session.by.clone()),
+            };
+            session.client.post::<RunNow>(&format!("/v1/runs/{run}/retry"), &body)
+        })
+    };
+    let changes = with.is_some() || !args.operations.is_empty();
+    each(session, &args.runs, retry, |now| match now.revision.filter(|_| changes) {
+        Some(revision) => format!("{} goes on from where it stopped, by revision {revision} of its text.", now.run),
+        None => format!("{} goes on from where it stopped.", now.run),
+    })
 }
 
 pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {

@@ -1,10 +1,15 @@
 //! `signaller run`: one file for each thing that can be done with a run, those that only change its state together.
 
 mod change;
+mod definition;
+mod edit;
 mod explain;
 mod list;
 mod node;
+mod operations;
+mod patch;
 mod picture;
+mod restart;
 mod show;
 mod start;
 mod trace;
@@ -33,10 +38,14 @@ enum RunCommand {
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),
     Retry(change::RetryArgs),
+    Patch(patch::PatchArgs),
+    Restart(restart::RestartArgs),
+    Skip(restart::SkipArgs),
+    Definition(definition::DefinitionArgs),
     Delete(change::DeleteArgs),
 }
 
-pub fn run(args: RunArgs, session: &Session) -> Outcome {
+pub fn run(args: RunArgs, json: bool, session: &Session) -> Outcome {
     match args.command {
         RunCommand::Start(args) => start::run(args, session),
         RunCommand::List(args) => list::run(args, session),
@@ -48,6 +57,10 @@ pub fn run(args: RunArgs, session: &Session) -> Outcome {
         RunCommand::Pause(args) => change::pause(args, session),
         RunCommand::Resume(args) => change::resume(args, session),
         RunCommand::Retry(args) => change::retry(args, session),
+        RunCommand::Patch(args) => patch::run(args, session),
+        RunCommand::Restart(args) => restart::restart(args, session),
+        RunCommand::Skip(args) => restart::skip(args, session),
+        RunCommand::Definition(args) => definition::run(args, json, session),
         RunCommand::Delete(args) => change::delete(args, session),
     }
 }
