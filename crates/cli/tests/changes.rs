@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use talk::{lease, report, until, verified};
 
-const LINE: &str = "workflow: line\nnodes:\n  one: {type: a}\n  two: {type: b, after: [one], with: {n: 1}}\n  three: {type: c, after: [two]}\n";
+const LINE: &str =
+    "workflow: line\nnodes:\n  one: {type: a}\n  two: {type: b, after: [one], with: {n: 1}}\n  three: {type: c, after: [two]}\n";
 
 fn patch(house: &House, run: &str, body: Value) -> (u16, Value) {
     house.server.ask("POST", &format!("/v1/runs/{run}/patch"), Some(&body))
@@ -57,7 +58,10 @@ fn a_patch_is_told_before_and_done_and_told_after() {
     }
     assert_eq!(house.ended(&run)["status"], "done");
     let told = house.told(&format!("run trace {run}"));
-    assert!(told.contains("patched by api, at work on one, revision 1: look twice") && told.contains("+ audit (d) after two"), "{told}");
+    assert!(
+        told.contains("patched by api, at work on one, revision 1: look twice") && told.contains("+ audit (d) after two"),
+        "{told}"
+    );
     let shown = house.told(&format!("run show {run}"));
     assert!(shown.contains("line version 1, revision 1"), "{shown}");
     assert!(house.told("run list").contains("revision 1"));
@@ -80,13 +84,23 @@ fn what_is_refused_changes_not_one_byte() {
         .map(|n| json!({"op": "add", "path": format!("/nodes/n{n}"), "value": {"type": "agent", "after": ["three"]}}))
         .collect();
     for (operations, status, code, says) in [
-        (json!([{"op": "replace", "path": "/nodes/two/with/n", "value": 2}]), 409, "frozen", "two is started: its `with` cannot be changed"),
+        (
+            json!([{"op": "replace", "path": "/nodes/two/with/n", "value": 2}]),
+            409,
+            "frozen",
+            "two is running: its `with` cannot be changed",
+        ),
         (json!([{"op": "replace", "path": "/nodes/one/type", "value": "z"}]), 409, "frozen", "one is done: its `type`"),
         (json!([{"op": "remove", "path": "/nodes/none"}]), 409, "patch_failed", "operations[0] (remove /nodes/none)"),
         (json!([{"op": "test", "path": "/workflow", "value": "x"}]), 409, "patch_failed", "operations[0] (test /workflow)"),
         (json!([{"op": "change", "path": "/nodes"}]), 400, "invalid_patch", "there is no operation `change`"),
         (json!({"op": "add"}), 400, "invalid_patch", "a patch is a list of operations"),
-        (json!([{"op": "add", "path": "/nodes/four", "value": {"type": "x", "after": ["nobody"]}}]), 400, "invalid_workflow", "nodes.four.after"),
+        (
+            json!([{"op": "add", "path": "/nodes/four", "value": {"type": "x", "after": ["nobody"]}}]),
+            400,
+            "invalid_workflow",
+            "nodes.four.after",
+        ),
         (json!([{"op": "replace", "path": "/workflow", "value": "other"}]), 400, "invalid_patch", "`line` would be `other`"),
         (json!([{"op": "add", "path": "/version", "value": 9}]), 400, "invalid_patch", "cannot change the workflow's version"),
         (json!(nodes), 400, "invalid_patch", "it adds 101 nodes; one patch may add at most 100"),
@@ -155,7 +169,8 @@ fn of_two_patches_at_once_one_wins_and_the_other_sees_what_it_did() {
     });
     let definition = house.server.get(&format!("/v1/runs/{run}/definition?since=1"));
     assert_eq!((&definition["revision"], definition["changes"].as_array().unwrap().len()), (&json!(7), 6), "{definition}");
-    let answer = house.refused(&format!("run patch {run} --set nodes.three.timeout=1m --expected-revision 2"), 4, "revision_conflict");
+    let answer =
+        house.refused(&format!("run patch {run} --set nodes.three.timeout=1m --expected-revision 2"), 4, "revision_conflict");
     assert_eq!(answer["result"]["revision"], 7, "{answer}");
 }
 
@@ -193,7 +208,8 @@ fn a_failed_node_is_retried_with_another_input_and_skipped_and_restarted_from() 
     assert_eq!(answer["runs"][0]["revision"], 1, "{answer}");
     fail(json!({"n": 2}));
     // The seed's word for it.
-    let replayed = house.server.post(&format!("/v1/runs/{run}/nodes/two/replay"), &json!({"config": {"n": 3}, "reason": "again"}));
+    let replayed =
+        house.server.post(&format!("/v1/runs/{run}/nodes/two/replay"), &json!({"config": {"n": 3}, "reason": "again"}));
     assert_eq!((&replayed["status"], &replayed["revision"]), (&json!("running"), &json!(2)), "{replayed}");
     fail(json!({"n": 3}));
     house.refused(&format!("run skip {run}/one"), 4, "node_settled");
@@ -251,7 +267,7 @@ fn a_failed_node_is_retried_with_another_input_and_skipped_and_restarted_from() 
 #[test]
 fn turns_that_a_restart_has_undone_are_not_shown() {
     let house = House::start();
-    house.put("workflow: turns\nnodes:\n  rounds:\n    type: loop\n    until: iteration == 3\n    max: 9\n    do:\n      nodes:\n        lint: {type: a}\n");
+    house.put("workflow: turns\nnodes:\n  rounds:\n    type: loop\n    until: iteration == 3\n    max_iterations: 9\n    do:\n      nodes:\n        lint: {type: a}\n");
     let run = house.start_run("turns", &json!({}));
     let work = |times: usize| {
         for _ in 0..times {
@@ -326,8 +342,13 @@ fn patching_worker(house: &House, before: &str) -> Worker {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/patching-agent.sh");
     let bin = PathBuf::from(env!("CARGO_BIN_EXE_signaller"));
     let path = format!("{}:{}", bin.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let mut command = command(house.folder.path(), &house.server.url, "work --type function --type agent --worker planner");
-    command.args(["--", "sh", "-c", &format!("sh {} > out.$SIGNALLER_NODE && {before} cat out.$SIGNALLER_NODE", script.display())]);
+    let mut command = command(house.folder.path(), &house.server.url, "work --type function --type agent --name planner");
+    command.args([
+        "--",
+        "sh",
+        "-c",
+        &format!("sh {} > out.$SIGNALLER_NODE && {before} cat out.$SIGNALLER_NODE", script.display()),
+    ]);
     command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null());
     Worker::of(command.spawn().unwrap())
 }
@@ -340,7 +361,11 @@ fn an_agent_patches_the_run_it_works_in() {
     let run = house.start_run("patched-by-agent", &json!({"topic": "tea"}));
     let _worker = patching_worker(&house, "");
     let view = house.ended(&run);
-    assert_eq!((&view["status"], &view["output"], &view["revision"]), (&json!("done"), &json!({"did": "report"}), &json!(1)), "{view}");
+    assert_eq!(
+        (&view["status"], &view["output"], &view["revision"]),
+        (&json!("done"), &json!({"did": "report"}), &json!(1)),
+        "{view}"
+    );
     let definition = house.server.get(&format!("/v1/runs/{run}/definition"));
     assert_eq!((&definition["by"], &definition["node"]), (&json!("planner"), &json!("plan")), "{definition}");
     assert!(house.told(&format!("run trace {run}")).contains("patched by planner, at work on plan, revision 1"));

@@ -38,7 +38,12 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(run: RunId, operations: Option<Box<RawValue>>, expected: Option<u32>, description: String) -> Result<Wanted, Problem> {
+    fn read(
+        run: RunId,
+        operations: Option<Box<RawValue>>,
+        expected: Option<u32>,
+        description: String,
+    ) -> Result<Wanted, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
         Ok(Wanted { operations, with: None, expected, description })
@@ -67,7 +72,8 @@ fn ready(engine: &Engine, id: RunId, wanted: &Wanted) -> Result<Result<Ready, Pr
         return conflict(engine, &run, expected).map(Err);
     }
     let Some(base) = engine.definition(&run, None)? else { return Ok(Err(text_gone(id, run.revision()))) };
-    let document = Document::read(base.text.as_bytes()).map_err(|_| StoreError::Failed(format!("the text of {id} is damaged")))?;
+    let document =
+        Document::read(base.text.as_bytes()).map_err(|_| StoreError::Failed(format!("the text of {id} is damaged")))?;
     let mut operations = wanted.operations.clone().unwrap_or_default();
     let changed = document.apply(&operations).and_then(|changed| match &wanted.with {
         None => Ok(changed),
@@ -151,7 +157,8 @@ fn unfit(run: RunId, problems: &[flow::Problem]) -> Problem {
     let more = if problems.len() > 1 { format!(" ({} in all)", flow::problem::counted(problems)) } else { String::new() };
     let message = format!("what {run} would follow is not a workflow that can run{}{more}", first.unwrap_or_default());
     let suggestion = problems.first().and_then(|first| first.suggestion.clone());
-    let fix = suggestion.unwrap_or_else(|| "correct each of `problems`: their places are in the text that would come of it".into());
+    let fix =
+        suggestion.unwrap_or_else(|| "correct each of `problems`: their places are in the text that would come of it".into());
     let next = NextAction { command: format!("signaller run definition {run}"), description: "the text it follows".to_owned() };
     let problem = Problem::new("invalid_workflow", message, fix).problems(problems.iter().map(ProblemAt::from).collect());
     Problem { next_actions: vec![next], ..problem }
@@ -224,7 +231,11 @@ async fn asked(
 /// Change the definition that a run follows, now and for what is to come: what has begun in it stays as it is.
 #[utoipa::path(post, path = "/v1/runs/{run}/patch", tag = "runs", params(("run" = String, Path)), request_body = RunPatch,
     responses((status = 200, body = RunPatched)))]
-pub async fn patch(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunPatch>) -> Result<Json<RunPatched>, No> {
+pub async fn patch(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Body(body): Body<RunPatch>,
+) -> Result<Json<RunPatched>, No> {
     let RunPatch { operations, expected_revision, description, dry_run, node_id, by, task, fence } = body;
     let wanted = Wanted::read(run, Some(operations), expected_revision, reason("description", description)?)?;
     let node = node_id.as_deref().map(|text| named(run, text)).transpose()?;

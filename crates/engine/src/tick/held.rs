@@ -10,7 +10,14 @@ use kernel::task::Task;
 impl Turn<'_> {
     /// By the worker of one of its nodes. Runs do not know of queues, so whether it still works there is found out here; one
     /// that was told to stop does not.
-    pub(super) fn patch(&mut self, run: RunId, new: Box<NewRevision>, dry: bool, task: TaskId, fence: Fence) -> Result<Reply, Rejection> {
+    pub(super) fn patch(
+        &mut self,
+        run: RunId,
+        new: Box<NewRevision>,
+        dry: bool,
+        task: TaskId,
+        fence: Fence,
+    ) -> Result<Reply, Rejection> {
         let lost = Rejection::LeaseLost { task };
         let found = self.step.state().task(task).ok_or(lost.clone())?;
         let lease = Task::lease(found).filter(|lease| lease.fence() == fence && lease.ending().is_none()).ok_or(lost)?;

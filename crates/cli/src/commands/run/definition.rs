@@ -62,5 +62,6 @@ pub fn run(args: DefinitionArgs, json: bool, session: &Session) -> Outcome {
     if found.changes.is_empty() {
         lines.push("(the same for the run)".to_owned());
     }
-    Ok(Answer::new(&found, plain_text(&lines.join("\n")).into_owned()).next(format!("run definition {run}"), "the text it follows"))
+    Ok(Answer::new(&found, plain_text(&lines.join("\n")).into_owned())
+        .next(format!("run definition {run}"), "the text it follows"))
 }

@@ -25,7 +25,8 @@ pub fn edited<T>(
     let found = present(session, run)?;
     let old = document(&found.text)?;
     let file = Scratch::new(run, found.revision, &found.text)?;
-    let mut said = vec![format!("{run}, revision {}. What is saved is what it follows; nothing saved, nothing changed.", found.revision)];
+    let mut said =
+        vec![format!("{run}, revision {}. What is saved is what it follows; nothing saved, nothing changed.", found.revision)];
     let mut before = found.text.clone();
     loop {
         file.write(&said, &before)?;
@@ -73,9 +74,13 @@ fn open(editor: &str, path: &Path) -> Result<(), Failure> {
     let ran = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path).status();
     match ran {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::new(Exit::Usage, "aborted", format!("`{editor}` ended with {status}; the run stays as it is"))
-            .fix("name an editor that works in $VISUAL or $EDITOR")),
-        Err(error) => Err(Failure::usage(format!("`{editor}` cannot be started: {error}")).fix("name an editor in $VISUAL or $EDITOR")),
+        Ok(status) => {
+            Err(Failure::new(Exit::Usage, "aborted", format!("`{editor}` ended with {status}; the run stays as it is"))
+                .fix("name an editor that works in $VISUAL or $EDITOR"))
+        }
+        Err(error) => {
+            Err(Failure::usage(format!("`{editor}` cannot be started: {error}")).fix("name an editor in $VISUAL or $EDITOR"))
+        }
     }
 }
 

@@ -115,7 +115,8 @@ fn told(session: &Session, patched: &RunPatched) -> Outcome {
     let answer = Answer::new(patched, lines.join("\n"));
     Ok(match patched.dry_run {
         true => answer,
-        false => answer.next(format!("run watch {run}"), "see it go on").next(format!("run definition {run}"), "the text it follows"),
+        false => {
+            answer.next(format!("run watch {run}"), "see it go on").next(format!("run definition {run}"), "the text it follows")
+        }
     })
 }
-
