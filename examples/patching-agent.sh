@@ -14,7 +14,7 @@ plan)
 [
   {"op": "add", "path": "/nodes/prices", "value": {"type": "function", "after": ["plan"], "with": {"plan": "${nodes.plan.output}"}}},
   {"op": "add", "path": "/nodes/report", "value": {"type": "function", "after": ["prices"]}},
-  {"op": "add", "path": "/output", "value": "${nodes.report.output}"}
+  {"op": "add", "path": "/output", "value": "nodes.report.output"}
 ]
 OPERATIONS
     echo '{"steps": ["prices", "report"]}'
