@@ -59,7 +59,7 @@ fn a_patch_is_told_before_and_done_and_told_after() {
     assert_eq!(house.ended(&run)["status"], "done");
     let told = house.told(&format!("run trace {run}"));
     assert!(
-        told.contains("patched by api, at work on one, revision 1: look twice") && told.contains("+ audit (d) after two"),
+        told.contains("patched by api, at work on one, revision 1: look twice\n") && told.contains("+ audit (d) after two"),
         "{told}"
     );
     let shown = house.told(&format!("run show {run}"));
