@@ -421,7 +421,7 @@ pub async fn definition_of(
         let newest = run.revision();
         let revision = query.revision.unwrap_or(newest);
         let since = query.since.or(revision.checked_sub(1));
-        for asked in [Some(revision), since].into_iter().flatten().filter(|asked| *asked > newest) {
+        if let Some(asked) = [Some(revision), since].into_iter().flatten().find(|asked| *asked > newest) {
             let message = format!("{} has no revision {asked}: it is at {newest}", run.id());
             return Ok(Err(Problem::new("not_found", message, format!("ask for one from 0 to {newest}"))));
         }
