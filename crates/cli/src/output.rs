@@ -143,6 +143,8 @@ impl Failure {
     }
 
     pub fn of_problem(status: u16, problem: Problem) -> Failure {
+        // What a program needs to go on from there.
+        let now = problem.revision.map(|revision| serde_json::json!({"revision": revision, "changes": problem.changes}));
         Failure {
             exit: Exit::of_http_status(status),
             code: problem.code.into_owned().into(),
@@ -150,7 +152,7 @@ impl Failure {
             fix: Some(problem.fix).filter(|fix| !fix.is_empty()).map(Into::into),
             retryable: problem.retryable,
             retry_after_ms: problem.retry_after_ms,
-            result: None,
+            result: now.as_ref().map(raw),
             next: problem.next_actions,
             problems: problem.problems,
         }

@@ -37,7 +37,7 @@ pub fn env(name: &str) -> Option<String> {
 }
 
 /// Ours, and those a worker's command is given.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 14] = [
     "SIGNALLER_URL",
     "SIGNALLER_TOKEN",
     "SIGNALLER_LISTEN",
@@ -51,6 +51,7 @@ const VARIABLES: [&str; 13] = [
     "SIGNALLER_IDEMPOTENCY_KEY",
     "SIGNALLER_RUN",
     "SIGNALLER_NODE",
+    "SIGNALLER_FENCE",
 ];
 
 /// Variables that look like ours and are not: a setting spelled wrong would be passed over in silence.

@@ -24,9 +24,9 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         }
         RecordBody::RunCancelled { reason, by, closed } => format!("cancelled by {by}{}{}", said(reason), stopping(*closed)),
         RecordBody::RunClosed {} => "all that was under way in it has ended".into(),
-        RecordBody::RunReopened { deadline, by, .. } => {
+        RecordBody::RunReopened { deadline, reason, by, .. } => {
             let deadline = deadline.map_or_else(String::new, |then| format!(", to be over within {}", show_between(at, then)));
-            format!("tried again by {by}{deadline}")
+            format!("tried again by {by}{deadline}{}", said(reason))
         }
         RecordBody::RunRestarted { node, generation, reason, by, .. } => {
             format!("restarted from {node} by {by}, generation {generation}{}", said(reason))

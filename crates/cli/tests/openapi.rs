@@ -79,7 +79,7 @@ fn what_is_described_is_served_and_nothing_else() {
     let templates: BTreeSet<&str> = described.operations().iter().map(|operation| operation.template).collect();
     for template in &templates {
         let path = template.replace("{task}", "task-1").replace("{queue}", "q").replace("{bulk}", "bulk-1");
-        let path = path.replace("{workflow}", "w").replace("{run}", "run-1");
+        let path = path.replace("{workflow}", "w").replace("{run}", "run-1").replace("{node}", "n");
         for method in ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
             if path == "/v1/stream" && method == "GET" {
                 continue;

@@ -9,6 +9,7 @@ use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
 use crate::retention::{self, Retention};
+use crate::revision::{Followed, Revision};
 use crate::stream::{Stream, Subscription};
 use crate::tick::Core;
 use crate::values::Values;
@@ -17,6 +18,7 @@ use kernel::command::{Command, Outcome};
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
 use kernel::record::Payload;
+use kernel::run::Run;
 use kernel::time::Time;
 use kernel::workflow::Workflow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -215,6 +217,28 @@ impl Engine {
     /// A text that a run of this version follows, compiled.
     pub fn compile_revision(&self, name: &WorkflowName, version: u32, text: &str) -> Result<Arc<Ir>, String> {
         self.shared.library.compile_revision(name, version, text).map(|programs| programs.ir().clone())
+    }
+
+    /// The text that a run follows, or followed in an earlier revision; `None`: there is no such revision, or its text is gone.
+    /// Blocks; not for an async thread.
+    pub fn definition(&self, run: &Run, revision: Option<u32>) -> Result<Option<Followed>, StoreError> {
+        let revision = revision.unwrap_or(run.revision());
+        let (name, version) = (&run.spec().workflow, run.spec().version);
+        if revision == 0 {
+            let found = self.workflow(name, Some(version))?;
+            let followed = |(workflow, ir): (Workflow, _)| Followed { text: workflow.text().clone(), ir, revision };
+            return Ok(found.map(followed));
+        }
+        let Some(record) = run.patch(revision) else { return Ok(None) };
+        let found = self.read(|reader| crate::deliver::payload(reader, self.blobs(), record))?;
+        let Some(Revision { text, .. }) = found.as_ref().and_then(Revision::read) else { return Ok(None) };
+        let programs = self.shared.library.compile_revision(name, version, &text).map_err(StoreError::Failed)?;
+        Ok(Some(Followed { text: text.into(), ir: programs.ir().clone(), revision }))
+    }
+
+    /// What a changed text of a run was compiled to, as it is kept for all who ask for that text.
+    pub fn revised(&self, run: &Run, text: &str, ir: Ir) -> Arc<Ir> {
+        self.shared.library.shelve_revision(&run.spec().workflow, run.spec().version, text, ir)
     }
 
     /// Puts a large output into the blob store, durable when it returns, and gives what stands for it. Blocks.

@@ -80,6 +80,17 @@ impl Library {
         self.made_of(name, version, text, Some(Revision::digest(text)))
     }
 
+    /// The same of one that was compiled already.
+    pub fn shelve_revision(&self, name: &WorkflowName, version: u32, text: &str, ir: Ir) -> Arc<Ir> {
+        let revised = Some(Revision::digest(text));
+        if let Some(programs) = self.find(name, version, revised) {
+            return programs.ir().clone();
+        }
+        let programs = Arc::new(Programs::new(Arc::new(Ir { workflow: name.clone(), version, revised, ..ir })));
+        self.put(&programs);
+        programs.ir().clone()
+    }
+
     fn made_of(&self, name: &WorkflowName, version: u32, text: &str, revised: Option<u128>) -> Result<Arc<Programs>, String> {
         if let Some(programs) = self.find(name, version, revised) {
             return Ok(programs);
@@ -133,8 +144,13 @@ impl Flows {
         if let Some(programs) = self.by_ir.programs.get(&(Arc::as_ptr(ir) as usize)) {
             return programs.clone();
         }
-        let programs = Arc::new(Programs::new(ir.clone()));
-        self.library.put(&programs);
+        // One that was compiled elsewhere has its programs there.
+        let known = self.library.find(&ir.workflow, ir.version, ir.revised).filter(|known| Arc::ptr_eq(known.ir(), ir));
+        let programs = known.unwrap_or_else(|| {
+            let programs = Arc::new(Programs::new(ir.clone()));
+            self.library.put(&programs);
+            programs
+        });
         self.shelve(&programs);
         programs
     }

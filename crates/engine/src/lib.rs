@@ -30,6 +30,6 @@ pub use parcel::{Leaving, Parcel};
 pub use replay::{At, NoReplay, Replayed};
 pub use request::*;
 pub use retention::Retention;
-pub use revision::Revision;
+pub use revision::{Followed, Revision};
 pub use stream::{Heard, Subscription};
 pub use tick::{Core, Decided, Ticked};

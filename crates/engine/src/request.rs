@@ -2,7 +2,7 @@
 //! a look at what only the writer knows.
 
 use kernel::bulk::Bulk;
-use kernel::command::{Command, Grant, Outcome, Reply};
+use kernel::command::{Command, Grant, NewRevision, Outcome, Reply};
 use kernel::explain::{Explanation, RunExplanation};
 use kernel::ids::{Fence, RecordSeq, RunId, TaskId};
 use kernel::limits::BATCH_ITEMS_MAX;
@@ -44,6 +44,14 @@ pub struct Work {
 pub enum Request {
     Command(Command),
     Work(Work),
+    /// A worker changes the run that it works in: the lease is its right.
+    PatchHeld {
+        run: RunId,
+        new: Box<NewRevision>,
+        dry: bool,
+        task: TaskId,
+        fence: Fence,
+    },
     /// The connection of this poll is gone: whatever it was granted was not delivered.
     Gone {
         poll: Ticket,
@@ -90,6 +98,7 @@ impl Request {
         match self {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| new.input.text().len()).sum(),
             Request::Command(Command::StartRun { new, .. }) => new.input.text().len(),
+            Request::Command(Command::PatchRun { new, .. }) | Request::PatchHeld { new, .. } => new.payload.text().len(),
             Request::Work(work) => work.results.iter().map(output).sum(),
             _ => 0,
         }

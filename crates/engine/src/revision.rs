@@ -1,8 +1,10 @@
 //! The texts of runs that follow one of their own: how they ride in a record, and what they compile to.
 
+use kernel::ir::Ir;
 use kernel::record::Payload;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 use store::BlobId;
 
 /// What the record of a patch carries: the whole definition after it, and what changed it.
@@ -11,6 +13,14 @@ pub struct Revision {
     pub text: String,
     #[serde(default)]
     pub operations: Value,
+}
+
+/// A text of a run, and what it compiles to.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    pub text: Arc<str>,
+    pub ir: Arc<Ir>,
+    pub revision: u32,
 }
 
 impl Revision {

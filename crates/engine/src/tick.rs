@@ -3,6 +3,7 @@
 //! goes on being decided, into the next one. Nothing leaves before the commit of its parcel. A failed commit discards memory
 //! and loads it again; it never rolls back by hand.
 
+mod held;
 mod looks;
 
 use crate::deliver::{Filled, Filler, Unread};
@@ -518,6 +519,7 @@ impl Turn<'_> {
                 Some(worked) => Answer::Worked(worked),
                 None => return,
             },
+            Request::PatchHeld { run, new, dry, task, fence } => Answer::Reply(self.patch(run, new, dry, task, fence)),
             Request::Gone { poll } => {
                 if !defect("gone_unnoticed") {
                     self.presence.unpark(poll);

@@ -154,7 +154,7 @@ fn a_run_begins_no_more_than_it_may() {
     house.restart();
     house.tick(None);
     // What it has begun stays begun.
-    let again = house.ask(Command::RetryRun { run, node: None, new: None, by: actor() });
+    let again = house.ask(Command::RetryRun { run, node: None, new: None, reason: String::new(), by: actor() });
     assert!(again.is_ok(), "{again:?}");
     assert_eq!((failure(&house, run).0, house.status(run)), ("steps_spent".to_owned(), RunStatus::Failed));
     house.verify();
@@ -186,7 +186,7 @@ fn the_runs_of_a_workflow_that_does_not_compile_any_more_fail_and_the_engine_sta
     assert!(left.is_empty(), "{left:?}");
     let answer = Command::Answer { at: at(&format!("{bad}/b")), approved: true, comment: String::new(), by: actor() };
     assert!(matches!(house.ask(answer), Err(Rejection::RunNotFound { .. } | Rejection::RunEnded { .. })));
-    match house.ask(Command::RetryRun { run: bad, node: None, new: None, by: actor() }) {
+    match house.ask(Command::RetryRun { run: bad, node: None, new: None, reason: String::new(), by: actor() }) {
         Err(Rejection::Invalid { why }) => assert!(why.contains("does not compile any more"), "{why}"),
         other => panic!("{other:?}"),
     }

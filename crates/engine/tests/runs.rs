@@ -103,7 +103,7 @@ fn a_failed_node_is_tried_again() {
     assert_eq!(house.core.state().runs_live(), 0);
     let retry = |node: Option<&str>| {
         let node = node.map(|node| Box::new(at(&format!("{run}/{node}"))));
-        Command::RetryRun { run, node, new: None, by: actor() }
+        Command::RetryRun { run, node, new: None, reason: String::new(), by: actor() }
     };
     assert!(matches!(house.ask(retry(Some("a"))), Err(Rejection::NodeSettled { .. })));
     assert!(matches!(house.ask(retry(Some("zz"))), Err(Rejection::NodeNotFound { .. })));
@@ -123,7 +123,7 @@ fn an_each_is_taken_up_where_it_was_cut_off() {
     house.work(|_, input| if *input == 3 { Err("broken") } else { Ok(input.clone()) });
     assert_eq!(house.status(run), RunStatus::Failed);
     let done = house.entries.iter().filter(|entry| matches!(entry.record, Record::TaskDone { .. })).count();
-    house.ask(Command::RetryRun { run, node: None, new: None, by: actor() }).unwrap();
+    house.ask(Command::RetryRun { run, node: None, new: None, reason: String::new(), by: actor() }).unwrap();
     house.work(echo);
     assert_eq!((house.status(run), house.output(run)), (RunStatus::Done, json!([0, 1, 2, 3, 4, 5, 6])));
     let done = house.entries.iter().filter(|entry| matches!(entry.record, Record::TaskDone { .. })).count() - done;
@@ -288,10 +288,10 @@ fn what_failed_a_run_fails_it_again_if_it_is_not_tried() {
     house.poll(0, vec![Report { task: bad.grant.task, fence: bad.grant.fence, outcome }]);
     assert_eq!(house.status(run), RunStatus::Failed);
     let node = Some(Box::new(at(&format!("{run}/b"))));
-    house.ask(Command::RetryRun { run, node, new: None, by: actor() }).unwrap();
+    house.ask(Command::RetryRun { run, node, new: None, reason: String::new(), by: actor() }).unwrap();
     house.work(echo);
     assert_eq!(house.status(run), RunStatus::Failed, "`a` was not tried again");
-    house.ask(Command::RetryRun { run, node: None, new: None, by: actor() }).unwrap();
+    house.ask(Command::RetryRun { run, node: None, new: None, reason: String::new(), by: actor() }).unwrap();
     house.work(echo);
     assert_eq!(house.status(run), RunStatus::Done);
     house.verify();

@@ -187,6 +187,7 @@ pub enum Command {
         node: Option<Box<NodeAt>>,
         /// By this text.
         new: Option<Box<NewRevision>>,
+        reason: String,
         by: Actor,
     },
     /// The node and what follows from it begin anew; with another text by that one.

@@ -361,6 +361,8 @@ pub enum Record {
         deadline: Option<Time>,
         /// How often it was, with this.
         again: u32,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
         by: Actor,
     },
     /// A node of it and all that follows from that are undone, and begin anew.

@@ -36,6 +36,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use sweeps::{Sweeps, sweep_every_ms};
+pub use undone::undone_of;
 pub(crate) use unfit::Unfits;
 
 /// One node of one frame, by its number in the run's workflow.

@@ -48,7 +48,7 @@ impl Client<'_> {
             Wish::RetryRun => {
                 let run = self.run(Some(RunStatus::Failed));
                 let node = if self.chance.permille(300) { Some(Box::new(self.node(run))) } else { None };
-                Command::RetryRun { run, node, new: None, by }
+                Command::RetryRun { run, node, new: None, reason: String::new(), by }
             }
             Wish::DeleteRun => Command::DeleteRun { run: self.run(Some(RunStatus::Done)), by },
             Wish::ExpireRuns => {
@@ -74,7 +74,7 @@ impl Client<'_> {
             let then = match self.chance.below(3) {
                 0 => Command::DeleteRun { run, by },
                 1 => Command::PauseRun { run, by, reason: "too late".into() },
-                _ => Command::RetryRun { run, node: None, new: None, by },
+                _ => Command::RetryRun { run, node: None, new: None, reason: String::new(), by },
             };
             requests.push(Request::Command(then));
         }
@@ -245,7 +245,7 @@ impl Client<'_> {
         let (by, run) = (actor(), RunId::new(1 << 40, 0));
         match self.chance.below(4) {
             0 => Command::CancelRun { run, by, reason: String::new() },
-            1 => Command::RetryRun { run, node: None, new: None, by },
+            1 => Command::RetryRun { run, node: None, new: None, reason: String::new(), by },
             2 => Command::DeleteRun { run: self.run(Some(RunStatus::Running)), by },
             _ => {
                 let Command::StartRun { mut new, .. } = self.start() else { unreachable!("a start starts") };

@@ -29,6 +29,12 @@ impl Ran {
 
 pub struct Worker(Child);
 
+impl Worker {
+    pub fn of(child: Child) -> Worker {
+        Worker(child)
+    }
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         _ = self.0.kill();

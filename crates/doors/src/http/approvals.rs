@@ -63,7 +63,7 @@ fn view(engine: &Engine, row: &NodeRow) -> Result<Option<ApprovalView>, StoreErr
     let run = Run::from_row(&run.values)?;
     let message = message.map_or(Ok(None), |message| shown(engine.blobs(), message))?;
     let spec = run.spec();
-    let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
+    let ir = engine.definition(&run, None)?.map(|followed| followed.ir);
     let kind = ir.as_ref().and_then(|ir| ir.find(&row.at.node).map(|node| &ir.node(node).kind));
     let who = match kind {
         Some(NodeKind::Approval { who, .. }) => who.iter().map(ToString::to_string).collect(),

@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No};
 use super::body::{Named, Params};
+use super::change::tell_patches;
 use super::node::Frames;
 use super::runs::wrong_cursor;
 use super::values::shown;
@@ -32,14 +33,17 @@ pub async fn history(
     };
     let found = door.blocking(move |engine| {
         let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
-        let spec = Run::from_row(&row.values)?.spec().clone();
-        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
-        engine.read(|reader| {
+        let whose = Run::from_row(&row.values)?;
+        let ir = engine.definition(&whose, None)?.map(|followed| followed.ir);
+        let found = engine.read(|reader| {
             let entries = reader.run_history(run, after, limit + 1, true)?;
             let records = told(reader, engine, ir.as_ref(), &entries[..limit.min(entries.len())])?;
             let next = records.last().filter(|_| entries.len() > limit).map(|record| record.seq);
-            Ok(Some(RunHistory { records, next }))
-        })
+            Ok(RunHistory { records, next })
+        });
+        let mut history = found?;
+        tell_patches(engine, &whose, &mut history.records)?;
+        Ok(Some(history))
     });
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
 }

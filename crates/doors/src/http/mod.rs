@@ -5,6 +5,7 @@ mod answer;
 mod approvals;
 mod body;
 mod bulks;
+mod change;
 mod explain;
 mod graph;
 mod guard;
@@ -117,7 +118,12 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(runs::cancel))
         .routes(routes!(runs::pause))
         .routes(routes!(runs::resume))
-        .routes(routes!(runs::retry))
+        .routes(routes!(change::retry))
+        .routes(routes!(change::patch))
+        .routes(routes!(change::definition_of))
+        .routes(routes!(change::restart))
+        .routes(routes!(change::skip))
+        .routes(routes!(change::replay))
         .routes(routes!(approvals::list, approvals::answer))
         .routes(routes!(queues::list))
         .routes(routes!(queues::show, queues::put))

@@ -4,7 +4,7 @@ use super::Door;
 use super::answer::{Json, No};
 use super::approvals::answer_of;
 use super::body::{Named, Params};
-use super::run::turns_of;
+use super::run::{turns_of, undone};
 use super::tasks::with_payloads;
 use super::values::value;
 use crate::wire::*;
@@ -58,11 +58,34 @@ pub async fn show(
         let Some(row) = engine.read(|reader| reader.run(run))? else {
             return Ok(Err(Problem::from(&Rejection::RunNotFound { run })));
         };
-        let spec = Run::from_row(&row.values)?.spec().clone();
-        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
+        let found = Run::from_row(&row.values)?;
+        let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
+        let at = engine.read(|reader| present(reader, &found, &at))?.unwrap_or(at);
         Ok(whole(engine, ir.as_ref(), &at)?.ok_or_else(|| inside(ir.as_deref(), &at, unknown(&text))))
     });
     Ok(Json(found.await??))
+}
+
+/// The node that is meant: in turns and items of the newest generation, where it is not said which. `None`: as it is said.
+fn present(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option<NodeAt>, StoreError> {
+    if run.generation() == 0 || at.frame.is_root() {
+        return Ok(None);
+    }
+    let rows = reader.frames(run.id(), LOOKED_AT_MAX)?;
+    let mut frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    let undone = undone(reader, run, &frames)?;
+    frames.retain(|frame| !undone.contains(&frame.path));
+    Ok(frame_meant(&frames, &at.frame).map(|frame| NodeAt { frame, ..at.clone() }))
+}
+
+fn frame_meant(frames: &[FrameRow], path: &FramePath) -> Option<FramePath> {
+    let Some((above, node, index)) = path.up() else { return Some(FramePath::root()) };
+    if path.generation() > 0 {
+        return None;
+    }
+    let above = frame_meant(frames, &above)?;
+    let here = |frame: &&FrameRow| frame.path.up().is_some_and(|(up, of, at)| up == above && of == node && at == index);
+    frames.iter().filter(here).map(|frame| &frame.path).max().cloned()
 }
 
 /// Of a node inside of a loop or an each: what it stands in, and the first of its places.
@@ -85,7 +108,11 @@ fn frames_of(reader: &mut dyn Reader, at: &NodeAt) -> Result<Option<FrameCounts>
     if rows.len() == LOOKED_AT_MAX {
         return Ok(None);
     }
-    let frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    let mut frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(run) = reader.run(at.run)?.map(|row| Run::from_row(&row.values)).transpose()? {
+        let undone = undone(reader, &run, &frames)?;
+        frames.retain(|frame| !undone.contains(&frame.path));
+    }
     Ok(turns_of(&frames).remove(&(at.frame.clone(), at.node.clone())))
 }
 
@@ -266,6 +293,8 @@ pub fn body_of(ir: &Ir, path: &FramePath) -> Option<BodyIx> {
 /// `None`: it has no body in this workflow.
 fn frame(ir: &Arc<Ir>, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
     let body = body_of(ir, path)?;
-    let nodes = rows.iter().filter_map(|row| Some((ir.find(&row.at.node)?, row.slot.clone())));
+    // One that a patch has taken out, or put elsewhere, is not of it any more.
+    let here = |row: &&NodeRow| ir.find(&row.at.node).filter(|node| ir.node(*node).body == body);
+    let nodes = rows.iter().filter_map(|row| Some((here(row)?, row.slot.clone())));
     Some(Frame::of_nodes(ir, body, nodes))
 }

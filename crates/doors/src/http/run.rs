@@ -18,8 +18,9 @@ use kernel::record::Record;
 use kernel::rejection::Rejection;
 use kernel::replay::Replay;
 use kernel::row::{FrameRow, NodeRow};
-use kernel::run::{Run, ValueAt};
-use std::collections::{HashMap, HashSet};
+use kernel::run::{NodeAt, Run, ValueAt};
+use kernel::runs::undone_of;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use store::{Reader, StoreError};
 
@@ -37,13 +38,14 @@ pub async fn show(
     Params(query): Params<RunShowQuery>,
 ) -> Result<Json<RunView>, No> {
     let limit = page_limit(Some(query.nodes.unwrap_or(RUN_NODES_DEFAULT)))?;
-    let found = door.blocking(move |engine| whole(engine, run, limit)).await?;
+    let all = query.all_generations;
+    let found = door.blocking(move |engine| whole(engine, run, limit, all)).await?;
     Ok(Json(found.ok_or(Rejection::RunNotFound { run })?))
 }
 
-fn whole(engine: &Engine, id: RunId, nodes_max: usize) -> Result<Option<RunView>, StoreError> {
+fn whole(engine: &Engine, id: RunId, nodes_max: usize, all_generations: bool) -> Result<Option<RunView>, StoreError> {
     let found = engine.read(|reader| {
-        let Some(standing) = Standing::now(reader, id)? else { return Ok(None) };
+        let Some(standing) = Standing::now(reader, id, all_generations)? else { return Ok(None) };
         let run = &standing.run;
         let input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
         let is_done = run.status() == kernel::run::RunStatus::Done;
@@ -71,15 +73,22 @@ pub struct Standing {
 }
 
 impl Standing {
-    fn now(reader: &mut dyn Reader, id: RunId) -> Result<Option<Standing>, StoreError> {
+    /// Without what restarts have undone, unless that is wanted.
+    fn now(reader: &mut dyn Reader, id: RunId, all_generations: bool) -> Result<Option<Standing>, StoreError> {
         let Some(row) = reader.run(id)? else { return Ok(None) };
         let run = Run::from_row(&row.values)?;
         let (ending, retryable) = (ending_of(reader, &run)?, can_retry(reader, &run)?);
         let frames = reader.frames(id, LOOKED_AT_MAX)?;
         let nodes = reader.nodes(&store::NodeQuery::of(id, LOOKED_AT_MAX + 1))?;
         let more = nodes.len() > LOOKED_AT_MAX;
-        let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        let nodes = nodes.iter().take(LOOKED_AT_MAX).map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let mut frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let nodes = nodes.iter().take(LOOKED_AT_MAX).map(|row| NodeRow::from_row(&row.values));
+        let mut nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+        if !all_generations {
+            let undone = undone(reader, &run, &frames)?;
+            frames.retain(|frame| !undone.contains(&frame.path));
+            nodes.retain(|row| !undone.contains(&row.at.frame) && !is_reset(&run, row));
+        }
         Ok(Some(Standing { run, ending, retryable, frames, nodes, more }))
     }
 
@@ -88,6 +97,9 @@ impl Standing {
         let live = replay.live()?;
         let run = live.run().clone();
         let (mut frames, mut nodes) = live.rows();
+        let undone = |path: &FramePath| live.frame(path).is_some_and(|frame| frame.is_undone());
+        frames.retain(|frame| !undone(&frame.path));
+        nodes.retain(|row| !undone(&row.at.frame) && !is_reset(&run, row));
         let retryable = may_retry(&run) && nodes.iter().any(|row| row.at.frame.is_root() && stopped_short(&row.slot));
         let more = nodes.len() > LOOKED_AT_MAX;
         frames.truncate(LOOKED_AT_MAX);
@@ -137,8 +149,30 @@ impl Standing {
 
 /// What a run walks through; `None` where that is not to be had any more.
 pub fn definition(engine: &Engine, run: &Run) -> Result<Option<Arc<Ir>>, StoreError> {
-    let spec = run.spec();
-    Ok(engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir))
+    Ok(engine.definition(run, None)?.map(|followed| followed.ir))
+}
+
+/// The frames of a run that restarts have undone.
+pub fn undone(reader: &mut dyn Reader, run: &Run, frames: &[FrameRow]) -> Result<BTreeSet<FramePath>, StoreError> {
+    undone_of(run.generation(), frames, |frame, node| {
+        let row = reader.node(&NodeAt { run: run.id(), frame: frame.clone(), node: node.clone() })?;
+        Ok(row.map(|row| NodeRow::from_row(&row.values)).transpose()?.map(|row| row.slot))
+    })
+}
+
+/// One that a restart has undone in a frame that stays.
+fn is_reset(run: &Run, row: &NodeRow) -> bool {
+    run.generation() > 0 && *row.slot.state() == NodeState::Waiting
+}
+
+/// The same, with a look at its frames: none before the first restart.
+fn undone_in(reader: &mut dyn Reader, run: &Run) -> Result<BTreeSet<FramePath>, StoreError> {
+    if run.generation() == 0 {
+        return Ok(BTreeSet::new());
+    }
+    let rows = reader.frames(run.id(), LOOKED_AT_MAX)?;
+    let frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    undone(reader, run, &frames)
 }
 
 /// The run's row, and what only its records say: which node failed it, who cancelled it.
@@ -273,9 +307,9 @@ pub async fn nodes(
     let asked = store::NodeQuery { run, frame, status, after, limit: limit + 1 };
     let found = door.blocking(move |engine| {
         let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
-        let spec = Run::from_row(&row.values)?.spec().clone();
-        let ir = engine.workflow(&spec.workflow, Some(spec.version))?.map(|(_, ir)| ir);
-        engine.read(|reader| page(reader, engine, &asked, ir, &query)).map(Some)
+        let found = Run::from_row(&row.values)?;
+        let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
+        engine.read(|reader| page(reader, engine, &asked, &found, ir, &query)).map(Some)
     });
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
 }
@@ -284,11 +318,13 @@ fn page(
     reader: &mut dyn Reader,
     engine: &Engine,
     asked: &store::NodeQuery,
+    run: &Run,
     ir: Option<Arc<Ir>>,
     query: &NodeQuery,
 ) -> Result<NodeList, StoreError> {
     let limit = asked.limit - 1;
     let rows = reader.nodes(asked)?;
+    let undone = if query.all_generations { BTreeSet::new() } else { undone_in(reader, run)? };
     let mut nodes = Vec::with_capacity(rows.len().min(limit));
     let mut last = None;
     let mut whole = Frames::default();
@@ -296,6 +332,10 @@ fn page(
         let row = NodeRow::from_row(&row.values)?;
         let mut view = NodeView::new(&row, ir.as_deref());
         last = Some(view.node.clone());
+        let is_undone = undone.contains(&row.at.frame) || is_reset(run, &row);
+        if is_undone && !query.all_generations {
+            continue;
+        }
         node::at_work(&mut |task| node::task_of(reader, task), [&mut view])?;
         if let Some(ir) = ir.as_ref().filter(|_| view.status == NodeStatus::Skipped) {
             whole.look(reader, ir, asked.run, &row.at.frame)?;

@@ -121,7 +121,9 @@ pub fn wrong_cursor(cursor: &str) -> Problem {
 
 async fn changed(door: &Door, command: Command) -> Result<Json<RunNow>, No> {
     match door.command(command).await? {
-        Reply::Run { run, status, changed } => Ok(Json(RunNow { run, status: status.into(), changed, caller: None })),
+        Reply::Run { run, status, changed } => {
+            Ok(Json(RunNow { run, status: status.into(), changed, caller: None, revision: None, generation: None }))
+        }
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
     }
 }
@@ -153,22 +155,6 @@ pub async fn pause(State(door): State<Door>, Named(run): Named<RunId>, Body(body
     responses((status = 200, body = RunNow)))]
 pub async fn resume(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<Signed>) -> Result<Json<RunNow>, No> {
     changed(&door, Command::ResumeRun { run, by: signed_by(body.by) }).await
-}
-
-/// Go on with a run that failed or was cancelled: what failed it is tried again, what is done stays done.
-#[utoipa::path(post, path = "/v1/runs/{run}/retry", tag = "runs", params(("run" = String, Path)), request_body = RunRetry,
-    responses((status = 200, body = RunNow)))]
-pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunRetry>) -> Result<Json<RunNow>, No> {
-    let node = match &body.node {
-        None => None,
-        Some(text) => {
-            let shown = || text.chars().take(80).collect::<String>();
-            let fix = "a node is named as pay or rounds[1]/pay; show the run to see its nodes";
-            let unknown = || Problem::new("node_not_found", format!("`{}` is not a node of {run}", shown()), fix);
-            Some(Box::new(placed(run, text).ok_or_else(unknown)?))
-        }
-    };
-    changed(&door, Command::RetryRun { run, node, new: None, by: signed_by(body.by) }).await
 }
 
 /// Delete a run that has ended, with its nodes, their tasks, and its history.

@@ -7,6 +7,7 @@
 
 mod approval;
 mod bulk;
+mod change;
 mod explain;
 mod instant;
 mod node;
@@ -27,6 +28,7 @@ mod workflow;
 
 pub use approval::*;
 pub use bulk::*;
+pub use change::*;
 pub use explain::*;
 pub use instant::*;
 pub use node::*;

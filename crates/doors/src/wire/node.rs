@@ -300,6 +300,9 @@ pub struct NodeQuery {
     /// With what they gave.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub output: bool,
+    /// Also what restarts have undone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all_generations: bool,
     /// 50 when left out, at most 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

@@ -28,6 +28,11 @@ pub struct Problem {
     /// Each on its own, where a text or a value is wrong in several places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ProblemAt>,
+    /// Of a run that was changed by somebody else meanwhile: the revision it is at, and what is different by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
     /// Commands that help, to be run as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_actions: Vec<NextAction>,
@@ -57,10 +62,11 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 44] = [
+pub const CODES: [(&str, u16); 51] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
+    ("invalid_patch", 400),
     ("unauthorized", 401),
     ("forbidden", 403),
     ("not_asked", 403),
@@ -92,6 +98,12 @@ pub const CODES: [(&str, u16); 44] = [
     ("node_settled", 409),
     ("not_asking", 409),
     ("of_run", 409),
+    ("patch_failed", 409),
+    ("revision_conflict", 409),
+    ("revisions_taken", 409),
+    ("frozen", 409),
+    ("not_begun", 409),
+    ("not_to_skip", 409),
     ("too_large", 413),
     ("unsupported_media_type", 415),
     ("limited", 429),
@@ -108,9 +120,17 @@ impl Problem {
     /// `code` is one of [`CODES`]; 429 and 503 may be tried again, the others may not.
     pub fn new(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Problem {
         let (message, fix) = (message.into(), fix.into());
-        let (problems, next_actions) = (Vec::new(), Vec::new());
-        let mut problem =
-            Problem { code: code.into(), message, fix, retryable: false, retry_after_ms: None, problems, next_actions };
+        let mut problem = Problem {
+            code: code.into(),
+            message,
+            fix,
+            retryable: false,
+            retry_after_ms: None,
+            problems: Vec::new(),
+            revision: None,
+            changes: Vec::new(),
+            next_actions: Vec::new(),
+        };
         problem.retryable = matches!(problem.http_status(), 429 | 503);
         problem
     }

@@ -190,6 +190,7 @@ pub enum RecordBody {
         #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
         /// How often it was, with this.
         again: u32,
+        #[serde(default, skip_serializing_if = "String::is_empty")] reason: String,
         #[schema(value_type = String)] by: Actor,
     },
     /// `node` and what follows from it begin anew.
@@ -315,7 +316,9 @@ impl From<&Record> for RecordBody {
             }
             Record::RunCancelled { reason, by, closed } => Wire::RunCancelled { reason, by, closed },
             Record::RunClosed {} => Wire::RunClosed {},
-            Record::RunReopened { deadline, again, by } => Wire::RunReopened { deadline: deadline.map(Instant), again, by },
+            Record::RunReopened { deadline, again, reason, by } => {
+                Wire::RunReopened { deadline: deadline.map(Instant), again, reason, by }
+            }
             Record::RunDeleting { by, expired } => Wire::RunDeleting { by, expired },
             Record::RunDeleted { workflow, by } => Wire::RunDeleted { workflow, by },
             Record::RunRestarted { node, generation, deadline, reason, by } => {

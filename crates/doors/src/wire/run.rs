@@ -2,12 +2,12 @@
 
 use super::object::objects;
 use super::task::{at_most, once_each, payload};
-use super::{Instant, NodeView, Priority, Problem, RunStatus, TaskError};
+use super::{Cursor, Instant, NodeView, Priority, Problem, RunStatus, TaskError, place};
 use kernel::command::NewRun;
 use kernel::ids::RunId;
 use kernel::limits::*;
 use kernel::names::*;
-use kernel::run::{NodeAt, Run, RunPause, RunSpec};
+use kernel::run::{NodeAt, Origin, Run, RunPause, RunSpec};
 use kernel::time::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -148,6 +148,9 @@ pub struct RunShowQuery {
     /// How many of its nodes to show: 100 when left out, at most 1000. What runs, waits or failed comes before the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// Also what restarts have undone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all_generations: bool,
 }
 
 /// A run as it stands. In lists `input`, `output`, `counts` and `nodes` are left out.
@@ -158,6 +161,15 @@ pub struct RunView {
     #[schema(value_type = String)]
     pub workflow: WorkflowName,
     pub version: u32,
+    /// How often its definition was changed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub revision: u32,
+    /// How often it was restarted from a node.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u32,
+    /// The run that it was forked from, and the record there after which it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     pub status: RunStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<RunPauseView>,
@@ -222,6 +234,9 @@ impl From<&Run> for RunView {
             run: run.id(),
             workflow: spec.workflow.clone(),
             version: spec.version,
+            revision: run.revision(),
+            generation: run.generation(),
+            origin: spec.origin.as_deref().map(RunOrigin::from),
             status: run.status().into(),
             pause: run.pause().map(RunPauseView::from),
             held: run.is_held(),
@@ -244,6 +259,28 @@ impl From<&Run> for RunView {
             counts: None,
             nodes: Vec::new(),
         }
+    }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Where a run was forked from another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RunOrigin {
+    #[schema(value_type = String)]
+    pub run: RunId,
+    pub record: Cursor,
+    /// It goes on from before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+impl From<&Origin> for RunOrigin {
+    fn from(origin: &Origin) -> RunOrigin {
+        let node = origin.node.as_ref().map(|at| place(&at.frame, &at.node));
+        RunOrigin { run: origin.run, record: Cursor(origin.record), node }
     }
 }
 
@@ -310,6 +347,19 @@ pub struct RunRetry {
     /// Only this one, such as `rounds[1]/pay`; without it, all that failed the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Of a node that a worker does: another input for it, in the definition that the run follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub with: Option<Box<RawValue>>,
+    /// Changes of its definition that come with it, as in a patch: also of what is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<serde_json::Value>>)]
+    pub operations: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_revision: Option<u32>,
+    /// Why, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub by: Option<Actor>,
@@ -335,4 +385,10 @@ pub struct RunNow {
     /// Of one that was cancelled: the node that called it, which fails by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
+    /// Of one whose definition was changed: its revision with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// Of one that was restarted: how often it was, with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
 }

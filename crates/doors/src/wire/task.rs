@@ -140,7 +140,7 @@ pub(super) fn once_each<T: PartialEq>(values: Vec<T>) -> Vec<T> {
 }
 
 /// The text as it came, within its bound; what was left out is null.
-pub(super) fn payload(name: &str, raw: Option<Box<RawValue>>) -> Result<Payload, Problem> {
+pub fn payload(name: &str, raw: Option<Box<RawValue>>) -> Result<Payload, Problem> {
     let Some(raw) = raw else { return Ok(Payload::null()) };
     let bytes = raw.get().len();
     if bytes > PAYLOAD_BYTES_MAX {

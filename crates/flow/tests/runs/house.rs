@@ -205,7 +205,7 @@ impl<'a> House<'a> {
     pub fn retry(&mut self, outcomes: &'a Outcomes, expected: Option<&'a Expected>) -> bool {
         (self.outcomes, self.expected) = (outcomes, expected);
         self.ways.cancel_after = None;
-        match self.ask(0, &Command::RetryRun { run: self.root, node: None, new: None, by: actor() }) {
+        match self.ask(0, &Command::RetryRun { run: self.root, node: None, new: None, reason: String::new(), by: actor() }) {
             Ok(_) => true,
             Err(Rejection::NothingToRetry { .. }) => false,
             Err(other) => panic!("{other}"),

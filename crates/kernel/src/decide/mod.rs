@@ -65,7 +65,9 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::PutWorkflows { new, by } => workflow::put_all(step, new, by).map(Reply::Workflows),
         Command::DisableWorkflow { workflow, reason, by } => workflow::disable(step, workflow, reason, by),
         Command::EnableWorkflow { workflow, by } => workflow::enable(step, workflow, by),
-        Command::RetryRun { run, node, new, by } => run::retry::decide(step, *run, node.as_deref(), new.as_deref(), by),
+        Command::RetryRun { run, node, new, reason, by } => {
+            run::retry::decide(step, *run, node.as_deref(), new.as_deref(), reason, by)
+        }
         Command::RestartRun { at, new, reason, by } => run::restart::decide(step, at, new.as_deref(), reason, by),
         Command::SkipNode { at, output, reason, by } => run::skip::decide(step, at, output, reason, by),
         Command::PatchRun { run, new, node, dry, by } => run::patch::decide(step, *run, new, node.as_ref(), *dry, by),

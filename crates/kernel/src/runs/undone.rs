@@ -7,9 +7,12 @@ use super::{Live, Runs};
 use crate::frame::{Frame, FramePath};
 use crate::ids::RunId;
 use crate::ir::NodeIx;
-use crate::node::Started;
+use crate::names::NodeId;
+use crate::node::{Slot, Started};
+use crate::row::FrameRow;
 use crate::run::NodeAt;
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Runs {
     /// So is what belongs to a loop or an each that is not in the text any more.
@@ -87,13 +90,54 @@ impl Live {
     /// Whether a restart has undone a frame, by what its loop or each is at; or a patch has taken that out.
     fn is_superseded(&self, path: &FramePath) -> bool {
         let Some((above, id, index)) = path.up() else { return false };
-        let Some(slot) = self.find(&above, id).and_then(|node| self.slot(&above, node)) else { return true };
-        let by_its_node = match slot.work().map(|(_, at)| at) {
-            Some(Started::Turning { kept, generation, .. }) => index >= *kept && path.generation() < *generation,
-            Some(Started::Spreading { generation, .. }) => path.generation() < *generation,
-            // It waits, was skipped, or was done at once: since it was undone, it has opened none.
-            _ => true,
-        };
-        by_its_node || self.turn(&above, id, index).is_some_and(|(newest, _)| newest > path)
+        let slot = self.find(&above, id).and_then(|node| self.slot(&above, node));
+        let newest = self.turn(&above, id, index).map(|(newest, _)| newest);
+        is_undone(path, index, slot, newest)
     }
+}
+
+/// Whether a restart has undone a turn or an item: by what its loop or each is at, or because there is a newer one in its place.
+fn is_undone(path: &FramePath, index: u32, of: Option<&Slot>, newest: Option<&FramePath>) -> bool {
+    // A patch has taken its loop or each out.
+    let Some(slot) = of else { return true };
+    let by_its_node = match slot.work().map(|(_, at)| at) {
+        Some(Started::Turning { kept, generation, .. }) => index >= *kept && path.generation() < *generation,
+        Some(Started::Spreading { generation, .. }) => path.generation() < *generation,
+        // It waits, was skipped, or was done at once: since it was undone, it has opened none.
+        _ => true,
+    };
+    by_its_node || newest.is_some_and(|newest| newest > path)
+}
+
+/// The frames of a run that restarts have undone, out of the rows of all of them. `of`: how a loop or an each stands.
+pub fn undone_of<E>(
+    generation: u32,
+    frames: &[FrameRow],
+    mut of: impl FnMut(&FramePath, &NodeId) -> Result<Option<Slot>, E>,
+) -> Result<BTreeSet<FramePath>, E> {
+    let mut undone = BTreeSet::new();
+    // Before the first restart there is none, and no need to look.
+    if generation == 0 {
+        return Ok(undone);
+    }
+    let all: BTreeSet<&FramePath> = frames.iter().map(|frame| &frame.path).collect();
+    let (mut newest, mut slots) = (BTreeMap::new(), BTreeMap::new());
+    for path in &all {
+        let Some((above, id, index)) = path.up() else { continue };
+        newest.insert((above, id, index), *path);
+    }
+    // Those above come first.
+    for path in &all {
+        let Some((above, id, index)) = path.up() else { continue };
+        let slot = match slots.entry((above.clone(), id)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(of(&above, id)?),
+        };
+        let inside = undone.contains(&above);
+        let newest = newest.get(&(above, id, index)).copied();
+        if inside || is_undone(path, index, slot.as_ref(), newest) {
+            undone.insert((*path).clone());
+        }
+    }
+    Ok(undone)
 }

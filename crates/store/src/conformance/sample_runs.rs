@@ -159,7 +159,16 @@ fn runs_that_end(scribe: &mut Scribe) {
     // Failed, and on its way again.
     note(scribe, &node(104, "", "fix"), Record::NodeFailed { failure: failure("exit_1"), then: OnError::Fail });
     end(scribe, 104, fail(true));
-    end(scribe, 104, Record::RunReopened { deadline: Some(scribe.now().plus_ms(5)), again: 1, by: actor("bob") });
+    end(
+        scribe,
+        104,
+        Record::RunReopened {
+            deadline: Some(scribe.now().plus_ms(5)),
+            again: 1,
+            reason: "the bank answers".into(),
+            by: actor("bob"),
+        },
+    );
     note(scribe, &node(104, "", "fix"), Record::NodeReopened { by: actor("bob"), only: false });
 
     let named = Went::Named(NodeId::parse("x").expect("a good name"));

@@ -2,7 +2,9 @@
 //! changed in order, see [`each`]; all that `--where` means by the server, see [`meant`].
 
 use super::meant::{self, Deed, Meant};
+use super::operations::OperationsArgs;
 use crate::client::with_query;
+use crate::commands::task::read_input;
 use crate::commands::{Session, each, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::units::count_of;
@@ -64,6 +66,7 @@ pub struct ResumeArgs {
 #[command(after_help = "Examples:
   signaller run retry run-7
   signaller run retry run-7 --node rounds[1]/pay
+  signaller run retry run-7 --node pay --with '{\"account\":\"other\"}' --reason 'the old one is closed'
   signaller run retry --where 'workflow == \"refund\" && status == \"failed\"' --dry-run
   signaller run retry --where 'status == \"failed\" && error.code == \"deadline\"' --rate 50/s")]
 pub struct RetryArgs {
@@ -72,6 +75,14 @@ pub struct RetryArgs {
     /// Only this node of it
     #[arg(long, value_name = "NODE", conflicts_with = "filter")]
     node: Option<String>,
+    /// Another input for that node, in the definition that the run follows; JSON, @file or - for stdin
+    #[arg(long, value_name = "JSON", requires = "node")]
+    with: Option<String>,
+    #[command(flatten)]
+    operations: OperationsArgs,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 /// Delete runs that have ended, with their tasks and their history; this cannot be undone
@@ -139,9 +150,25 @@ pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
     if args.node.is_some() && args.meant.runs.len() > 1 {
         return Err(Failure::usage("--node is of one run").fix("name one RUN, or leave --node out"));
     }
-    let body = RunRetry { node: args.node, by: Some(session.by.clone()) };
-    let retry = |run| session.client.post(&format!("/v1/runs/{run}/retry"), &body);
-    each(session, &args.meant.runs, retry, |now| format!("{} goes on from where it stopped.", now.run))
+    let with = args.with.as_deref().map(read_input).transpose()?;
+    let retry = |run| {
+        args.operations.send(session, run, None, |made| {
+            let body = RunRetry {
+                node: args.node.clone(),
+                with: with.clone(),
+                expected_revision: made.as_ref().and_then(|made| made.expected),
+                operations: made.map(|made| made.operations),
+                reason: args.reason.clone(),
+                by: Some(session.by.clone()),
+            };
+            session.client.post::<RunNow>(&format!("/v1/runs/{run}/retry"), &body)
+        })
+    };
+    let changes = with.is_some() || !args.operations.is_empty();
+    each(session, &args.meant.runs, retry, |now| match now.revision.filter(|_| changes) {
+        Some(revision) => format!("{} goes on from where it stopped, by revision {revision} of its text.", now.run),
+        None => format!("{} goes on from where it stopped.", now.run),
+    })
 }
 
 pub fn delete(args: DeleteArgs, session: &Session) -> Outcome {

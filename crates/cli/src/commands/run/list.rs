@@ -1,5 +1,6 @@
 //! `signaller run list`.
 
+use super::show::changed;
 use crate::client::with_query;
 use crate::commands::{Session, run_id, workflow};
 use crate::output::{Answer, Failure, Outcome};
@@ -133,7 +134,14 @@ fn remark(run: &RunView) -> String {
         _ if run.held => "paused with the run that called it".to_owned(),
         (None, Some(error), _) => format!("{}: {}", error.code, error.message),
         (None, None, Some(parent)) => format!("called by {parent}"),
-        (None, None, None) => run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        (None, None, None) => match &run.origin {
+            Some(origin) => format!("forked from {}", origin.run),
+            None => run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        },
+    };
+    let text = match changed(run) {
+        changed if changed.is_empty() => text,
+        changed => format!("{}{}{text}", changed.trim_start_matches(", "), if text.is_empty() { "" } else { "; " }),
     };
     short(text.trim(), CHARS_MAX)
 }

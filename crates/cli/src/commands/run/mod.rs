@@ -1,13 +1,18 @@
 //! `signaller run`: one file for each thing that can be done with a run, those that only change its state together.
 
 mod change;
+mod definition;
+mod edit;
 mod explain;
 mod graph;
 mod list;
 mod meant;
 mod node;
+mod operations;
+mod patch;
 mod picture;
 mod replay;
+mod restart;
 mod show;
 mod start;
 mod step;
@@ -41,6 +46,10 @@ enum RunCommand {
     Pause(change::PauseArgs),
     Resume(change::ResumeArgs),
     Retry(change::RetryArgs),
+    Patch(patch::PatchArgs),
+    Restart(restart::RestartArgs),
+    Skip(restart::SkipArgs),
+    Definition(definition::DefinitionArgs),
     Delete(change::DeleteArgs),
 }
 
@@ -59,6 +68,10 @@ pub fn run(args: RunArgs, json: bool, session: &Session) -> Outcome {
         RunCommand::Pause(args) => change::pause(args, session),
         RunCommand::Resume(args) => change::resume(args, session),
         RunCommand::Retry(args) => change::retry(args, session),
+        RunCommand::Patch(args) => patch::run(args, session),
+        RunCommand::Restart(args) => restart::restart(args, session),
+        RunCommand::Skip(args) => restart::skip(args, session),
+        RunCommand::Definition(args) => definition::run(args, json, session),
         RunCommand::Delete(args) => change::delete(args, session),
     }
 }

@@ -38,9 +38,10 @@ pub fn run(at: &NodeAt, session: &Session) -> Outcome {
 }
 
 /// `signaller run show RUN/NODE[3]`: one turn or item, with the nodes in it.
-pub fn run_frame(run: RunId, frame: &FramePath, limit: Option<u32>, session: &Session) -> Outcome {
+pub fn run_frame(run: RunId, frame: &FramePath, limit: Option<u32>, all_generations: bool, session: &Session) -> Outcome {
     let screen = &session.screen;
-    let query = NodeQuery { frame: Some(frame.to_string()), limit: limit.or(Some(NODES_MAX)), ..NodeQuery::default() };
+    let (frame_asked, limit) = (Some(frame.to_string()), limit.or(Some(NODES_MAX)));
+    let query = NodeQuery { frame: frame_asked, limit, all_generations, ..NodeQuery::default() };
     let list: NodeList = session.client.get(&with_query(&format!("/v1/runs/{run}/nodes"), &query))?;
     if list.nodes.is_empty() {
         let message = format!("nothing has happened in `{frame}` of {run}");

@@ -27,6 +27,9 @@ pub struct ShowArgs {
     /// or if they failed; at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     nodes: Option<u32>,
+    /// Also turns, items and nodes that restarts have undone
+    #[arg(long)]
+    all_generations: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -52,9 +55,9 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     let run = match args.what {
         Shown::Run(run) => run,
         Shown::Node(at) => return node::run(&at, session),
-        Shown::Frame(run, frame) => return node::run_frame(run, &frame, args.nodes, session),
+        Shown::Frame(run, frame) => return node::run_frame(run, &frame, args.nodes, args.all_generations, session),
     };
-    let query = RunShowQuery { nodes: args.nodes };
+    let query = RunShowQuery { nodes: args.nodes, all_generations: args.all_generations };
     let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{run}"), &query))?;
     let run = view.run;
     let answer = Answer::new(&view, page(&session.screen, &view, args.nodes.is_some()));
@@ -86,7 +89,7 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
     let when = |at: Instant| format!("{} ({at})", show_age(at, now));
     let mut lines = vec![
         ("run", run.run.to_string()),
-        ("workflow", format!("{} version {}", run.workflow, run.version)),
+        ("workflow", format!("{} version {}{}", run.workflow, run.version, changed(run))),
         ("status", state_at(screen, run, now)),
         ("started", when(run.started_at)),
     ];
@@ -108,6 +111,10 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
     }
     if let Some(parent) = &run.parent {
         lines.push(("called by", parent.clone()));
+    }
+    if let Some(origin) = &run.origin {
+        let node = origin.node.as_ref().map_or_else(String::new, |node| format!(", before {node}"));
+        lines.push(("forked from", format!("{} after record {}{node}", origin.run, origin.record)));
     }
     if let Some(error) = &run.error {
         let at = run.failed_at.as_ref().map_or_else(String::new, |node| format!("{node}: "));
@@ -144,6 +151,12 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
     }
     let drawn = if nodes.is_empty() { String::new() } else { format!("\n\n{}", nodes.join("\n")) };
     format!("{}{drawn}", facts(screen, &lines))
+}
+
+/// `, revision 2, generation 1`: of one that was changed under way.
+pub fn changed(run: &RunView) -> String {
+    let count = |what: &str, count: u32| if count == 0 { String::new() } else { format!(", {what} {count}") };
+    format!("{}{}", count("revision", run.revision), count("generation", run.generation))
 }
 
 /// A value of many lines would push all else off the screen.

@@ -61,19 +61,18 @@ pub fn run(args: TraceArgs, session: &Session) -> Outcome {
         return Ok(Answer::new(&trace, format!("Nothing more is recorded of {}.", args.run)));
     }
     let mut before: HashMap<&str, Instant> = HashMap::new();
-    let rows = trace.records.iter().map(|record| {
+    let rows = trace.records.iter().flat_map(|record| {
         let after = show_offset(begun.started_at, record.at);
         let took = before.insert(&record.owner, record.at).map_or_else(String::new, |at| show_between(at, record.at));
         let right = |text: String| cell(text).set_alignment(CellAlignment::Right);
         let told = sentence(&record.record, record.at);
-        vec![
-            right(record.seq.to_string()),
-            right(after),
-            right(took),
-            cell(whose(args.run, record)),
-            cell(kind(&record.record)),
-            cell(told),
-        ]
+        // What a patch changed stands below it, a line for each.
+        let mut lines = told.lines();
+        let first = cell(lines.next().unwrap_or_default());
+        let (seq, whose) = (right(record.seq.to_string()), cell(whose(args.run, record)));
+        let mut rows = vec![vec![seq, right(after), right(took), whose, cell(kind(&record.record)), first]];
+        rows.extend(lines.map(|line| vec![cell(""), cell(""), cell(""), cell(""), cell(""), cell(line)]));
+        rows
     });
     let rows: Vec<_> = rows.collect();
     let mut text = table(&session.screen, &["SEQ", "AFTER", "TOOK", "WHOSE", "RECORD", "WHAT HAPPENED"], rows);

@@ -166,7 +166,7 @@ impl Watch<'_> {
     }
 
     fn look(&self) -> Result<RunView, Failure> {
-        let query = RunShowQuery { nodes: Some(NODES_DRAWN) };
+        let query = RunShowQuery { nodes: Some(NODES_DRAWN), ..RunShowQuery::default() };
         self.session.client.get(&with_query(&format!("/v1/runs/{}", self.run), &query))
     }
 

@@ -57,7 +57,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 ///
 /// The command is started once for each task and gets {"task","type","queue","attempt","input",…} on stdin, and
 /// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment;
-/// if it is a run's, also "run" and "node", SIGNALLER_RUN and SIGNALLER_NODE.
+/// if it is a run's, also "run" and "node", SIGNALLER_RUN and SIGNALLER_NODE: with these and SIGNALLER_FENCE its
+/// `signaller run patch` changes its own run.
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message.
@@ -514,6 +515,7 @@ impl Worker<'_> {
         ];
         env.extend(task.run.map(|run| ("SIGNALLER_RUN", run.to_string())));
         env.extend(task.node.clone().map(|node| ("SIGNALLER_NODE", node)));
+        env.push(("SIGNALLER_FENCE", fence.to_string()));
         env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
         match child::start(id, &self.command, env, stdin_of(&task), self.guard.clone(), ended) {
             Ok(group) => {

@@ -45,7 +45,9 @@ fn a_called_run_goes_on_where_it_stopped() {
             let b = desk.lease(1).remove(0);
             desk.fail(&b, false);
             assert_eq!(desk.owners("run_failed").len(), 2 * again);
-            let no = desk.try_to(Command::RetryRun { run: sub, node: None, new: None, by: actor() }).unwrap_err();
+            let no = desk
+                .try_to(Command::RetryRun { run: sub, node: None, new: None, reason: String::new(), by: actor() })
+                .unwrap_err();
             assert_eq!(no.to_string(), format!("{sub} was called by {run}/c: retry that run"));
             desk.retry(run);
             if restarts {

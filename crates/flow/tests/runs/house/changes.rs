@@ -92,7 +92,7 @@ impl House<'_> {
                 self.texts.push(idea.text);
                 // One that was over goes on by the new text.
                 if !running {
-                    let retry = Command::RetryRun { run: self.root, node: None, new: None, by: actor() };
+                    let retry = Command::RetryRun { run: self.root, node: None, new: None, reason: String::new(), by: actor() };
                     let reply = self.ask(0, &retry);
                     assert!(reply.is_ok(), "{reply:?}");
                     self.note("patch of what was over");

@@ -85,7 +85,7 @@ impl Desk {
     }
 
     pub fn retry(&mut self, run: RunId) {
-        self.ask(Command::RetryRun { run, node: None, new: None, by: actor() });
+        self.ask(Command::RetryRun { run, node: None, new: None, reason: String::new(), by: actor() });
     }
 
     pub fn restart(&mut self) {

@@ -77,7 +77,7 @@ fn one(step: &mut Step<'_>, verb: &RunVerb, run: RunId, bulk: &Bulk) -> Result<(
     };
     let reply = match verb {
         RunVerb::Cancel => run::cancel(step, run, by, &reason),
-        RunVerb::Retry => run::retry::decide(step, run, None, None, by),
+        RunVerb::Retry => run::retry::decide(step, run, None, None, &reason, by),
         RunVerb::Pause => run::pause::pause(step, run, by, &reason),
         RunVerb::Resume => run::pause::resume(step, run, by),
     };

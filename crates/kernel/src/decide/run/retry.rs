@@ -22,6 +22,7 @@ pub(in crate::decide) fn decide(
     run: RunId,
     only: Option<&NodeAt>,
     new: Option<&patch::NewRevision>,
+    reason: &str,
     by: &Actor,
 ) -> Result<Reply, Rejection> {
     let live = found(step, run)?;
@@ -55,16 +56,17 @@ pub(in crate::decide) fn decide(
     if let Some(new) = new {
         patch::record(step, run, new, None, by);
     }
-    record(step, run, again, by);
+    record(step, run, again, reason, by);
     reopen(step, run, &FramePath::root(), only, by);
     Ok(Reply::Run { run, status: RunStatus::Running, changed: true })
 }
 
 /// It goes on, and has as long as it was given at first.
-fn record(step: &mut Step<'_>, run: RunId, again: u32, by: &Actor) {
+fn record(step: &mut Step<'_>, run: RunId, again: u32, reason: &str, by: &Actor) {
     let live = step.state().runs.get(run).expect("it is being reopened");
     let deadline = deadline(step, live);
-    step.record_run(run, Record::RunReopened { deadline, again, by: by.clone() }, None);
+    let (reason, by) = (reason.to_owned(), by.clone());
+    step.record_run(run, Record::RunReopened { deadline, again, reason, by }, None);
 }
 
 /// As long as it was given at first.
@@ -86,7 +88,7 @@ pub(super) fn with_caller(step: &mut Step<'_>, run: RunId, again: u32, held: Opt
     }
     let held = held.filter(|pause| live.run.hold.is_news(*pause));
     let by = walk::itself();
-    record(step, run, again, &by);
+    record(step, run, again, "", &by);
     if let Some(pause) = held {
         // Nothing has begun in it yet.
         step.record_run(run, Record::RunHeld { pause, told: true }, None);

@@ -47,7 +47,7 @@ pub(in crate::decide) fn decide(
         RunStatus::Done => return Err(Rejection::RunEnded { run, status: RunStatus::Done, verb: "skip" }),
         RunStatus::Failed | RunStatus::Cancelled => {
             // All of it that a retry would refuse is refused there.
-            retry::decide(step, run, Some(at), None, by)?;
+            retry::decide(step, run, Some(at), None, reason, by)?;
             others(step, at, by);
         }
     }

@@ -1,0 +1,114 @@
+//! The operations of a change, however they are given: a file, `--set` and `--unset`, or an edited text.
+
+use crate::client::with_query;
+use crate::commands::Session;
+use crate::output::{Exit, Failure};
+use clap::Args;
+use doors::wire::{DefinitionQuery, RunDefinition};
+use flow::patch::{Document, Operations, PatchError};
+use kernel::ids::RunId;
+use serde_json::value::RawValue;
+use std::io::Read;
+
+/// How often they are made anew when somebody else was first.
+const TRIES_MAX: u32 = 8;
+
+#[derive(Args, Debug, Default)]
+pub struct OperationsArgs {
+    /// RFC 6902 operations from a file, JSON or YAML; - for stdin
+    #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with_all = ["set", "unset"])]
+    file: Option<String>,
+    /// Put VALUE at PATH, such as nodes.pay.timeout=1m; JSON if it can be read so, else text; may be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Take away what is at PATH; may be given several times, and is done after every --set
+    #[arg(long, value_name = "PATH")]
+    unset: Vec<String>,
+}
+
+/// Operations as they are sent, and the revision they were made for.
+pub struct Made {
+    pub operations: Box<RawValue>,
+    /// None: for whatever it is at.
+    pub expected: Option<u32>,
+}
+
+impl OperationsArgs {
+    pub fn is_empty(&self) -> bool {
+        self.file.is_none() && self.set.is_empty() && self.unset.is_empty()
+    }
+
+    /// Asks for a change until nobody else is first. What is made of paths is made for one revision.
+    pub fn send<T>(
+        &self,
+        session: &Session,
+        run: RunId,
+        expected: Option<u32>,
+        ask: impl Fn(Option<Made>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if self.is_empty() {
+            return ask(None);
+        }
+        if let Some(file) = &self.file {
+            let operations = raw(&Operations::read(&read(file)?).map_err(wrong)?);
+            return ask(Some(Made { operations, expected }));
+        }
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let present = present(session, run)?;
+            let operations = raw(&self.made(&present.text)?);
+            let made = Made { operations, expected: expected.or(Some(present.revision)) };
+            match ask(Some(made)) {
+                Err(failure) if &*failure.code == "revision_conflict" && expected.is_none() && tries < TRIES_MAX => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Each is made on what the one before left.
+    fn made(&self, text: &str) -> Result<Operations, Failure> {
+        let mut document = document(text)?;
+        let mut all = Operations::default();
+        let sets = self.set.iter().map(|set| (set, true)).chain(self.unset.iter().map(|path| (path, false)));
+        for (text, is_set) in sets {
+            let operations = if is_set { document.set(text) } else { document.unset(text) };
+            let operations = operations.map_err(wrong)?;
+            document = document.apply(&operations).map_err(wrong)?;
+            all.extend(operations);
+        }
+        Ok(all)
+    }
+}
+
+pub fn present(session: &Session, run: RunId) -> Result<RunDefinition, Failure> {
+    session.client.get(&with_query(&format!("/v1/runs/{run}/definition"), &DefinitionQuery::default()))
+}
+
+pub fn document(text: &str) -> Result<Document, Failure> {
+    Document::read(text.as_bytes()).map_err(|problems| {
+        let first = problems.first().map_or_else(String::new, ToString::to_string);
+        Failure::new(Exit::Usage, "invalid_workflow", format!("the text cannot be read: {first}"))
+    })
+}
+
+pub fn raw(operations: &Operations) -> Box<RawValue> {
+    RawValue::from_string(operations.text()).expect("operations are written as JSON")
+}
+
+fn wrong(error: PatchError) -> Failure {
+    let fix = error.suggestion.clone().unwrap_or_else(|| "`signaller run definition RUN` has the text it follows".to_owned());
+    let plain = PatchError { suggestion: None, ..error };
+    Failure::new(Exit::Usage, "invalid_patch", plain.to_string()).fix(fix)
+}
+
+fn read(file: &str) -> Result<Vec<u8>, Failure> {
+    if file == "-" {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes);
+        return read.map(|_| bytes).map_err(|error| Failure::usage(format!("stdin cannot be read: {error}")));
+    }
+    std::fs::read(file).map_err(|error| {
+        Failure::usage(format!("`{file}` cannot be read: {error}")).fix("name a file that is there, or - for stdin")
+    })
+}

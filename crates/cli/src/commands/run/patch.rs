@@ -1,0 +1,122 @@
+//! `signaller run patch`: another text for a run, now and for what is to come.
+
+use super::edit;
+use super::operations::{Made, OperationsArgs};
+use crate::commands::{Session, run_id};
+use crate::output::{Answer, Failure, Outcome};
+use crate::place::env;
+use crate::plain::plain_text;
+use clap::Args;
+use doors::wire::{RunPatch, RunPatched};
+use kernel::ids::{RunId, TaskId};
+
+/// Change the definition that a run follows, while it goes on: what has begun stays as it is
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A command that `signaller work` has started may leave RUN out: it patches the run that it works in, by its lease.\n\n\
+                        Examples:\n  signaller run patch run-7 --set nodes.pay.timeout=1m\n  \
+                        signaller run patch run-7 -f ops.json --dry-run\n  \
+                        signaller run patch run-7 --unset nodes.audit --description 'not needed any more'\n  \
+                        signaller run patch run-7 --edit\n  \
+                        echo '[{\"op\":\"add\",\"path\":\"/nodes/audit\",\"value\":{\"type\":\"audit\",\"after\":[\"pay\"]}}]' | signaller run patch run-7 -f -"
+)]
+pub struct PatchArgs {
+    /// The run, by its id [default: the one that this command works in]
+    #[arg(value_name = "RUN", value_parser = run_id)]
+    run: Option<RunId>,
+    #[command(flatten)]
+    operations: OperationsArgs,
+    /// Open the text in $VISUAL or $EDITOR, and patch it to what is saved there
+    #[arg(long, conflicts_with_all = ["file", "set", "unset"])]
+    edit: bool,
+    /// Only tell what it would do; exits as the patch would
+    #[arg(long)]
+    dry_run: bool,
+    /// Change nothing unless it is at this revision
+    #[arg(long, value_name = "N")]
+    expected_revision: Option<u32>,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+}
+
+pub fn run(args: PatchArgs, session: &Session) -> Outcome {
+    let own = Own::of_worker();
+    let run = args.run.or(own.as_ref().map(|own| own.run)).ok_or_else(|| {
+        Failure::usage("no run is named").fix("name one, such as run-7; only a worker's own command may leave it out")
+    })?;
+    let own = own.filter(|own| own.run == run);
+    if args.operations.is_empty() && !args.edit {
+        let fix = "give operations with -f FILE, --set PATH=VALUE or --unset PATH, or --edit the text";
+        return Err(Failure::usage("nothing is to change").fix(fix).next(format!("run definition {run}"), "the text it follows"));
+    }
+    let ask = |made: Option<Made>| {
+        let made = made.expect("there is something to change");
+        let body = RunPatch {
+            operations: made.operations,
+            expected_revision: made.expected,
+            description: args.description.clone(),
+            dry_run: args.dry_run,
+            node_id: None,
+            by: Some(session.by.clone()).filter(|_| own.is_none()),
+            task: own.as_ref().map(|own| own.task),
+            fence: own.as_ref().map(|own| own.fence.clone()),
+        };
+        session.client.post::<RunPatched>(&format!("/v1/runs/{run}/patch"), &body)
+    };
+    let patched = match args.edit {
+        true => edit::edited(session, run, args.expected_revision, |made| ask(Some(made)))?,
+        false => args.operations.send(session, run, args.expected_revision, ask)?,
+    };
+    told(session, &patched)
+}
+
+/// What a worker's command was given: its lease is its right.
+struct Own {
+    run: RunId,
+    task: TaskId,
+    fence: String,
+}
+
+impl Own {
+    fn of_worker() -> Option<Own> {
+        let run = RunId::parse(&env("SIGNALLER_RUN")?)?;
+        Some(Own { run, task: TaskId::parse(&env("SIGNALLER_TASK")?)?, fence: env("SIGNALLER_FENCE")? })
+    }
+}
+
+fn told(session: &Session, patched: &RunPatched) -> Outcome {
+    let run = patched.run;
+    let mut lines: Vec<String> = patched.changes.iter().map(|line| plain_text(line).into_owned()).collect();
+    if patched.unchanged {
+        let text = format!("Nothing of {run} changes by this; it stays at revision {}.", patched.revision);
+        return Ok(Answer::new(patched, text).next(format!("run definition {run}"), "the text it follows"));
+    }
+    if lines.is_empty() {
+        lines.push("(the same for the run: only how it is written)".to_owned());
+    }
+    lines.extend(patched.warnings.iter().map(|warning| format!("warning: {}: {}", warning.path, plain_text(&warning.message))));
+    if let Some(refused) = &patched.refused {
+        if session.screen.people {
+            session.screen.line(&lines.join("\n"));
+        }
+        let mut failure = Failure::of_problem(refused.http_status(), refused.clone());
+        failure.message = format!("it would be refused: {}", failure.message);
+        return Err(failure.result(patched));
+    }
+    let would = if patched.dry_run { "would be" } else { "is" };
+    lines.insert(0, format!("{run} {would} at revision {}:", patched.revision));
+    if !patched.next.is_empty() {
+        lines.push(format!("next: {}", patched.next.join(", ")));
+    }
+    for kept in &patched.keeps {
+        lines.push(format!("{} keeps the text it has: {} has begun there and is another in the new one", kept.frame, kept.node));
+    }
+    let answer = Answer::new(patched, lines.join("\n"));
+    Ok(match patched.dry_run {
+        true => answer,
+        false => {
+            answer.next(format!("run watch {run}"), "see it go on").next(format!("run definition {run}"), "the text it follows")
+        }
+    })
+}

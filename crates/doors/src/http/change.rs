@@ -1,0 +1,482 @@
+//! `/v1/runs/{run}/patch`, `definition`, `restart`, `skip`, `retry`: a run changed under way. What a change makes of the text is
+//! worked out here, off the writer; whether the run may follow it is the kernel's to say. Nothing is changed by any refusal.
+
+use super::Door;
+use super::answer::{Json, No, unexpected};
+use super::body::{Body, Named, Params};
+use crate::definition;
+use crate::wire::{self, *};
+use axum::extract::{RawPathParams, State};
+use engine::{Answer, Engine, Followed, Request, Revision};
+use flow::patch::{Difference, Document, Operations, difference};
+use kernel::command::{Command, NewRevision, Reply};
+use kernel::ids::{Fence, RunId};
+use kernel::limits::{PATCH_AGENTS_ADDED_MAX, PATCH_NODES_ADDED_MAX};
+use kernel::names::NodeId;
+use kernel::node::NodeState;
+use kernel::record::Record;
+use kernel::rejection::Rejection;
+use kernel::row::NodeRow;
+use kernel::run::{NodeAt, Run, RunStatus};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
+
+/// How often operations are made anew on a text that somebody else has changed meanwhile.
+const TRIES_MAX: u32 = 8;
+/// Changes since then that a conflict tells.
+const CONFLICT_LINES_MAX: usize = 50;
+
+/// What is to become of the text of a run.
+#[derive(Clone)]
+struct Wanted {
+    operations: Option<Operations>,
+    /// Another input for this node.
+    with: Option<(NodeId, Box<RawValue>)>,
+    expected: Option<u32>,
+    description: String,
+}
+
+impl Wanted {
+    fn read(
+        run: RunId,
+        operations: Option<Box<RawValue>>,
+        expected: Option<u32>,
+        description: String,
+    ) -> Result<Wanted, Problem> {
+        let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
+        let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
+        Ok(Wanted { operations, with: None, expected, description })
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.operations.is_none() && self.with.is_none()
+    }
+}
+
+/// A text that a run may be asked to follow.
+struct Ready {
+    /// None: it is as it was.
+    new: Option<Box<NewRevision>>,
+    base: u32,
+    difference: Difference,
+    warnings: Vec<ProblemAt>,
+    /// It compiles, and yet it cannot be taken.
+    refused: Option<Problem>,
+}
+
+/// Reads the run's present text, changes it and compiles what comes of it.
+fn ready(engine: &Engine, id: RunId, wanted: &Wanted) -> Result<Result<Ready, Problem>, StoreError> {
+    let Some(run) = found(engine, id)? else { return Ok(Err(Problem::from(&Rejection::RunNotFound { run: id }))) };
+    if let Some(expected) = wanted.expected.filter(|expected| *expected != run.revision()) {
+        return conflict(engine, &run, expected).map(Err);
+    }
+    let Some(base) = engine.definition(&run, None)? else { return Ok(Err(text_gone(id, run.revision()))) };
+    let document =
+        Document::read(base.text.as_bytes()).map_err(|_| StoreError::Failed(format!("the text of {id} is damaged")))?;
+    let mut operations = wanted.operations.clone().unwrap_or_default();
+    let changed = document.apply(&operations).and_then(|changed| match &wanted.with {
+        None => Ok(changed),
+        Some((node, input)) => {
+            let with = changed.with(node, input.get().as_bytes())?;
+            let changed = changed.apply(&with)?;
+            operations.extend(with);
+            Ok(changed)
+        }
+    });
+    let changed = match changed {
+        Ok(changed) => changed,
+        Err(error) => return Ok(Err(bad_patch(id, &error, true))),
+    };
+    if changed == document {
+        let (difference, warnings) = (Difference::default(), Vec::new());
+        return Ok(Ok(Ready { new: None, base: base.revision, difference, warnings, refused: None }));
+    }
+    Ok(compiled(engine, &run, &base, &changed, &operations, wanted))
+}
+
+fn compiled(
+    engine: &Engine,
+    run: &Run,
+    base: &Followed,
+    changed: &Document,
+    operations: &Operations,
+    wanted: &Wanted,
+) -> Result<Ready, Problem> {
+    let text = changed.text();
+    let mut read = definition::read(text.as_bytes()).map_err(|problems| unfit(run.id(), &problems))?;
+    let one = read.pop().filter(|_| read.is_empty());
+    let compiled = one.ok_or_else(|| unfit(run.id(), &[]))?.compiled;
+    let (name, version) = (&run.spec().workflow, run.spec().version);
+    let is_own = compiled.definition.version.is_none_or(|written| written == version);
+    let refused = match &compiled.ir.workflow {
+        other if other != name => {
+            let message = format!("a patch cannot change the workflow's name: `{name}` would be `{other}`");
+            Some(Problem::new("invalid_patch", message, "leave `workflow` as it is, or put a workflow of that name and start it"))
+        }
+        _ if !is_own => {
+            let message = format!("a patch cannot change the workflow's version: {} runs version {version}", run.id());
+            Some(Problem::new("invalid_patch", message, "leave `version` as it is, or put a new version and start it"))
+        }
+        _ => None,
+    };
+    let warnings = compiled.warnings.iter().map(ProblemAt::from).collect();
+    let ir = engine.revised(run, &text, compiled.ir);
+    let difference = difference(&base.ir, &ir);
+    let refused = refused.or_else(|| too_much(&difference));
+    let operations = serde_json::from_str(&operations.text()).unwrap_or_default();
+    let payload = Revision { text, operations }.payload();
+    let new = NewRevision { base: base.revision, ir, payload, description: wanted.description.clone() };
+    Ok(Ready { new: Some(Box::new(new)), base: base.revision, difference, warnings, refused })
+}
+
+/// A patch is no way to grow without bounds.
+fn too_much(difference: &Difference) -> Option<Problem> {
+    let told = |what: &str, many: usize, max: usize| {
+        let message = format!("it adds {many} {what}; one patch may add at most {max}");
+        Problem::new("invalid_patch", message, "add fewer, or go over a list with an `each`")
+    };
+    match (difference.added.len(), difference.agents_added) {
+        (many, _) if many > PATCH_NODES_ADDED_MAX => Some(told("nodes", many, PATCH_NODES_ADDED_MAX)),
+        (_, many) if many > PATCH_AGENTS_ADDED_MAX => Some(told("agents", many, PATCH_AGENTS_ADDED_MAX)),
+        _ => None,
+    }
+}
+
+fn found(engine: &Engine, run: RunId) -> Result<Option<Run>, StoreError> {
+    let row = engine.read(|reader| reader.run(run))?;
+    Ok(row.map(|row| Run::from_row(&row.values)).transpose()?)
+}
+
+/// All that is wrong with what would come of it, by its places there.
+fn unfit(run: RunId, problems: &[flow::Problem]) -> Problem {
+    let first = problems.first().map(|first| {
+        let path = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
+        format!(": {path}{}", first.message)
+    });
+    let more = if problems.len() > 1 { format!(" ({} in all)", flow::problem::counted(problems)) } else { String::new() };
+    let message = format!("what {run} would follow is not a workflow that can run{}{more}", first.unwrap_or_default());
+    let suggestion = problems.first().and_then(|first| first.suggestion.clone());
+    let fix =
+        suggestion.unwrap_or_else(|| "correct each of `problems`: their places are in the text that would come of it".into());
+    let next = NextAction { command: format!("signaller run definition {run}"), description: "the text it follows".to_owned() };
+    let problem = Problem::new("invalid_workflow", message, fix).problems(problems.iter().map(ProblemAt::from).collect());
+    Problem { next_actions: vec![next], ..problem }
+}
+
+fn text_gone(run: RunId, revision: u32) -> Problem {
+    let message = format!("the text of revision {revision} of {run} is gone or damaged");
+    Problem::new("unavailable", message, "look into the server's log; run `signaller verify`")
+}
+
+/// Somebody else was first: what it is at now, and what is different.
+fn conflict(engine: &Engine, run: &Run, expected: u32) -> Result<Problem, StoreError> {
+    let revision = run.revision();
+    let problem = Problem::from(&Rejection::RevisionConflict { run: run.id(), expected, revision });
+    let mut changes = match (engine.definition(run, Some(expected))?, engine.definition(run, None)?) {
+        (Some(old), Some(new)) if expected < revision => lines(&difference(&old.ir, &new.ir)),
+        _ => Vec::new(),
+    };
+    changes.truncate(CONFLICT_LINES_MAX);
+    let since = if changes.is_empty() { String::new() } else { format!("; since then: {}", changes.join("; ")) };
+    let message = format!("{}{since}", problem.message);
+    Ok(Problem { message, revision: Some(revision), changes, ..problem })
+}
+
+/// The kernel's word on a change of the text, with what was made of it.
+struct Word {
+    ready: Ready,
+    reply: Result<Reply, Rejection>,
+}
+
+/// Makes the change and asks for it. If somebody else was first, it is made again on what that left, unless a revision was
+/// expected.
+async fn asked(
+    door: &Door,
+    run: RunId,
+    wanted: Wanted,
+    request: impl Fn(Option<Box<NewRevision>>) -> Option<Request>,
+) -> Result<Word, No> {
+    let wanted = Arc::new(wanted);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let theirs = wanted.clone();
+        let mut ready = door.blocking(move |engine| ready(engine, run, &theirs)).await??;
+        if let Some(refused) = ready.refused.clone() {
+            let reply = Err(Rejection::Invalid { why: refused.message });
+            return Ok(Word { ready, reply });
+        }
+        let Some(request) = request(ready.new.take()) else {
+            return Ok(Word { ready, reply: Ok(Reply::Done) });
+        };
+        let reply = match door.ask(request).await? {
+            Answer::Reply(reply) => reply,
+            other => return Err(unexpected(&other)),
+        };
+        match reply {
+            Err(Rejection::RevisionConflict { .. }) if wanted.expected.is_none() && tries < TRIES_MAX => {}
+            Err(Rejection::RevisionConflict { expected, .. }) => {
+                let told = door.blocking(move |engine| match found(engine, run)? {
+                    Some(run) => conflict(engine, &run, expected),
+                    None => Ok(Problem::from(&Rejection::RunNotFound { run })),
+                });
+                return Err(No(told.await?));
+            }
+            reply => return Ok(Word { ready, reply }),
+        }
+    }
+}
+
+/// Change the definition that a run follows, now and for what is to come: what has begun in it stays as it is.
+#[utoipa::path(post, path = "/v1/runs/{run}/patch", tag = "runs", params(("run" = String, Path)), request_body = RunPatch,
+    responses((status = 200, body = RunPatched)))]
+pub async fn patch(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Body(body): Body<RunPatch>,
+) -> Result<Json<RunPatched>, No> {
+    let RunPatch { operations, expected_revision, description, dry_run, node_id, by, task, fence } = body;
+    let wanted = Wanted::read(run, Some(operations), expected_revision, reason("description", description)?)?;
+    let node = node_id.as_deref().map(|text| named(run, text)).transpose()?;
+    let held = match (task, fence.as_deref().map(Fence::parse)) {
+        (None, None) => None,
+        (Some(task), Some(Some(fence))) => Some((task, fence)),
+        (_, Some(None)) => return Err(Problem::invalid("`fence` is not one that was given with a task").into()),
+        _ => return Err(Problem::invalid("`task` and `fence` come together: they are the lease that the worker holds").into()),
+    };
+    let by = signed_by(by);
+    let word = asked(&door, run, wanted, |new| {
+        Some(match held {
+            Some((task, fence)) => Request::PatchHeld { run, new: new?, dry: dry_run, task, fence },
+            None => Request::Command(Command::PatchRun { run, new: new?, node: node.clone(), dry: dry_run, by: by.clone() }),
+        })
+    });
+    let Word { ready, reply } = word.await?;
+    let told = RunPatched::new(run, ready.base, &ready.difference);
+    let told = RunPatched { dry_run, warnings: ready.warnings, ..told };
+    let refused = match reply {
+        Ok(Reply::Patched(patched)) => {
+            let keeps = patched.keeps.iter();
+            let keeps = keeps.map(|(frame, node)| TextKept { frame: frame.to_string(), node: node.to_string() }).collect();
+            let next = patched.next.iter().map(|at| place(&at.frame, &at.node)).collect();
+            return Ok(Json(RunPatched { revision: patched.revision, next, keeps, ..told }));
+        }
+        Ok(Reply::Done) => return Ok(Json(RunPatched { unchanged: true, ..told })),
+        Ok(other) => return Err(unexpected(&Answer::Reply(Ok(other)))),
+        Err(rejection) => ready.refused.unwrap_or_else(|| Problem::from(&rejection)),
+    };
+    // What is not there, or not the worker's, cannot be told of either.
+    if !dry_run || matches!(&*refused.code, "run_not_found" | "lease_lost") {
+        return Err(refused.into());
+    }
+    Ok(Json(RunPatched { refused: Some(refused), ..told }))
+}
+
+/// A node of a run, as it is called there.
+fn named(run: RunId, text: &str) -> Result<NodeAt, Problem> {
+    placed(run, text).ok_or_else(|| unknown(run, text))
+}
+
+fn unknown(run: RunId, text: &str) -> Problem {
+    let shown: String = text.chars().take(80).collect();
+    let fix = "a node is named as pay or rounds[1]/pay; show the run to see its nodes";
+    Problem::new("node_not_found", format!("`{shown}` is not a node of {run}"), fix)
+}
+
+/// How it stands after a command that may have changed its text.
+async fn changed(door: &Door, word: Word) -> Result<Json<RunNow>, No> {
+    let Word { ready, reply } = word;
+    if let Some(refused) = ready.refused {
+        return Err(refused.into());
+    }
+    let (run, status, changed) = match reply? {
+        Reply::Run { run, status, changed } => (run, status, changed),
+        other => return Err(unexpected(&Answer::Reply(Ok(other)))),
+    };
+    let found = door.blocking(move |engine| found(engine, run)).await?;
+    let some = |count: fn(&Run) -> u32| found.as_ref().map(count).filter(|count| *count > 0);
+    let (revision, generation) = (some(Run::revision), some(Run::generation));
+    Ok(Json(RunNow { run, status: status.into(), changed, caller: None, revision, generation }))
+}
+
+/// Without a look at the text when nothing of it is to change.
+async fn changing(
+    door: &Door,
+    run: RunId,
+    wanted: Wanted,
+    request: impl Fn(Option<Box<NewRevision>>) -> Request,
+) -> Result<Json<RunNow>, No> {
+    let word = if wanted.is_nothing() && wanted.expected.is_none() {
+        let ready = Ready { new: None, base: 0, difference: Difference::default(), warnings: Vec::new(), refused: None };
+        match door.ask(request(None)).await? {
+            Answer::Reply(reply) => Word { ready, reply },
+            other => return Err(unexpected(&other)),
+        }
+    } else {
+        asked(door, run, wanted, |new| Some(request(new))).await?
+    };
+    changed(door, word).await
+}
+
+/// Go on with a run that failed or was cancelled: what failed it is tried again, what is done stays done.
+#[utoipa::path(post, path = "/v1/runs/{run}/retry", tag = "runs", params(("run" = String, Path)), request_body = RunRetry,
+    responses((status = 200, body = RunNow)))]
+pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunRetry>) -> Result<Json<RunNow>, No> {
+    let RunRetry { node, with, operations, expected_revision, reason, by } = body;
+    let node = node.as_deref().map(|text| named(run, text)).transpose()?;
+    let reason = wire::reason("reason", reason)?;
+    let mut wanted = Wanted::read(run, operations, expected_revision, reason.clone())?;
+    wanted.with = match (with, &node) {
+        (None, _) => None,
+        (Some(with), Some(at)) => Some((at.node.clone(), with)),
+        (Some(_), None) => return Err(Problem::invalid("`with` is of one node: name it in `node`").into()),
+    };
+    let (node, by) = (node.map(Box::new), signed_by(by));
+    changing(&door, run, wanted, |new| {
+        Request::Command(Command::RetryRun { run, node: node.clone(), new, reason: reason.clone(), by: by.clone() })
+    })
+    .await
+}
+
+/// Begin anew from a node: it and all that follows from it are undone, what came before stays.
+#[utoipa::path(post, path = "/v1/runs/{run}/restart", tag = "runs", params(("run" = String, Path)), request_body = RunRestart,
+    responses((status = 200, body = RunNow)))]
+pub async fn restart(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Body(body): Body<RunRestart>,
+) -> Result<Json<RunNow>, No> {
+    let RunRestart { node, operations, with, expected_revision, reason, by } = body;
+    let at = named(run, &node)?;
+    let reason = wire::reason("reason", reason)?;
+    let mut wanted = Wanted::read(run, operations, expected_revision, reason.clone())?;
+    wanted.with = with.map(|with| (at.node.clone(), with));
+    let by = signed_by(by);
+    changing(&door, run, wanted, |new| {
+        Request::Command(Command::RestartRun { at: at.clone(), new, reason: reason.clone(), by: by.clone() })
+    })
+    .await
+}
+
+/// Say what a node gives, instead of its worker: it is done with that, and the run goes on.
+#[utoipa::path(post, path = "/v1/runs/{run}/skip", tag = "runs", params(("run" = String, Path)), request_body = RunSkip,
+    responses((status = 200, body = RunNow)))]
+pub async fn skip(State(door): State<Door>, Named(run): Named<RunId>, Body(body): Body<RunSkip>) -> Result<Json<RunNow>, No> {
+    let RunSkip { node, output, reason, by } = body;
+    let at = named(run, &node)?;
+    let reason = wire::reason("reason", reason)?;
+    let output = payload("output", output)?;
+    let reply = door.command(Command::SkipNode { at, output, reason, by: signed_by(by) }).await?;
+    let ready = Ready { new: None, base: 0, difference: Difference::default(), warnings: Vec::new(), refused: None };
+    changed(&door, Word { ready, reply: Ok(reply) }).await
+}
+
+/// Do one node once more: one that failed its run is tried again, another begins anew with all that follows from it.
+#[utoipa::path(post, path = "/v1/runs/{run}/nodes/{node}/replay", tag = "runs",
+    params(("run" = String, Path), ("node" = String, Path)), request_body = NodeReplay,
+    responses((status = 200, body = RunNow)))]
+pub async fn replay(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    path: RawPathParams,
+    Body(body): Body<NodeReplay>,
+) -> Result<Json<RunNow>, No> {
+    let node = path.iter().find(|(name, _)| *name == "node").map_or("", |(_, node)| node).to_owned();
+    let NodeReplay { config: with, force_replay, reason, by } = body;
+    let at = named(run, &node)?;
+    let theirs = at.clone();
+    let stands = door.blocking(move |engine| {
+        let Some(run) = found(engine, run)? else { return Ok(None) };
+        let row = engine.read(|reader| reader.node(&theirs))?;
+        let state = row.map(|row| NodeRow::from_row(&row.values)).transpose()?.map(|row| row.slot.state().clone());
+        Ok(Some((run.status(), state)))
+    });
+    let Some((status, state)) = stands.await? else { return Err(Rejection::RunNotFound { run }.into()) };
+    let short = matches!(state, Some(NodeState::Failed { .. } | NodeState::Cancelled));
+    if short && matches!(status, RunStatus::Failed | RunStatus::Cancelled) {
+        let body = RunRetry { node: Some(node), with, reason, by, ..RunRetry::default() };
+        return retry(State(door), Named(run), Body(body)).await;
+    }
+    if !force_replay {
+        let state = state.map_or("waiting", |state| state.as_str());
+        let message = format!("{} is {state}, and did not fail its run: to do it once more undoes all that follows", at.show());
+        let fix = "send it with `force_replay: true` if that is what you want";
+        return Err(Problem::new("wrong_state", message, fix).into());
+    }
+    let body = RunRestart { node, operations: None, with, expected_revision: None, reason, by };
+    restart(State(door), Named(run), Body(body)).await
+}
+
+/// The text that a run follows, or followed in an earlier revision, and what is different since the one before.
+#[utoipa::path(get, path = "/v1/runs/{run}/definition", tag = "runs", params(("run" = String, Path), DefinitionQuery),
+    responses((status = 200, body = RunDefinition)))]
+pub async fn definition_of(
+    State(door): State<Door>,
+    Named(run): Named<RunId>,
+    Params(query): Params<DefinitionQuery>,
+) -> Result<Json<RunDefinition>, No> {
+    let told = door.blocking(move |engine| {
+        let Some(run) = found(engine, run)? else { return Ok(Err(Problem::from(&Rejection::RunNotFound { run }))) };
+        let newest = run.revision();
+        let revision = query.revision.unwrap_or(newest);
+        let since = query.since.or(revision.checked_sub(1));
+        if let Some(asked) = [Some(revision), since].into_iter().flatten().find(|asked| *asked > newest) {
+            let message = format!("{} has no revision {asked}: it is at {newest}", run.id());
+            return Ok(Err(Problem::new("not_found", message, format!("ask for one from 0 to {newest}"))));
+        }
+        let Some(followed) = engine.definition(&run, Some(revision))? else { return Ok(Err(text_gone(run.id(), revision))) };
+        let before = since.map(|since| engine.definition(&run, Some(since))).transpose()?.flatten();
+        let changes = before.map(|before| lines(&difference(&before.ir, &followed.ir))).unwrap_or_default();
+        let spec = run.spec();
+        let mut told = RunDefinition {
+            run: run.id(),
+            workflow: spec.workflow.clone(),
+            version: spec.version,
+            revision,
+            newest,
+            text: followed.text.to_string(),
+            at: None,
+            by: None,
+            description: None,
+            node: None,
+            operations: None,
+            since,
+            changes,
+        };
+        if let Some(record) = run.patch(revision)
+            && let Some(entry) = engine.read(|reader| reader.history(record, 1))?.pop()
+            && let Record::RunPatched { description, node, by, .. } = entry.record
+        {
+            let payload = entry.payload.map_or(Ok(None), |payload| engine::content(engine.blobs(), payload))?;
+            told.at = Some(entry.at.into());
+            told.by = Some(by);
+            told.description = Some(description).filter(|text| !text.is_empty());
+            told.node = node.map(|at| place(&at.frame, &at.node));
+            told.operations = payload.as_ref().and_then(Revision::read).map(|read| read.operations);
+        }
+        Ok(Ok(told))
+    });
+    Ok(Json(told.await??))
+}
+
+/// What each patch among these records changed, in its own words.
+pub fn tell_patches(engine: &Engine, run: &Run, records: &mut [RecordView]) -> Result<(), StoreError> {
+    let mut before: Option<Followed> = None;
+    for record in records {
+        if record.owner != run.id().to_string() {
+            continue;
+        }
+        let RecordBody::RunPatched { revision, changes, .. } = &mut record.record else { continue };
+        let old = match before.take().filter(|known| known.revision + 1 == *revision) {
+            Some(known) => Some(known),
+            None => engine.definition(run, revision.checked_sub(1))?,
+        };
+        let new = engine.definition(run, Some(*revision))?;
+        if let (Some(old), Some(new)) = (&old, &new) {
+            *changes = lines(&difference(&old.ir, &new.ir));
+        }
+        before = new;
+    }
+    Ok(())
+}

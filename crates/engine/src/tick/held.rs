@@ -1,0 +1,31 @@
+//! What a worker may do by the lease that it holds, where queues and runs are both in sight.
+
+use super::Turn;
+use kernel::command::{Command, NewRevision, Reply};
+use kernel::ids::{Fence, RunId, TaskId};
+use kernel::names::Actor;
+use kernel::rejection::Rejection;
+use kernel::task::Task;
+
+impl Turn<'_> {
+    /// By the worker of one of its nodes. Runs do not know of queues, so whether it still works there is found out here; one
+    /// that was told to stop does not.
+    pub(super) fn patch(
+        &mut self,
+        run: RunId,
+        new: Box<NewRevision>,
+        dry: bool,
+        task: TaskId,
+        fence: Fence,
+    ) -> Result<Reply, Rejection> {
+        let lost = Rejection::LeaseLost { task };
+        let found = self.step.state().task(task).ok_or(lost.clone())?;
+        let lease = Task::lease(found).filter(|lease| lease.fence() == fence && lease.ending().is_none()).ok_or(lost)?;
+        let Some(at) = found.card().node().filter(|at| at.run == run) else {
+            return Err(Rejection::Invalid { why: format!("{task} is no work of {run}: a worker may patch only its own run") });
+        };
+        let by = Actor::parse(lease.worker().as_str()).map_err(|bad| Rejection::Invalid { why: bad.to_string() })?;
+        let node = Some(at.clone());
+        self.run(&Command::PatchRun { run, new, node, dry, by })
+    }
+}
