@@ -341,31 +341,51 @@ pub fn parked(options: &Options) -> Result<Vec<Measure>, String> {
     Ok(vec![Measure { name: "run.parked_bytes_each", value, unit: "bytes", how }])
 }
 
-const RETRIED: usize = 10_000;
+const BULK_RUNS: usize = 10_000;
 
 /// Runs that fail by themselves are tried again by a bulk, and fail again; another command is asked meanwhile.
 pub fn bulk_retry(options: &Options) -> Result<Vec<Measure>, String> {
+    let how = "10,000 runs of one node that failed, all tried again by one bulk, with an add every 2 ms beside it";
+    let names = ["bulk.runs_retry_per_s", "bulk.runs_retry.wait_ms.max"];
+    over_runs(options, "value: input.no.key", RunVerb::Retry, names, how)
+}
+
+/// The same of runs that are done, restarted from their only node.
+pub fn bulk_restart(options: &Options) -> Result<Vec<Measure>, String> {
+    let how = "10,000 runs of one node that are done, all restarted from it by one bulk, with an add every 2 ms beside it";
+    let names = ["bulk.runs_restart_per_s", "bulk.runs_restart.wait_ms.max"];
+    let node = kernel::names::NodeId::parse("a").map_err(|error| error.to_string())?;
+    let verb = RunVerb::Restart { frame: kernel::frame::FramePath::root(), node };
+    over_runs(options, "value: input", verb, names, how)
+}
+
+fn over_runs(
+    options: &Options,
+    value: &str,
+    verb: RunVerb,
+    [rate, wait]: [&'static str; 2],
+    how: &'static str,
+) -> Result<Vec<Measure>, String> {
     let (_dir, engine) = options.open()?;
-    put(&engine, "workflow: bad\nnodes:\n  a: {type: transform, value: input.no.key}\n")?;
+    put(&engine, &format!("workflow: many\nnodes:\n  a: {{type: transform, {value}}}\n"))?;
     let input = Payload("{}".into());
     let started = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let start_some = || -> Result<(), String> {
-            while started.fetch_add(1, Ordering::Relaxed) < RETRIED as u64 {
-                start(&engine, "bad", &input)?;
+            while started.fetch_add(1, Ordering::Relaxed) < BULK_RUNS as u64 {
+                start(&engine, "many", &input)?;
             }
             Ok(())
         };
         let starters: Vec<_> = (0..STARTERS).map(|_| scope.spawn(start_some)).collect();
         starters.into_iter().try_for_each(|starter| starter.join().map_err(|_| "a starter panicked")?)
     })?;
-    let filter = "workflow == \"bad\" && status == \"failed\"".to_owned();
-    let work = BulkWork::Runs { verb: RunVerb::Retry, filter, upto: RunId::MAX, per_s: None };
+    let filter = "workflow == \"many\" && status != \"running\"".to_owned();
+    let work = BulkWork::Runs { verb, filter, upto: RunId::MAX, per_s: None };
     let (wait_ms, seconds) = crate::bulk::probed(&engine, work)?;
-    let how = "10,000 runs of one node that failed, all tried again by one bulk, with an add every 2 ms beside it";
     let how_wait = "longest wait of an add to another queue, one every 2 ms, while the bulk went over 10,000 runs";
     Ok(vec![
-        Measure { name: "bulk.runs_retry_per_s", value: RETRIED as f64 / seconds, unit: "runs/s", how },
-        Measure { name: "bulk.runs_retry.wait_ms.max", value: wait_ms, unit: "ms", how: how_wait },
+        Measure { name: rate, value: BULK_RUNS as f64 / seconds, unit: "runs/s", how },
+        Measure { name: wait, value: wait_ms, unit: "ms", how: how_wait },
     ])
 }

@@ -9,6 +9,7 @@
 //!
 //! One over runs does not go on by itself: which runs are meant is found out off the writer, and handed in chunk by chunk.
 
+use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::limits::{BULK_RUNS_MAX, CHUNK_ITEMS_MAX};
 use crate::names::*;
@@ -49,6 +50,12 @@ pub enum RunVerb {
     Retry,
     Pause,
     Resume,
+    /// From this node.
+    Restart {
+        #[serde(default, skip_serializing_if = "FramePath::is_root")]
+        frame: FramePath,
+        node: NodeId,
+    },
 }
 
 impl RunVerb {
@@ -58,13 +65,14 @@ impl RunVerb {
             RunVerb::Retry => "retry",
             RunVerb::Pause => "pause",
             RunVerb::Resume => "resume",
+            RunVerb::Restart { .. } => "restart",
         }
     }
 
     /// Whether a run has to be there with all that belongs to it.
     pub const fn needs_whole(&self) -> bool {
         match self {
-            RunVerb::Retry => true,
+            RunVerb::Retry | RunVerb::Restart { .. } => true,
             RunVerb::Cancel | RunVerb::Pause | RunVerb::Resume => false,
         }
     }
@@ -148,6 +156,7 @@ impl BulkWork {
             BulkWork::Runs { verb: RunVerb::Retry, .. } => "retry_runs",
             BulkWork::Runs { verb: RunVerb::Pause, .. } => "pause_runs",
             BulkWork::Runs { verb: RunVerb::Resume, .. } => "resume_runs",
+            BulkWork::Runs { verb: RunVerb::Restart { .. }, .. } => "restart_runs",
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which cold rows a command touches. Finished tasks live in the store alone; the writer loads what a command needs
 //! before it is decided, so that `decide` never waits.
 
-use crate::bulk::{BulkWork, Meant, TaskFilter};
+use crate::bulk::{BulkWork, Meant, RunVerb, TaskFilter};
 use crate::command::Command;
 use crate::ids::{RunId, TaskId};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -122,9 +122,17 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         Command::AdvanceBulk { bulk, runs, .. } => {
             let work = state.bulk(*bulk).map(|bulk| bulk.work());
             let whole = matches!(work, Some(BulkWork::Runs { verb, .. }) if verb.needs_whole());
+            // Of one that runs, what is past.
+            let is_past = |live: &crate::runs::Live| match work {
+                Some(BulkWork::Runs { verb: RunVerb::Restart { frame, node }, .. }) => {
+                    live.rewind(&NodeAt { run: live.run.id, frame: frame.clone(), node: node.clone() }).is_none()
+                }
+                _ => false,
+            };
             for meant in runs {
                 let Meant::Run(run) = meant else { continue };
                 match state.runs.get(*run) {
+                    Some(live) if is_past(live) => into.push(Need::RunWhole(*run)),
                     None if whole => into.push(Need::RunWhole(*run)),
                     Some(live) if whole && !live.run.live => into.push(Need::RunWhole(*run)),
                     None => into.push(Need::Run(*run)),

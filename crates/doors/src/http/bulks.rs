@@ -60,9 +60,10 @@ const SAMPLE_MAX: usize = 20;
 /// Runs that a dry run looks at, of a million some seconds' worth.
 const COUNTED_MAX: usize = 1_000_000;
 
-/// Cancel, retry, pause or resume all runs that an expression means, or say how many there are.
+/// Cancel, retry, pause, resume or restart all runs that an expression means, or say how many there are.
 #[utoipa::path(post, path = "/v1/runs/bulk", tag = "runs", request_body = RunsBulk, responses((status = 200, body = RunsBulkAnswer)))]
 pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Result<Json<RunsBulkAnswer>, No> {
+    let deed = body.deed()?;
     let reason = wire::reason("reason", body.reason)?;
     if body.per_s == Some(0) {
         return Err(Problem::invalid("per_s must be at least 1").into());
@@ -76,7 +77,7 @@ pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Re
         return Ok(Json(door.blocking(move |engine| counted(engine, filter)).await?));
     }
     // The kernel puts the newest run there is when the bulk starts.
-    let work = BulkWork::Runs { verb: body.verb.into(), filter: body.r#where, upto: RunId::MAX, per_s: body.per_s };
+    let work = BulkWork::Runs { verb: deed, filter: body.r#where, upto: RunId::MAX, per_s: body.per_s };
     match door.command(Command::StartBulk { work, by: signed_by(body.by), reason }).await? {
         Reply::Bulk(bulk) => Ok(Json(RunsBulkAnswer { bulk: Some(bulk), ..RunsBulkAnswer::default() })),
         other => Err(unexpected(&Answer::Reply(Ok(other)))),

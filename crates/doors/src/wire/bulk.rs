@@ -1,7 +1,7 @@
 //! Commands over many tasks of a queue, and the bulks they become.
 
 use super::object::objects;
-use super::{BulkStatus, Instant, KeyPair, Priority, Problem};
+use super::{BulkStatus, Instant, KeyPair, Priority, Problem, placed};
 use kernel::bulk::{Bulk, BulkWork, Refusal, RunVerb};
 use kernel::command::Reply;
 use kernel::ids::{BulkId, RunId, TaskId};
@@ -247,17 +247,8 @@ pub enum RunsVerb {
     Retry,
     Pause,
     Resume,
-}
-
-impl From<RunsVerb> for RunVerb {
-    fn from(verb: RunsVerb) -> RunVerb {
-        match verb {
-            RunsVerb::Cancel => RunVerb::Cancel,
-            RunsVerb::Retry => RunVerb::Retry,
-            RunsVerb::Pause => RunVerb::Pause,
-            RunsVerb::Resume => RunVerb::Resume,
-        }
-    }
+    /// From `node`.
+    Restart,
 }
 
 /// One verb for all runs that an expression means.
@@ -265,6 +256,9 @@ impl From<RunsVerb> for RunVerb {
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct RunsBulk {
     pub verb: RunsVerb,
+    /// Of a restart: the node to begin anew from, such as `pay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// CEL over one run: `workflow == "refund" && status == "failed"`. It sees `id`, `workflow`, `version`, `status`, `paused`,
     /// `tags`, `started_at`, `ended_at`, `age` (seconds since the start), `error.code`, `error.message`, `called`, `parent` and
     /// `idempotency_key`; what is not there is an empty text. Runs that others called are left out, unless it reads `called` or
@@ -282,6 +276,31 @@ pub struct RunsBulk {
     /// Change nothing: say how many are meant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+}
+
+impl RunsBulk {
+    /// What is done to each of them.
+    pub fn deed(&self) -> Result<RunVerb, Problem> {
+        let verb = match (self.verb, &self.node) {
+            (RunsVerb::Restart, Some(text)) => {
+                // Whichever run it is of.
+                let at = placed(RunId::new(1, 0), text).ok_or_else(|| {
+                    let shown: String = text.chars().take(80).collect();
+                    Problem::invalid(format!("`{shown}` is not a node such as pay or rounds[1]/pay"))
+                })?;
+                return Ok(RunVerb::Restart { frame: at.frame, node: at.node });
+            }
+            (RunsVerb::Restart, None) => return Err(Problem::invalid("a restart needs `node`, to begin anew from")),
+            (_, Some(_)) => return Err(Problem::invalid("only a restart has a `node`")),
+            (verb, None) => verb,
+        };
+        Ok(match verb {
+            RunsVerb::Cancel => RunVerb::Cancel,
+            RunsVerb::Retry | RunsVerb::Restart => RunVerb::Retry,
+            RunsVerb::Pause => RunVerb::Pause,
+            RunsVerb::Resume => RunVerb::Resume,
+        })
+    }
 }
 
 /// The bulk that does it; of a dry run, how many runs are meant.

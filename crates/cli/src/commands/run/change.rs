@@ -100,10 +100,18 @@ pub struct DeleteArgs {
 }
 
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
-    if let Some(filter) = &args.meant.filter {
+    if let Some(filter) = &args.meant.many.filter {
         let (would, done) = ("cancel", "cancelled");
-        let deed = Deed { verb: RunsVerb::Cancel, command: "run cancel", would, done, reason: args.reason, yes: Some(args.yes) };
-        return meant::all(session, &args.meant, filter, deed);
+        let deed = Deed {
+            verb: RunsVerb::Cancel,
+            node: None,
+            command: "run cancel",
+            would,
+            done,
+            reason: args.reason,
+            yes: Some(args.yes),
+        };
+        return meant::all(session, &args.meant.many, filter, deed);
     }
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let cancel = |run| session.client.post(&format!("/v1/runs/{run}/cancel"), &body);
@@ -114,10 +122,10 @@ pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
 }
 
 pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
-    if let Some(filter) = &args.meant.filter {
+    if let Some(filter) = &args.meant.many.filter {
         let (would, done) = ("pause", "paused");
-        let deed = Deed { verb: RunsVerb::Pause, command: "run pause", would, done, reason: args.reason, yes: None };
-        return meant::all(session, &args.meant, filter, deed);
+        let deed = Deed { verb: RunsVerb::Pause, node: None, command: "run pause", would, done, reason: args.reason, yes: None };
+        return meant::all(session, &args.meant.many, filter, deed);
     }
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let pause = |run| session.client.post(&format!("/v1/runs/{run}/pause"), &body);
@@ -128,10 +136,10 @@ pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
 }
 
 pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
-    if let Some(filter) = &args.meant.filter {
+    if let Some(filter) = &args.meant.many.filter {
         let (would, done) = ("resume", "go on");
-        let deed = Deed { verb: RunsVerb::Resume, command: "run resume", would, done, reason: None, yes: None };
-        return meant::all(session, &args.meant, filter, deed);
+        let deed = Deed { verb: RunsVerb::Resume, node: None, command: "run resume", would, done, reason: None, yes: None };
+        return meant::all(session, &args.meant.many, filter, deed);
     }
     let body = Signed { by: Some(session.by.clone()) };
     let resume = |run| session.client.post(&format!("/v1/runs/{run}/resume"), &body);
@@ -142,10 +150,11 @@ pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
 }
 
 pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
-    if let Some(filter) = &args.meant.filter {
+    if let Some(filter) = &args.meant.many.filter {
         let (would, done) = ("retry", "go on from where they stopped");
-        let deed = Deed { verb: RunsVerb::Retry, command: "run retry", would, done, reason: None, yes: None };
-        return meant::all(session, &args.meant, filter, deed);
+        let reason = args.reason.clone();
+        let deed = Deed { verb: RunsVerb::Retry, node: None, command: "run retry", would, done, reason, yes: None };
+        return meant::all(session, &args.meant.many, filter, deed);
     }
     if args.node.is_some() && args.meant.runs.len() > 1 {
         return Err(Failure::usage("--node is of one run").fix("name one RUN, or leave --node out"));

@@ -14,6 +14,13 @@ pub struct Meant {
     /// One or more runs, by their ids
     #[arg(value_name = "RUN", required_unless_present = "filter", value_parser = run_id)]
     pub runs: Vec<RunId>,
+    #[command(flatten)]
+    pub many: Many,
+}
+
+/// The other way: the ids are the argument `runs` of whoever has this.
+#[derive(Args, Debug)]
+pub struct Many {
     /// All runs that this condition means, instead of ids
     ///
     /// In CEL over one run: id, workflow, version, status, paused, tags, started_at, ended_at, age (seconds since it started),
@@ -36,6 +43,8 @@ pub struct Meant {
 /// What is done to all of them, in words.
 pub struct Deed {
     pub verb: RunsVerb,
+    /// Of a restart.
+    pub node: Option<String>,
     /// `run retry`
     pub command: &'static str,
     /// This would … 3 runs.
@@ -48,9 +57,10 @@ pub struct Deed {
 }
 
 /// Does it to all that `filter` means.
-pub fn all(session: &Session, meant: &Meant, filter: &str, deed: Deed) -> Outcome {
+pub fn all(session: &Session, meant: &Many, filter: &str, deed: Deed) -> Outcome {
     let body = |dry_run: bool| RunsBulk {
         verb: deed.verb,
+        node: deed.node.clone(),
         r#where: filter.to_owned(),
         per_s: meant.per_s,
         reason: deed.reason.clone(),
@@ -61,7 +71,8 @@ pub fn all(session: &Session, meant: &Meant, filter: &str, deed: Deed) -> Outcom
     let count = would.count.unwrap_or(0);
     let at_least = if would.at_least { "at least " } else { "" };
     let many = format!("{at_least}{}", count_of(count, "run"));
-    let again = |flags: &str| format!("{} --where '{}'{flags}", deed.command, filter.replace('\'', "'\\''"));
+    let node = deed.node.as_ref().map_or_else(String::new, |node| format!(" --node '{node}'"));
+    let again = |flags: &str| format!("{}{node} --where '{}'{flags}", deed.command, filter.replace('\'', "'\\''"));
     let yes = if deed.yes.is_some() { " --yes" } else { "" };
     if meant.dry_run {
         let mut text = match count {

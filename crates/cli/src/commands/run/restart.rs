@@ -1,11 +1,12 @@
 //! `signaller run restart|skip`: from a node on once more, or on without it.
 
+use super::meant::{self, Deed, Many};
 use super::operations::OperationsArgs;
 use crate::commands::Session;
 use crate::commands::task::read_input;
-use crate::output::{Answer, Outcome};
+use crate::output::{Answer, Failure, Outcome};
 use clap::Args;
-use doors::wire::{RunNow, RunRestart, RunSkip, place};
+use doors::wire::{RunNow, RunRestart, RunSkip, RunsVerb, place};
 use kernel::run::NodeAt;
 
 /// Begin a run anew from a node: it and all that follows from it are undone and done again, what came before stays
@@ -15,12 +16,18 @@ use kernel::run::NodeAt;
                         --set, --unset or -f it goes on by another text, in which what is undone may be another.\n\n\
                         Examples:\n  signaller run restart run-7/pay --reason 'wrong account'\n  \
                         signaller run restart 'run-7/rounds[1]/lint'\n  \
-                        signaller run restart run-7/pay --set nodes.pay.with.account=other"
+                        signaller run restart run-7/pay --set nodes.pay.with.account=other\n  \
+                        signaller run restart --node pay --where 'workflow == \"refund\" && status == \"failed\"' --dry-run"
 )]
 pub struct RestartArgs {
     /// The node, with its run
-    #[arg(value_name = "RUN/NODE", value_parser = node_at)]
-    node: NodeAt,
+    #[arg(id = "runs", value_name = "RUN/NODE", required_unless_present = "filter", value_parser = node_at)]
+    at: Option<NodeAt>,
+    #[command(flatten)]
+    many: Many,
+    /// With --where: the node of each run, such as pay
+    #[arg(long, value_name = "NODE", requires = "filter")]
+    node: Option<String>,
     #[command(flatten)]
     operations: OperationsArgs,
     /// Of a node that a worker does: another input for it; JSON, @file or - for stdin
@@ -56,7 +63,7 @@ pub fn node_at(text: &str) -> Result<NodeAt, String> {
 }
 
 pub fn restart(args: RestartArgs, session: &Session) -> Outcome {
-    let at = args.node;
+    let Some(at) = args.at else { return restart_all(args, session) };
     let with = args.with.as_deref().map(read_input).transpose()?;
     let ask = |made: Option<super::operations::Made>| {
         let expected_revision = made.as_ref().map_or(args.expected_revision, |made| made.expected);
@@ -76,6 +83,19 @@ pub fn restart(args: RestartArgs, session: &Session) -> Outcome {
     let generation = now.generation.unwrap_or_default();
     let text = format!("{} begins anew from {}{by}; generation {generation}.", now.run, place(&at.frame, &at.node));
     Ok(Answer::new(&now, text).next(format!("run watch {}", at.run), "see it go on"))
+}
+
+fn restart_all(args: RestartArgs, session: &Session) -> Outcome {
+    let Some(filter) = args.many.filter.clone() else { return Err(Failure::usage("name a RUN/NODE, or give --where")) };
+    let Some(node) = args.node else {
+        return Err(Failure::usage("--where needs --node").fix("say from which node they begin anew: --node pay"));
+    };
+    if args.with.is_some() || args.expected_revision.is_some() || !args.operations.is_empty() {
+        return Err(Failure::usage("another text is for one run").fix("name a RUN/NODE instead of --where"));
+    }
+    let (would, done) = ("restart", "begin anew");
+    let (verb, command, reason) = (RunsVerb::Restart, "run restart", args.reason);
+    meant::all(session, &args.many, &filter, Deed { verb, node: Some(node), command, would, done, reason, yes: None })
 }
 
 pub fn skip(args: SkipArgs, session: &Session) -> Outcome {

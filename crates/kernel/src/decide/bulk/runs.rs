@@ -9,6 +9,7 @@ use crate::ids::{BulkId, RunId};
 use crate::limits::BULK_REFUSALS_MAX;
 use crate::record::Record;
 use crate::rejection::Rejection;
+use crate::run::NodeAt;
 use crate::step::Step;
 
 /// Stops early when enough was done for one batch; how far it came, its answer counts.
@@ -80,12 +81,16 @@ fn one(step: &mut Step<'_>, verb: &RunVerb, run: RunId, bulk: &Bulk) -> Result<(
         RunVerb::Retry => run::retry::decide(step, run, None, None, &reason, by),
         RunVerb::Pause => run::pause::pause(step, run, by, &reason),
         RunVerb::Resume => run::pause::resume(step, run, by),
+        RunVerb::Restart { frame, node } => {
+            let at = NodeAt { run, frame: frame.clone(), node: node.clone() };
+            run::restart::decide(step, &at, None, &reason, by)
+        }
     };
     match reply {
         Ok(Reply::Run { changed: false, .. }) => Err(match verb {
             RunVerb::Pause => "it was paused already".to_owned(),
             RunVerb::Resume => "it was not paused".to_owned(),
-            RunVerb::Cancel | RunVerb::Retry => "nothing was to be changed".to_owned(),
+            RunVerb::Cancel | RunVerb::Retry | RunVerb::Restart { .. } => "nothing was to be changed".to_owned(),
         }),
         Ok(_) => Ok(()),
         Err(rejection) => Err(rejection.to_string()),
