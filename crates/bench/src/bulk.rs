@@ -53,16 +53,23 @@ fn ask(engine: &Engine, command: Command) -> Result<(), String> {
 
 /// Runs a bulk to its end: the longest wait of another command in ms, and the seconds it took.
 pub fn probed(engine: &Engine, work: BulkWork) -> Result<(f64, f64), String> {
+    beside(engine, || {
+        let start = Instant::now();
+        let by = name(Actor::parse, "bench")?;
+        ask(engine, Command::StartBulk { work, by, reason: String::new() }).and_then(|()| until_closed(engine))?;
+        Ok(start.elapsed().as_secs_f64())
+    })
+}
+
+/// The longest wait of another command while something is done, and what came of that.
+pub fn beside<T>(engine: &Engine, work: impl FnOnce() -> Result<T, String>) -> Result<(f64, T), String> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let prober = scope.spawn(|| probe(engine, &over));
-        let start = Instant::now();
-        let by = name(Actor::parse, "bench")?;
-        let run = ask(engine, Command::StartBulk { work, by, reason: String::new() }).and_then(|()| until_closed(engine));
-        let took = start.elapsed().as_secs_f64();
+        let came = work();
         over.store(true, Ordering::Relaxed);
         let longest = prober.join().map_err(|_| "the prober panicked")??;
-        run.map(|()| (longest, took))
+        came.map(|came| (longest, came))
     })
 }
 

@@ -2,16 +2,17 @@
 
 use crate::in_process::name;
 use crate::{BATCH, Measure, Options, payload_text, percentile};
-use engine::{Answer, Delivery, Engine, Report, Request, Work};
+use engine::{Answer, Delivery, Engine, Report, Request, Revision, Work};
 use flow::Language;
 use flow::graph::svg::{Live, Stand};
+use flow::patch::{Document, Operations};
 use kernel::bulk::{BulkWork, RunVerb};
-use kernel::command::{Command, Outcome, Reply};
+use kernel::command::{Command, NewRevision, Outcome, Reply};
 use kernel::decide::{NewRun, NewWorkflow};
 use kernel::ids::RunId;
 use kernel::names::{Actor, QueueName, TypeName, WorkerName, WorkflowName};
 use kernel::record::Payload;
-use kernel::run::RunSpec;
+use kernel::run::{Run, RunSpec};
 use serde_json::json;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -281,6 +282,51 @@ pub fn validate(_: &Options) -> Result<Vec<Measure>, String> {
     }
     let how = "a definition of 5,000 nodes, each with a condition and a template, from text to IR";
     Ok(vec![Measure { name: "run.validate_5k_ms", value: percentile(&mut times, 0.5), unit: "ms", how }])
+}
+
+/// A run of a thousand nodes in a row, the first of them under way, gets another node at its end, again and again.
+pub fn patch(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = options.open()?;
+    let mut text = String::from("workflow: long\nnodes:\n  n0: {type: bench, with: {x: '${input.x}'}}\n");
+    for at in 1..1_000 {
+        _ = writeln!(text, "  n{at}: {{type: bench, after: n{}, with: {{x: '${{output.x}}'}}}}", at - 1);
+    }
+    put(&engine, &text)?;
+    let run = start(&engine, "long", &Payload("{}".into()))?;
+    let (wait_ms, mut times) = crate::bulk::beside(&engine, || {
+        let mut times = Vec::new();
+        for revision in 0..20 {
+            let from = Instant::now();
+            patched(&engine, run, revision)?;
+            times.push(from.elapsed().as_secs_f64() * 1_000.0);
+        }
+        Ok(times)
+    })?;
+    let how = "a node added to a run of 1,000 nodes: its text read, changed and compiled, and the run goes on by it";
+    let how_wait = "longest wait of an add to a queue, one every 2 ms, during 20 such patches";
+    Ok(vec![
+        Measure { name: "run.patch_1k_ms", value: percentile(&mut times, 0.5), unit: "ms", how },
+        Measure { name: "run.patch_1k.wait_ms.max", value: wait_ms, unit: "ms", how: how_wait },
+    ])
+}
+
+fn patched(engine: &Engine, id: RunId, revision: u32) -> Result<(), String> {
+    let row = engine.read(|reader| reader.run(id)).map_err(|error| error.to_string())?;
+    let run = row.and_then(|row| Run::from_row(&row.values).ok()).ok_or("the run is gone")?;
+    let base = engine.definition(&run, None).map_err(|error| error.to_string())?.ok_or("its text is gone")?;
+    let document = Document::read(base.text.as_bytes()).map_err(|problems| problems[0].to_string())?;
+    let operations = json!([{"op": "add", "path": format!("/nodes/p{revision}"), "value": {"type": "bench", "after": "n999"}}]);
+    let read = Operations::read(operations.to_string().as_bytes()).map_err(|error| error.to_string())?;
+    let text = document.apply(&read).map_err(|error| error.to_string())?.text();
+    let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
+    let ir = engine.revised(&run, &text, compiled.ir);
+    let payload = Revision { text, operations }.payload();
+    let new = Box::new(NewRevision { base: revision, ir, payload, description: String::new() });
+    let command = Command::PatchRun { run: id, new, node: None, dry: false, by: name(Actor::parse, "bench")? };
+    match engine.ask_blocking(Request::Command(command)) {
+        Ok(Answer::Reply(Ok(Reply::Patched(_)))) => Ok(()),
+        other => Err(format!("a patch was answered {other:?}")),
+    }
 }
 
 /// A picture that cannot be folded: in ten columns, most nodes after two of the row above them.

@@ -151,3 +151,26 @@ fn what_is_wrong_with_an_expression_is_told_with_its_place() {
         assert_eq!(house.run(line).exit, 2, "{line}");
     }
 }
+
+#[test]
+fn all_that_are_meant_begin_anew_from_a_node() {
+    let (house, runs) = house();
+    let restarted = house.ok(r#"run restart --node a --where 'workflow == "bad"' --reason mended"#);
+    assert_eq!(
+        (&restarted["work"], &restarted["items"], &restarted["skipped"]),
+        (&json!("restart_runs"), &json!(3), &json!(0)),
+        "{restarted}"
+    );
+    for run in [&runs[0], &runs[1], &runs[3]] {
+        assert_eq!(house.view(run)["generation"], 1);
+        assert!(house.told(&format!("run trace {run}")).contains("generation 1: mended"));
+    }
+    assert_eq!(statuses(&house, &runs)[..2], ["failed", "failed"], "they fail as before");
+    // Also one that runs; those that have no such node are left.
+    let told = house.told("run restart --node c --where true");
+    assert!(told.contains("5 left as they were") && told.contains(&format!("there is no node {}/c", runs[0])), "{told}");
+    assert_eq!((&house.view(&runs[5])["generation"], statuses(&house, &runs)[5].as_str()), (&json!(1), "running"));
+    house.refused("run restart --where true", 2, "usage");
+    house.refused("run restart --node 'a b' --where true", 2, "invalid");
+    verified(&house.data());
+}

@@ -376,7 +376,7 @@ pub async fn skip(State(door): State<Door>, Named(run): Named<RunId>, Body(body)
 #[utoipa::path(post, path = "/v1/runs/{run}/nodes/{node}/replay", tag = "runs",
     params(("run" = String, Path), ("node" = String, Path)), request_body = NodeReplay,
     responses((status = 200, body = RunNow)))]
-pub async fn replay(
+pub async fn replay_node(
     State(door): State<Door>,
     Named(run): Named<RunId>,
     path: RawPathParams,

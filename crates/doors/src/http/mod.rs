@@ -123,7 +123,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(change::definition_of))
         .routes(routes!(change::restart))
         .routes(routes!(change::skip))
-        .routes(routes!(change::replay))
+        .routes(routes!(change::replay_node))
         .routes(routes!(approvals::list, approvals::answer))
         .routes(routes!(queues::list))
         .routes(routes!(queues::show, queues::put))
