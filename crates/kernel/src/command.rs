@@ -13,7 +13,7 @@ use crate::task::Status;
 use crate::time::Time;
 use std::sync::Arc;
 
-pub use crate::decide::{NewRevision, NewRun, NewWorkflow, Patched, Put};
+pub use crate::decide::{NewFork, NewRevision, NewRun, NewWorkflow, Patched, Put};
 
 #[derive(Clone, Debug)]
 pub struct NewTask {
@@ -165,6 +165,11 @@ pub enum Command {
     },
     StartRun {
         new: Box<NewRun>,
+        by: Actor,
+    },
+    /// One that goes on from how another was.
+    ForkRun {
+        fork: Box<NewFork>,
         by: Actor,
     },
     CancelRun {

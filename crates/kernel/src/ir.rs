@@ -311,6 +311,10 @@ impl Ir {
         Some(self.by_id[at])
     }
 
+    pub fn is_loop(&self, node: NodeIx) -> bool {
+        matches!(self.node(node).kind, NodeKind::Loop { .. })
+    }
+
     /// The body of a loop or an each.
     pub fn body_of(&self, node: NodeIx) -> Option<BodyIx> {
         match self.node(node).kind {

@@ -58,6 +58,8 @@ pub const PATCH_NODES_ADDED_MAX: usize = 100;
 pub const PATCH_AGENTS_ADDED_MAX: usize = 5;
 /// Nodes, turns and items that the answer to one names.
 pub const PATCH_TOLD_MAX: usize = 50;
+/// Records of another run that a fork takes along.
+pub const FORK_PARTS_MAX: usize = BATCH_ITEMS_MAX;
 /// Runs that call one another.
 pub const SUB_RUNS_DEPTH_MAX: u16 = 8;
 /// Runs that one look for old ones takes, and runs that may be on their way out before it takes no more.

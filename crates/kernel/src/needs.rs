@@ -98,6 +98,13 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 into.push(Need::RunKey { workflow: new.workflow.clone(), key: key.clone() });
             }
         }
+        Command::ForkRun { fork, .. } => {
+            if let Some(key) = &fork.new.spec.idempotency_key
+                && state.runs.by_key(&fork.new.workflow, key).is_none()
+            {
+                into.push(Need::RunKey { workflow: fork.new.workflow.clone(), key: key.clone() });
+            }
+        }
         Command::CancelRun { run, .. }
         | Command::PauseRun { run, .. }
         | Command::ResumeRun { run, .. }

@@ -1,6 +1,7 @@
 //! Live runs: each with its workflow and its frames, and what is derived from them. Only `State::apply` changes the facts
 //! in here, by a record.
 
+mod copied;
 mod holds;
 mod inspect;
 mod leaving;
@@ -26,6 +27,7 @@ use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus};
 use crate::time::Time;
 use crate::workflow::Workflow;
+pub use copied::Copied;
 pub(crate) use holds::Holds;
 pub(crate) use leaving::Leaving;
 use past::Past;
@@ -295,7 +297,7 @@ impl Runs {
         }
         self.live.insert(id, Box::new(Live { run, root, frames, removed, spreads, steps, loading: false }));
         if let Record::RunPatched { revision, .. } = &entry.record {
-            let ir = self.revisions.remove(&(id, *revision)).and_then(Result::ok);
+            let ir = self.revisions.get(&(id, *revision)).cloned().and_then(Result::ok);
             self.revise(id, &FramePath::root(), *revision, &ir.expect("a text is compiled before it is followed"));
         }
     }
@@ -363,11 +365,18 @@ impl Runs {
             self.past.push(Past::Frame(run, path.clone()));
         }
         let revision = revision_after(before.as_ref().map_or(0, |frame| frame.revision), entry);
-        let mut frame = before.unwrap_or_else(|| {
-            let ir = live.frame(&above).map(|above| above.ir.clone()).expect("it was looked at");
-            let body = node.and_then(|node| ir.body_of(node)).expect("only a loop or an each opens frames");
+        let fresh = before.is_none().then(|| {
+            let above = self.live[&run].frame(&above).expect("it was looked at");
+            // One that was copied from another run may follow an earlier text than the frame above it.
+            let ir = match above.revision == revision {
+                true => above.ir.clone(),
+                false => self.text_of(&self.live[&run].run, revision).and_then(Result::ok).expect("its text is known"),
+            };
+            let body = ir.find(id).and_then(|node| ir.body_of(node)).expect("only a loop or an each opens frames");
             Frame::new(&ir, revision, body)
         });
+        let live = self.live.get_mut(&run).expect("as above");
+        let mut frame = before.or(fresh).expect("it is one or the other");
         frame.state = state;
         frame.last = entry.seq;
         let follows = frame.revision;
@@ -667,6 +676,7 @@ impl Runs {
             }
         }
         self.recalls.next_batch();
+        self.revisions.clear();
     }
 }
 

@@ -52,6 +52,10 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
             house.change();
             house.live();
         }
+        // Another goes on from how it was, and comes to the same.
+        if chance.percent(60) && house.fork() {
+            house.live();
+        }
         sum.replayed += house.replays();
         sum.runs += 1;
         sum.done += usize::from(house.result().0 == RunStatus::Done);
@@ -64,7 +68,10 @@ fn run(seed: u64, made: &Made, sum: &mut Sum) {
             }
         }
         sum.occurred.append(&mut house.ledger.occurred);
-        house.delete();
+        // The other one is there as well.
+        if !house.forked {
+            house.delete();
+        }
     }
 }
 
@@ -107,7 +114,7 @@ fn runs_that_are_changed_come_to_what_their_last_text_says() {
     if seeds >= SEEDS_DEFAULT {
         let wanted = "patch adds, patch adds inside, patch changes, patch changes inside, patch removes, patch removes inside, \
             patch output, patch entry, patch frozen, patch dry, patch conflict, patch of what was over, restart, restart inside, restart under way, \
-            restart of what was over, skip, run_patched, run_restarted, frame_patched, node_reset, node_rewound, node_set, \
+            restart of what was over, fork from a record, fork from a node, fork from inside, skip, run_patched, run_restarted, frame_patched, node_reset, node_rewound, node_set, \
             undone, kind loop, kind each, kind workflow";
         let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();
         assert!(missing.is_empty(), "never occurred: {missing:?}");

@@ -100,6 +100,8 @@ pub struct House<'a> {
     pub texts: Vec<Json>,
     /// How often it was changed, and may be.
     changes: usize,
+    /// It goes on from how another was: what was past there has not come about in it.
+    pub forked: bool,
     /// What workers were given last.
     pub inputs: BTreeMap<String, Option<Json>>,
     pub commands: usize,
@@ -146,6 +148,7 @@ impl<'a> House<'a> {
             heard: Default::default(),
             texts: Vec::new(),
             changes: 0,
+            forked: false,
             inputs: BTreeMap::new(),
             commands: 0,
             album: Album::default(),

@@ -49,7 +49,7 @@ pub fn compare(house: &House<'_>, expected: &Expected, cancelled: bool, before: 
                 }
             }
             Some(became) if (broken_off || !wanted.certain) && became.how == "cancelled" => {}
-            None if broken_off || !wanted.certain => {}
+            None if broken_off || !wanted.certain || house.forked => {}
             Some(became) if !wanted.certain && was(instance).is_some_and(|was| was.how == became.how) => {}
             other => {
                 let how = other.map_or("not there", |became| &became.how);

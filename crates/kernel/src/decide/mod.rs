@@ -19,6 +19,7 @@ mod walk;
 mod workflow;
 
 pub use run::NewRun;
+pub use run::fork::{NewFork, NewText, Part};
 pub use run::patch::{NewRevision, Patched};
 pub use workflow::{NewWorkflow, Put};
 
@@ -57,6 +58,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::Due => Ok(due::decide(step)),
         Command::Proceed => Ok(bulk::proceed(step)),
         Command::StartRun { new, by } => run::start(step, new, by),
+        Command::ForkRun { fork, by } => run::fork::decide(step, fork, by),
         Command::CancelRun { run, by, reason } => run::cancel(step, *run, by, reason),
         Command::PauseRun { run, by, reason } => run::pause::pause(step, *run, by, reason),
         Command::ResumeRun { run, by } => run::pause::resume(step, *run, by),

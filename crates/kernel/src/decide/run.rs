@@ -1,5 +1,6 @@
 //! What is asked of a run as a whole: start, cancel, and the answer to an approval; the rest is in files of its own.
 
+pub(super) mod fork;
 pub(super) mod patch;
 pub(super) mod pause;
 pub(super) mod recall;

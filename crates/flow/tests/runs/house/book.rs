@@ -66,6 +66,13 @@ impl Book {
         }
     }
 
+    pub fn whole(&self, shape: &Shape) -> Json {
+        match shape {
+            Shape::At(value) => self.value(*value),
+            Shape::Object(parts) => parts.iter().map(|(id, part)| (id.to_string(), self.whole(part))).collect(),
+        }
+    }
+
     pub fn programs(&mut self, ir: &Arc<Ir>) -> Arc<Programs> {
         let title = (ir.workflow.clone(), ir.version, ir.revised);
         self.programs.entry(title).or_insert_with(|| Arc::new(Programs::new(ir.clone()))).clone()

@@ -3,14 +3,15 @@
 
 use super::{House, actor};
 use crate::reference::found;
-use kernel::command::{Command, NewRevision, Reply};
+use kernel::command::{Command, NewFork, NewRevision, NewRun, Reply};
+use kernel::decide::{NewText, Part};
 use kernel::frame::FramePath;
 use kernel::ir::{Ir, NodeIx};
 use kernel::names::NodeId;
 use kernel::node::NodeState;
-use kernel::record::Payload;
+use kernel::record::{Entry, Owner, Payload, Record};
 use kernel::rejection::Rejection;
-use kernel::run::{NodeAt, RunStatus};
+use kernel::run::{NodeAt, Origin, RunSpec, RunStatus};
 use kernel::runs::Live;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -197,6 +198,55 @@ impl House<'_> {
             Err(Rejection::RunEnding { .. }) => {}
             Err(other) => panic!("{}: {other}", at.show()),
         }
+    }
+
+    /// A new run from how this one, which is over, was after any of its records, or from before any of its nodes then. `false`:
+    /// what nodes were said to give at that time is not told here.
+    pub fn fork(&mut self) -> bool {
+        let of_run = |entry: &&Entry| match &entry.owner {
+            Owner::Run(run) | Owner::Frame(run, _) => *run == self.root,
+            Owner::Node(at) => at.run == self.root,
+            _ => false,
+        };
+        let entries: Vec<Entry> = self.album.entries.iter().filter(of_run).cloned().collect();
+        if entries.iter().any(|entry| matches!(entry.record, Record::NodeSet { .. })) {
+            return false;
+        }
+        let at = self.chance.one(&entries).seq;
+        let replay = self.album.replay(&self.irs(), self.root, at);
+        let live = replay.live().expect("it was started");
+        let begun: Vec<NodeAt> = live.rows().1.into_iter().map(|row| row.at).filter(|at| live.rewind(at).is_some()).collect();
+        let from = if !begun.is_empty() && self.chance.percent(40) { Some(self.chance.one(&begun).clone()) } else { None };
+        let rewind = from.as_ref().and_then(|at| live.rewind(at));
+        let parts = live.copied(rewind.as_ref()).into_iter().map(|copied| Part {
+            frame: copied.frame,
+            node: copied.node,
+            record: copied.record,
+            payload: copied.value.map(|value| Payload(self.book.whole(&value).to_string().into())),
+        });
+        let parts: Vec<Part> = parts.collect();
+        let revision = live.run().revision() as usize;
+        let patches = entries.iter().filter(|entry| matches!(entry.record, Record::RunPatched { .. })).take(revision);
+        let texts = patches.map(|entry| {
+            let payload = entry.payload.clone().expect("it has a text");
+            NewText { ir: super::book::revised(1, &payload), payload, description: "as there".into() }
+        });
+        let (texts, deep) = (texts.collect(), from.as_ref().is_some_and(|at| !at.frame.is_root()));
+        let input = self.shards[0].payloads[&live.run().input()].clone();
+        let workflow = live.run().spec().workflow.clone();
+        let origin = Some(Box::new(Origin { run: self.root, record: at, node: from.clone() }));
+        let spec = RunSpec { origin, ..RunSpec::new(workflow.clone(), 1) };
+        let new = NewRun { workflow, version: Some(1), spec, input };
+        self.texts.truncate(revision + 1);
+        self.ledger.frames.clear();
+        let reply = self.ask(0, &Command::ForkRun { fork: Box::new(NewFork { new, texts, parts }), by: actor() });
+        let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
+        (self.root, self.forked) = (run, true);
+        self.note(if from.is_some() { "fork from a node" } else { "fork from a record" });
+        if deep {
+            self.note("fork from inside");
+        }
+        true
     }
 
     fn skip(&mut self) {

@@ -124,7 +124,7 @@ impl House<'_> {
         }
     }
 
-    fn irs(&self) -> Vec<Arc<Ir>> {
+    pub(super) fn irs(&self) -> Vec<Arc<Ir>> {
         self.workflows.iter().map(|workflow| workflow.ir.clone()).collect()
     }
 }
@@ -154,7 +154,7 @@ fn took(replay: &mut Replay, entry: &Entry) -> bool {
 }
 
 impl Album {
-    fn replay(&self, irs: &[Arc<Ir>], run: RunId, at: RecordSeq) -> Replay {
+    pub(super) fn replay(&self, irs: &[Arc<Ir>], run: RunId, at: RecordSeq) -> Replay {
         let mut replay = Replay::new(run);
         irs.iter().for_each(|ir| replay.define(ir.clone()));
         let tasks = self.tasks_of(run);

@@ -1,0 +1,143 @@
+//! What another run needs to go on from how this one is: what has ended in it, as records of that one would say it. What is under
+//! way begins anew there; of what is past only what it gave is needed. A turn or an item that stopped short is taken up again.
+
+use super::{Live, Rewind};
+use crate::eval::Shape;
+use crate::frame::{Frame, FramePath, FrameState};
+use crate::ir::{NodeIx, OnError};
+use crate::names::NodeId;
+use crate::node::{NodeState, Output, Slot, Started, Told};
+use crate::record::{Failure, Record};
+use crate::run::ValueAt;
+
+/// One record of the new run, and the value that is its payload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copied {
+    pub frame: FramePath,
+    /// `None`: it is the frame's.
+    pub node: Option<NodeId>,
+    pub record: Record,
+    pub value: Option<Shape>,
+}
+
+impl Live {
+    /// In an order in which they can be told. Without what is to begin anew.
+    pub fn copied(&self, rewind: Option<&Rewind>) -> Vec<Copied> {
+        let mut copying = Copying { live: self, rewind, copied: Vec::new() };
+        copying.nodes(&FramePath::root(), &FramePath::root(), false);
+        copying.copied
+    }
+}
+
+struct Copying<'a> {
+    live: &'a Live,
+    rewind: Option<&'a Rewind>,
+    copied: Vec<Copied>,
+}
+
+impl Copying<'_> {
+    /// `closing`: nothing goes on in it before it is taken up again.
+    fn nodes(&mut self, path: &FramePath, to: &FramePath, closing: bool) {
+        let Some(frame) = self.live.frame(path) else { return };
+        let mut slots: Vec<(NodeIx, &Slot)> = frame.ir.body(frame.body).nodes.iter().copied().zip(&frame.nodes).collect();
+        // Whoever waits for several takes those that came before it.
+        slots.sort_by_key(|(_, slot)| slot.last);
+        let mut opened: Vec<(NodeIx, bool)> = Vec::new();
+        for (node, slot) in slots {
+            if self.rewind.is_some_and(|rewind| rewind.begins_anew(path, node)) {
+                continue;
+            }
+            let (record, value) = match &slot.state {
+                NodeState::Done { output, went } if self.through(path, node).is_none() => {
+                    let (output, value) = match output {
+                        Output::At(ValueAt::Null) => (Told::At(ValueAt::Null), None),
+                        Output::At(value) => (Told::Own, Some(Shape::At(*value))),
+                        Output::Passed if frame.ir.predecessors(node).len() < 2 => (Told::Passed, None),
+                        Output::Passed => (Told::Own, self.live.output_of(path, node)),
+                    };
+                    (Record::NodeDone { output, went: went.clone() }, value)
+                }
+                NodeState::Failed { failure, then: then @ (OnError::To | OnError::Ignore) }
+                    if self.through(path, node).is_none() =>
+                {
+                    (Record::NodeFailed { failure: (**failure).clone(), then: *then }, None)
+                }
+                NodeState::Skipped(cause) => (Record::NodeSkipped { cause: *cause }, None),
+                NodeState::Waiting => continue,
+                state => {
+                    let failed = matches!(state, NodeState::Failed { .. } | NodeState::Cancelled);
+                    let own = |value: ValueAt| {
+                        if value == ValueAt::Null { (value, None) } else { (ValueAt::Own, Some(Shape::At(value))) }
+                    };
+                    let (at, value) = match slot.work().map(|(_, at)| at).filter(|_| !closing) {
+                        Some(Started::Turning { init, .. }) => {
+                            let (init, value) = own(*init);
+                            (Started::Turning { init, kept: 0, generation: 0 }, value)
+                        }
+                        Some(Started::Spreading { items, count, .. }) => {
+                            let (items, value) = own(*items);
+                            (Started::Spreading { items, count: *count, again: false, generation: 0 }, value)
+                        }
+                        // What was under way begins anew.
+                        _ => continue,
+                    };
+                    opened.push((node, failed));
+                    (Record::NodeStarted { at }, value)
+                }
+            };
+            let id = Some(frame.ir.node(node).id.clone());
+            self.copied.push(Copied { frame: to.clone(), node: id, record, value });
+        }
+        for (node, failed) in opened {
+            self.frames(path, to, frame, node, failed);
+        }
+    }
+
+    /// The turn or item on the way to the node from which all begins anew.
+    fn through(&self, path: &FramePath, node: NodeIx) -> Option<u32> {
+        let level = self.rewind?.levels.iter().find(|level| level.path == *path)?;
+        level.through.filter(|(through, _)| *through == node).map(|(_, index)| index)
+    }
+
+    fn frames(&mut self, path: &FramePath, to: &FramePath, above: &Frame, node: NodeIx, failed: bool) {
+        let id = &above.ir.node(node).id;
+        let is_loop = above.ir.is_loop(node);
+        let through = self.through(path, node);
+        let below: Vec<(FramePath, FrameState, u32)> =
+            self.live.below(path, id).map(|(path, frame)| (path.clone(), frame.state, frame.revision)).collect();
+        let last = below.len().saturating_sub(1);
+        for (at, (from, state, revision)) in below.into_iter().enumerate() {
+            let index = from.up().map_or(0, |(.., index)| index);
+            if is_loop && through.is_some_and(|through| index > through) {
+                return;
+            }
+            let frame = to.below(id.clone(), index, 0);
+            let own = |record: Record, value: Option<Shape>| Copied { frame: frame.clone(), node: None, record, value };
+            self.copied.push(own(Record::FrameOpened { revision }, None));
+            // A loop that stopped short goes on in the turn it was in.
+            let reopened = through == Some(index) || (is_loop && matches!(state, FrameState::Failed | FrameState::Dropped));
+            match state {
+                FrameState::Done(output) if !reopened => {
+                    // Its last turn is looked at once more.
+                    if is_loop && at == last {
+                        self.nodes(&from, &frame, true);
+                    }
+                    let (output, value) = match output {
+                        ValueAt::Null => (output, None),
+                        output => (ValueAt::Own, Some(Shape::At(output))),
+                    };
+                    self.copied.push(own(Record::FrameDone { output }, value));
+                }
+                FrameState::Failed if !reopened && !failed => {
+                    let message = "it failed in the run that this one was forked from".into();
+                    self.copied.push(own(Record::FrameFailed { failure: Failure { code: "failed".into(), message } }, None));
+                }
+                FrameState::Failed | FrameState::Dropped if !reopened => {
+                    self.nodes(&from, &frame, true);
+                    self.copied.push(own(Record::FrameDropped {}, None));
+                }
+                _ => self.nodes(&from, &frame, false),
+            }
+        }
+    }
+}
