@@ -74,7 +74,9 @@ pub fn answered(scene: &Scene<'_>) -> Check {
 
 /// What was undone is stopped at once, or chunk by chunk.
 pub fn stopped(scene: &Scene<'_>) -> Check {
-    let Some(core) = scene.core.filter(|core| !scene.turn.reloaded && !core.state().runs_wait()) else { return Ok(()) };
+    if scene.turn.reloaded || scene.core.is_none_or(|core| core.state().runs_wait()) {
+        return Ok(());
+    }
     let runs = &scene.model.runs;
     for (id, _) in runs.live().filter(|(_, run)| !run.deleting && (run.generation > 0 || run.revision() > 0)) {
         let undone: BTreeSet<&FramePath> =
