@@ -97,6 +97,9 @@ impl Client<'_> {
         };
         let nodes = body["nodes"].as_object_mut()?;
         let own: Vec<String> = nodes.keys().cloned().collect();
+        if own.is_empty() {
+            return None;
+        }
         let one = self.chance.pick(&own).clone();
         match self.chance.below(7) {
             0 | 1 => {
