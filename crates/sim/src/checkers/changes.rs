@@ -26,7 +26,9 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         _ => false,
     };
     let is_change = matches!(entry.record, Record::RunPatched { .. } | Record::RunRestarted { .. } | Record::NodeSet { .. });
-    ensure(!is_change || scene.turn.commands().any(asks), || format!("{} of {} was not asked for", entry.record.kind(), entry.owner))
+    ensure(!is_change || scene.turn.commands().any(asks), || {
+        format!("{} of {} was not asked for", entry.record.kind(), entry.owner)
+    })
 }
 
 fn revision(record: &Record) -> u32 {

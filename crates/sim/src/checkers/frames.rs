@@ -22,7 +22,9 @@ pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
     let open = frames.iter().filter(|state| **state == FrameState::Open).count();
     if matches!(entry.record, Record::FrameReopened { .. }) {
         let room = if let NodeKind::Each { concurrency, .. } = kind { *concurrency as usize } else { 1 };
-        return ensure(open < room || is_restarted(scene, *id, path), || format!("{} took up frame {index} beside {open} others", at.show()));
+        return ensure(open < room || is_restarted(scene, *id, path), || {
+            format!("{} took up frame {index} beside {open} others", at.show())
+        });
     }
     ensure(frames.len() == index as usize, || format!("frame {index} of {} after {}", at.show(), frames.len()))?;
     let fits = match (kind, runs.node(&at)) {
