@@ -37,7 +37,7 @@ impl Frame {
     ) -> Option<(NodeId, &'static str, Frozen)> {
         let old = &*self.ir;
         for (node, slot) in old.body(self.body).nodes.iter().zip(&self.nodes) {
-            if slot.state == NodeState::Waiting || is_open(*node, slot) {
+            if slot.state == NodeState::Waiting || is_open(*node, slot) || crate::defect("frozen_ignored") {
                 continue;
             }
             let id = &old.node(*node).id;

@@ -1,15 +1,35 @@
 //! The workflows of the simulated world: small, and together of every kind of node, join and failure. Each has a second
 //! text, so that there are versions.
 
+use engine::Revision;
 use flow::Language;
+use flow::patch::Document;
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
+use kernel::record::Payload;
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
+use store::BlobId;
 
 pub struct Definition {
     pub name: WorkflowName,
     pub texts: [Arc<str>; 2],
     pub ir: Arc<Ir>,
+    pub text: Arc<Text>,
+}
+
+/// What a run follows.
+pub struct Text {
+    pub json: Json,
+    pub ir: Arc<Ir>,
+}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.json)
+    }
 }
 
 pub static CATALOGUE: LazyLock<Vec<Definition>> = LazyLock::new(|| TEXTS.iter().map(|text| define(text)).collect());
@@ -18,7 +38,45 @@ fn define(text: &str) -> Definition {
     let compiled = flow::compile(text.as_bytes(), &Language).unwrap_or_else(|problems| panic!("{problems:?} in {text}"));
     let other = format!("{text}description: the same again\n");
     let (name, ir) = (compiled.ir.workflow.clone(), Arc::new(compiled.ir));
-    Definition { name, texts: [text.into(), other.into()], ir }
+    let document = Document::read(text.as_bytes()).expect("it compiles");
+    let json = serde_json::from_str(&document.json().compact()).expect("a definition has a JSON form");
+    let text_of = Arc::new(Text { json, ir: ir.clone() });
+    Definition { name, texts: [text.into(), other.into()], ir, text: text_of }
+}
+
+pub fn text_of(name: &WorkflowName) -> Option<Arc<Text>> {
+    CATALOGUE.iter().find(|known| known.name == *name).map(|known| known.text.clone())
+}
+
+thread_local! {
+    /// The changed texts that somebody thought of, by what stands for them in a record.
+    static CHANGED: RefCell<FxHashMap<Arc<str>, Arc<Text>>> = RefCell::default();
+}
+
+/// Another world begins.
+pub fn forget_changed() {
+    CHANGED.with_borrow_mut(FxHashMap::clear);
+}
+
+/// A changed text as a patch carries it; `None`: it does not compile.
+pub fn change(json: Json) -> Option<(Payload, Arc<Text>)> {
+    let text = json.to_string();
+    let payload = Revision { text: text.clone(), operations: Json::Array(Vec::new()) }.payload();
+    if let Some(known) = changed(&payload) {
+        return Some((payload, known));
+    }
+    let compiled = flow::compile(text.as_bytes(), &Language).ok()?;
+    let ir = Arc::new(Ir { revised: Some(Revision::digest(&text)), ..compiled.ir });
+    let text = Arc::new(Text { json, ir });
+    // In a record a long one is a blob.
+    let blob = Payload::blob(&BlobId::of(payload.text().as_bytes()).to_string());
+    CHANGED.with_borrow_mut(|known| known.extend([(payload.0.clone(), text.clone()), (blob.0, text.clone())]));
+    Some((payload, text))
+}
+
+/// By what stands for it in a record.
+pub fn changed(payload: &Payload) -> Option<Arc<Text>> {
+    CHANGED.with_borrow(|known| known.get(&payload.0).cloned())
 }
 
 /// What a text compiles to.

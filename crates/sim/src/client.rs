@@ -112,7 +112,10 @@ impl Client<'_> {
             | Wish::LookAtRun
             | Wish::RunMistake
             | Wish::RunBulk
-            | Wish::Echo => return self.about_runs(wish),
+            | Wish::Echo
+            | Wish::PatchRun
+            | Wish::RestartRun
+            | Wish::SkipNode => return self.about_runs(wish),
         };
         vec![Request::Command(command)]
     }

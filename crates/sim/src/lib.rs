@@ -7,6 +7,7 @@
 mod calm;
 mod catalogue;
 mod chance;
+mod change_client;
 mod checkers;
 mod client;
 mod coverage;

@@ -48,7 +48,9 @@ impl Client<'_> {
             Wish::RetryRun => {
                 let run = self.run(Some(RunStatus::Failed));
                 let node = if self.chance.permille(300) { Some(Box::new(self.node(run))) } else { None };
-                Command::RetryRun { run, node, new: None, reason: String::new(), by }
+                let changed = self.temper.changes && self.chance.permille(300);
+                let new = if changed { self.new_revision(run) } else { None };
+                Command::RetryRun { run, node, new, reason: String::new(), by }
             }
             Wish::DeleteRun => Command::DeleteRun { run: self.run(Some(RunStatus::Done)), by },
             Wish::ExpireRuns => {
@@ -57,6 +59,10 @@ impl Client<'_> {
             }
             Wish::Answer => return self.answer(),
             Wish::LookAtRun => return vec![Request::ExplainRun { run: self.run(None) }],
+            Wish::PatchRun | Wish::RestartRun | Wish::SkipNode => match self.change(wish) {
+                Some(command) => command,
+                None => return Vec::new(),
+            },
             Wish::RunMistake => self.run_mistake(),
             Wish::RunBulk => self.bulk_of_runs(),
             Wish::Echo => match self.echo() {
@@ -120,7 +126,7 @@ impl Client<'_> {
     }
 
     /// One of the newest, as a rule; if a status is given, one that has it, as a rule.
-    fn run(&mut self, status: Option<RunStatus>) -> RunId {
+    pub(crate) fn run(&mut self, status: Option<RunStatus>) -> RunId {
         if let Some(status) = status
             && self.chance.permille(800)
         {
@@ -150,7 +156,7 @@ impl Client<'_> {
     }
 
     /// One that has ended somehow, as a rule.
-    fn node(&mut self, run: RunId) -> NodeAt {
+    pub(crate) fn node(&mut self, run: RunId) -> NodeAt {
         let nodes: Vec<&NodeAt> = self.model.runs.nodes_of(run).map(|(at, _)| at).collect();
         if nodes.is_empty() || self.chance.permille(100) {
             return NodeAt { run, frame: FramePath::root(), node: NodeId::parse("zz").expect("an id") };

@@ -41,6 +41,9 @@ pub enum Wish {
     RunMistake,
     RunBulk,
     Echo,
+    PatchRun,
+    RestartRun,
+    SkipNode,
 }
 
 const WISHES: [(Wish, u32); 19] = [
@@ -118,6 +121,8 @@ pub struct Temper {
     pub runs_max: usize,
     /// Some of them over so many items that chunks have an end.
     pub wide: bool,
+    /// They are patched and restarted, too.
+    pub changes: bool,
     /// How often, of a thousand, some of what came in is decided while the rest is at the disk.
     pub overlap: u32,
     /// The storm is over: everyone does what is asked of them.
@@ -172,6 +177,7 @@ impl Temper {
             runs,
             runs_max: 0,
             wide: false,
+            changes: false,
             overlap: 0,
             calm: false,
             big,
@@ -213,6 +219,13 @@ impl Temper {
     /// Bulks are over runs, too.
     pub fn with_run_bulks(mut self) -> Temper {
         self.wishes.push((Wish::RunBulk, 60));
+        self
+    }
+
+    /// Runs are changed while they are under way, and after.
+    pub fn with_changes(mut self) -> Temper {
+        self.changes = true;
+        self.wishes.extend([(Wish::PatchRun, 120), (Wish::RestartRun, 80), (Wish::SkipNode, 40)]);
         self
     }
 

@@ -38,7 +38,7 @@ const DEFECTS: [&str; 30] = [
 ];
 
 /// The same in the code of runs.
-const DEFECTS_OF_RUNS: [&str; 23] = [
+const DEFECTS_OF_RUNS: [&str; 25] = [
     "bulk_run_again",
     "bulk_run_left_out",
     "call_begun_anew",
@@ -48,6 +48,7 @@ const DEFECTS_OF_RUNS: [&str; 23] = [
     "first_end_again",
     "frame_closed_early",
     "frames_left_closed",
+    "frozen_ignored",
     "held_forgotten",
     "hold_unheard",
     "impatient",
@@ -59,6 +60,7 @@ const DEFECTS_OF_RUNS: [&str; 23] = [
     "parts_left",
     "pause_stays_above",
     "paused_run_begins",
+    "restart_leaves_one",
     "run_kept",
     "run_key_unread",
     "value_not_asked_again",

@@ -285,6 +285,7 @@ impl Store for Memory {
             return Err(injected("the load fails"));
         }
         let whole = disk.durable.runs_whole();
+        let mut rows = Vec::new();
         for table in TABLES {
             let is_live = |values: &&[Value]| match table.name {
                 "bulks" => values[column(table, "status")] == Value::from("open"),
@@ -293,10 +294,12 @@ impl Store for Memory {
                 "frames" | "nodes" => whole.contains(&values[0]),
                 _ => true,
             };
-            for values in disk.durable.rows(table).filter(is_live) {
-                each(Row { table, values: values.to_vec() });
-            }
+            let live = disk.durable.rows(table).filter(is_live);
+            rows.extend(live.map(|values| Row { table, values: values.to_vec() }));
         }
+        // Who takes a row may read others of the same disk.
+        drop(disk);
+        rows.into_iter().for_each(each);
         Ok(())
     }
 

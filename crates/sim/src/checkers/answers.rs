@@ -151,7 +151,8 @@ fn rejected(scene: &Scene<'_>, rejection: &Rejection) -> Check {
         Rejection::RunNotFound { run } => {
             let known = scene.model.runs.runs.get(run);
             // Explained is only what is in memory.
-            known.is_none_or(|known| !known.live) || scene.turn.entries.iter().any(|entry| entry.owner == Owner::Run(*run))
+            known.is_none_or(|known| !known.live || known.deleting)
+                || scene.turn.entries.iter().any(|entry| entry.owner == Owner::Run(*run))
         }
         Rejection::RunEnded { run, status, .. } | Rejection::NotToRetry { run, status } => run_was(scene, *run, Some(*status)),
         Rejection::RunNotEnded { run } => run_was(scene, *run, Some(RunStatus::Running)),

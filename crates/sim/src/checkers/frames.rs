@@ -14,15 +14,17 @@ pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
         return Ok(());
     };
     let runs = &scene.model.runs;
-    let Some(run) = runs.runs.get(id) else { return Err(format!("a frame of {id}, which is not there")) };
     let (above, node, index) = path.up().ok_or("the root was opened")?;
     let at = runs::at(*id, &above, node);
-    let Some(kind) = run.ir.find(node).map(|node| &run.ir.node(node).kind) else { return Err(format!("no node {node}")) };
+    let Some(ir) = runs.ir(*id, &above) else { return Err(format!("a frame of {id}, which is not there")) };
+    let Some(kind) = ir.find(node).map(|node| &ir.node(node).kind) else { return Err(format!("no node {node}")) };
     let frames: Vec<FrameState> = runs.below(&at).map(|(_, frame)| frame.state).collect();
     let open = frames.iter().filter(|state| **state == FrameState::Open).count();
     if matches!(entry.record, Record::FrameReopened { .. }) {
         let room = if let NodeKind::Each { concurrency, .. } = kind { *concurrency as usize } else { 1 };
-        return ensure(open < room, || format!("{} took up frame {index} beside {open} others", at.show()));
+        return ensure(open < room || is_restarted(scene, *id, path), || {
+            format!("{} took up frame {index} beside {open} others", at.show())
+        });
     }
     ensure(frames.len() == index as usize, || format!("frame {index} of {} after {}", at.show(), frames.len()))?;
     let fits = match (kind, runs.node(&at)) {
@@ -35,6 +37,16 @@ pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
         _ => false,
     };
     ensure(fits, || format!("{} opened frame {index} with {frames:?}, being {:?}", at.show(), runs.node(&at)))
+}
+
+/// Something in it was restarted: it goes on at once, however many others do.
+fn is_restarted(scene: &Scene<'_>, id: RunId, path: &FramePath) -> bool {
+    scene.turn.before().iter().any(|entry| match (&entry.owner, &entry.record) {
+        (Owner::Run(run), Record::RunRestarted { node, .. }) if *run == id => {
+            std::iter::successors(Some(node.frame.clone()), |frame| frame.up().map(|(above, ..)| above)).any(|of| of == *path)
+        }
+        _ => false,
+    })
 }
 
 pub fn closed(scene: &Scene<'_>, entry: &Entry) -> Check {
@@ -64,10 +76,10 @@ pub fn closed(scene: &Scene<'_>, entry: &Entry) -> Check {
 
 fn all_over(scene: &Scene<'_>, id: RunId, path: &FramePath) -> Check {
     let runs = &scene.model.runs;
-    let Some(run) = runs.runs.get(&id) else { return Err(format!("{id} ended and is not there")) };
-    let body = body_of(&run.ir, path).ok_or_else(|| format!("{id} has no frame {path}"))?;
-    for node in &run.ir.body(body).nodes {
-        let at = runs::at(id, path, &run.ir.node(*node).id);
+    let Some(ir) = runs.ir(id, path) else { return Err(format!("{id} ended and is not there")) };
+    let body = body_of(ir, path).ok_or_else(|| format!("{id} has no frame {path}"))?;
+    for node in &ir.body(body).nodes {
+        let at = runs::at(id, path, &ir.node(*node).id);
         ensure(runs.node(&at).is_over(), || format!("`{path}` of {id} closed while {} is {:?}", at.show(), runs.node(&at)))?;
     }
     Ok(())

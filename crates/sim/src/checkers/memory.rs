@@ -5,6 +5,7 @@ use super::{Check, Scene, ensure, order};
 use crate::catalogue;
 use crate::model::runs::FrameState;
 use kernel::command::{Command, Reply};
+use kernel::ids::RecordSeq;
 use kernel::ir::Ir;
 use kernel::names::{TypeName, WorkerName};
 use kernel::record::Owner;
@@ -105,10 +106,20 @@ pub fn load(scene: &Scene<'_>) -> Result<State, String> {
                 };
                 if is_live {
                     let row = Row { table, values: values.to_vec() };
-                    if let Some(WantedIr::Version(workflow)) = state.wants_ir(&row) {
-                        let ir = catalogue::ir_of(workflow.text()).ok_or("a workflow that nobody put")?;
-                        let ir = Arc::new(Ir { version: workflow.version(), ..(*ir).clone() });
-                        state.learn_ir(workflow.name(), workflow.version(), ir);
+                    match state.wants_ir(&row) {
+                        None => {}
+                        Some(WantedIr::Version(workflow)) => {
+                            let ir = catalogue::ir_of(workflow.text()).ok_or("a workflow that nobody put")?;
+                            let ir = Arc::new(Ir { version: workflow.version(), ..(*ir).clone() });
+                            state.learn_ir(workflow.name(), workflow.version(), ir);
+                        }
+                        Some(WantedIr::Revision { run, revision, record, workflow }) => {
+                            let entry = durable.written_after(RecordSeq(record.0 - 1)).into_iter().next();
+                            let payload = entry.filter(|entry| entry.seq == record).and_then(|entry| entry.payload.as_ref());
+                            let text = payload.and_then(catalogue::changed).ok_or("a text that nobody thought of")?;
+                            let ir = Ir { version: workflow.version(), ..(*text.ir).clone() };
+                            state.learn_revision(run, revision, Ok(Arc::new(ir)));
+                        }
                     }
                     state.take_row(&row, scene.turn.now).map_err(|bad| bad.to_string())?;
                 }

@@ -10,6 +10,7 @@ pub(crate) mod blobs;
 mod blockers;
 mod bulks;
 mod causes;
+mod changes;
 mod counters;
 mod explain;
 mod frames;
@@ -58,7 +59,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 23] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 25] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -82,9 +83,11 @@ pub const EACH_RECORD: [(&str, RecordChecker); 23] = [
     ("what closes has nothing open in it", frames::closed),
     ("a run is given up only for its deadline or a stall", patience::lost),
     ("a value is lost only with its blob", blobs::only_if_spoilt),
+    ("nothing is changed in a run unasked", changes::asked),
+    ("what has begun keeps its text", changes::frozen),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 21] = [
+pub const EACH_TICK: [(&str, TickChecker); 23] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
@@ -94,6 +97,8 @@ pub const EACH_TICK: [(&str, TickChecker); 21] = [
     ("nothing that may move stands still", tokens::moving),
     ("every token is there that should be", tokens::conserved),
     ("nodes, their tasks and their runs agree", works::agree),
+    ("what is refused leaves no record, what is taken one", changes::answered),
+    ("what is undone is stopped", changes::stopped),
     ("a pause goes down to everything, and so does its end", pauses::heard),
     ("an approval is answered once", approvals::once),
     ("what is deleted leaves nothing behind", works::gone),

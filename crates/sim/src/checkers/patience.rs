@@ -16,6 +16,10 @@ pub fn lost(scene: &Scene<'_>, entry: &Entry) -> Check {
             let mut youngest = None;
             for (at, node) in scene.model.runs.nodes_of(*id) {
                 let NodeState::Started(work) = &node.state else { continue };
+                // What was undone is only being stopped.
+                if scene.model.runs.is_undone(*id, &at.frame) {
+                    continue;
+                }
                 let task = match work {
                     Started::Turning { .. } | Started::Spreading { .. } => continue,
                     Started::Working { task } => scene.model.task(*task).filter(|task| task.status == Status::Queued),

@@ -4,7 +4,7 @@
 use super::{Check, Scene, ensure};
 use crate::model::runs::wake_at;
 use kernel::limits::CHUNK_ITEMS_MAX;
-use kernel::record::Owner;
+use kernel::record::{Entry, Owner, Record};
 
 pub fn kept(scene: &Scene<'_>) -> Check {
     let (model, turn, presence) = (scene.model, scene.turn, scene.presence);
@@ -30,7 +30,9 @@ pub fn kept(scene: &Scene<'_>) -> Check {
         })?;
     }
     for (id, run) in model.runs.running().filter(|_| room) {
-        let late = run.deadline.filter(|at| due(at) && run.started_at < now);
+        // It may have been given less time than it has had.
+        let patched = |entry: &Entry| entry.owner == Owner::Run(id) && matches!(entry.record, Record::RunPatched { .. });
+        let late = run.deadline.filter(|at| due(at) && run.started_at < now && !turn.entries.iter().any(patched));
         ensure(late.is_none(), || format!("{id} should have been over at {late:?}"))?;
         let slept = model.runs.nodes_of(id).find(|(_, node)| wake_at(&node.state).is_some_and(|at| due(&at)) && node.at < now);
         ensure(slept.is_none(), || format!("{slept:?} should have woken"))?;

@@ -17,17 +17,19 @@ pub fn entered(scene: &Scene<'_>, entry: &Entry) -> Check {
     if *runs.node(at) != NodeState::Waiting {
         return Ok(());
     }
-    let Some(node) = run.ir.find(&at.node) else { return Err(format!("there is no {}", at.show())) };
-    let verdict = runs.verdict(&run.ir, at.run, &at.frame, node);
+    let Some(ir) = runs.ir(at.run, &at.frame) else { return Err(format!("there is no frame of {}", at.show())) };
+    let found = ir.find(&at.node).filter(|node| body_of(ir, &at.frame) == Some(ir.node(*node).body));
+    let Some(node) = found else { return Err(format!("there is no {}", at.show())) };
+    let verdict = runs.verdict(ir, at.run, &at.frame, node);
     let fits = match &entry.record {
         Record::NodeStarted { .. } | Record::NodeDone { .. } | Record::NodeFailed { .. } => verdict == Verdict::Enter,
         Record::NodeSkipped { cause } => {
-            let refused = run.ir.node(node).when.is_some() && verdict == Verdict::Enter && *cause == Cause::Untaken;
+            let refused = ir.node(node).when.is_some() && verdict == Verdict::Enter && *cause == Cause::Untaken;
             verdict == Verdict::Skip(*cause) || refused
         }
         _ => true,
     };
-    let goes_on = run.status == RunStatus::Running;
+    let goes_on = run.status == RunStatus::Running && !runs.is_undone(at.run, &at.frame);
     ensure(fits && goes_on, || format!("{} of {}, whose tokens say {verdict:?}, of {run:?}", entry.record.kind(), at.show()))
 }
 
@@ -71,16 +73,22 @@ pub fn moving(scene: &Scene<'_>) -> Check {
         let at_once = scene.turn.next.is_some_and(|next| next <= scene.turn.now);
         ensure(loading.is_empty() || scene.fetching || at_once, || format!("{loading:?} wait for values that nobody fetches"))?;
         for frame in runs.open_frames(id) {
-            let body = run.ir.body(body_of(&run.ir, &frame).ok_or_else(|| format!("{id} has no frame {frame}"))?);
+            let ir = runs.ir(id, &frame).ok_or_else(|| format!("{id} has no frame {frame}"))?;
+            let body = ir.body(body_of(ir, &frame).ok_or_else(|| format!("{id} has no frame {frame}"))?);
             let mut open = 0;
             for node in &body.nodes {
-                let at = runs::at(id, &frame, &run.ir.node(*node).id);
+                let at = runs::at(id, &frame, &ir.node(*node).id);
                 let state = runs.node(&at);
                 open += usize::from(!state.is_over());
                 if *state != NodeState::Waiting {
+                    // What follows from something that begins anew does so, too.
+                    let early = run.generation > 0
+                        && !runs.nodes.get(&at).is_some_and(|node| node.set)
+                        && runs.verdict(ir, id, &frame, *node) == Verdict::Wait;
+                    ensure(!early, || format!("{} is {state:?}, and its tokens have yet to come", at.show()))?;
                     continue;
                 }
-                let verdict = runs.verdict(&run.ir, id, &frame, *node);
+                let verdict = runs.verdict(ir, id, &frame, *node);
                 let stays = verdict == Verdict::Wait || (verdict == Verdict::Enter && run.paused);
                 // Of very many that are held, only the first are told.
                 let stays = stays || loading.contains(&&at) || (told.more > 0 && scene.fetching);
@@ -98,14 +106,15 @@ pub fn moving(scene: &Scene<'_>) -> Check {
 /// `produced = consumed + live`: what the engine finds on every edge is what the records say was sent along it.
 pub fn conserved(scene: &Scene<'_>) -> Check {
     let Some(core) = scene.core.filter(|_| !scene.turn.reloaded) else { return Ok(()) };
-    for (id, run) in looked_at(scene) {
+    for (id, _) in looked_at(scene) {
         let Some(live) = core.state().live_run(id) else { return Err(format!("{id} is not in memory")) };
         let open: BTreeSet<FramePath> = scene.model.runs.open_frames(id).into_iter().collect();
         for (path, frame) in live.frames().filter(|(path, frame)| frame.is_open() && open.contains(path)) {
-            for node in &run.ir.body(frame.body()).nodes {
-                for edge in &run.ir.node(*node).ins {
-                    let (told, found) = (scene.model.runs.token(&run.ir, id, &path, *edge), frame.carried(*edge));
-                    let to = &run.ir.node(*node).id;
+            let Some(ir) = scene.model.runs.ir(id, &path) else { return Err(format!("{id} has no frame {path}")) };
+            for node in &ir.body(frame.body()).nodes {
+                for edge in &ir.node(*node).ins {
+                    let (told, found) = (scene.model.runs.token(ir, id, &path, *edge), frame.carried(*edge));
+                    let to = &ir.node(*node).id;
                     ensure(told == found, || format!("{found:?} lies on an edge to {to} in `{path}` of {id}, not {told:?}"))?;
                 }
             }

@@ -1,7 +1,7 @@
 //! Runs, their frames and nodes as the records tell them, by the tables of the design: what does not fit is told. Parts of
 //! a run that is being deleted go without a record; the world says when their rows are gone.
 
-use crate::catalogue;
+use crate::catalogue::{self, Text};
 use kernel::frame::{Cause, FramePath};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::ir::{BodyIx, Ir, OnError, ROOT};
@@ -41,6 +41,11 @@ pub struct RunModel {
     pub parent: Option<NodeAt>,
     pub deadline: Option<Time>,
     pub started_at: Time,
+    pub version: u32,
+    /// How often it was restarted.
+    pub generation: u32,
+    /// All that it has followed, the newest last: its own frame goes by that.
+    pub texts: Vec<Arc<Text>>,
     pub ir: Arc<Ir>,
 }
 
@@ -56,6 +61,8 @@ pub enum FrameState {
 pub struct FrameModel {
     pub last: RecordSeq,
     pub state: FrameState,
+    /// Which of its run's texts it follows.
+    pub revision: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,9 +83,22 @@ pub struct NodeModel {
     pub state: NodeState,
     /// What it was at when it ended.
     was: Option<Started>,
+    /// Somebody said what it gives, whatever it waited for.
+    pub set: bool,
+}
+
+impl NodeModel {
+    /// What it is at, or was.
+    pub fn work(&self) -> Option<&Started> {
+        if let NodeState::Started(at) = &self.state { Some(at) } else { self.was.as_ref() }
+    }
 }
 
 impl RunModel {
+    pub fn revision(&self) -> u32 {
+        self.texts.len() as u32 - 1
+    }
+
     fn pause(&mut self, own: bool, held: bool, told: bool) {
         let paused = own || held;
         self.pauses += u32::from(paused && !self.paused);
@@ -119,9 +139,36 @@ impl Runs {
         self.frames.range(from..).take_while(move |((of, _), _)| *of == run).map(|((_, path), frame)| (path, frame))
     }
 
-    /// The frames that a loop or an each has opened.
+    /// The frames that a loop or an each has opened, but for those that were undone.
     pub fn below<'a>(&'a self, at: &'a NodeAt) -> impl Iterator<Item = (&'a FramePath, &'a FrameModel)> {
-        self.frames_of(at.run).filter(|(path, _)| path.up().is_some_and(|(above, node, _)| above == at.frame && *node == at.node))
+        let below = |path: &FramePath| path.up().is_some_and(|(above, node, _)| above == at.frame && *node == at.node);
+        self.frames_of(at.run).filter(move |(path, _)| below(path) && !self.is_undone(at.run, path))
+    }
+
+    /// The text that a frame follows.
+    pub fn ir(&self, run: RunId, path: &FramePath) -> Option<&Arc<Ir>> {
+        let known = self.runs.get(&run)?;
+        if path.is_root() {
+            return Some(&known.ir);
+        }
+        let revision = self.frames.get(&(run, path.clone()))?.revision;
+        known.texts.get(revision as usize).map(|text| &text.ir)
+    }
+
+    /// Whether a restart has undone a turn or an item, or what it is in; or a patch has taken out what it belongs to.
+    pub fn is_undone(&self, run: RunId, path: &FramePath) -> bool {
+        let changed = self.runs.get(&run).is_some_and(|run| run.generation > 0 || run.revision() > 0);
+        let Some((above, node, index)) = path.up().filter(|_| changed) else { return false };
+        let of = at(run, &above, node);
+        let by_its_node = match self.nodes.get(&of).and_then(NodeModel::work) {
+            _ if self.ir(run, &above).is_none_or(|ir| ir.find(node).is_none()) => true,
+            Some(Started::Turning { kept, generation, .. }) => index >= *kept && path.generation() < *generation,
+            Some(Started::Spreading { generation, .. }) => path.generation() < *generation,
+            _ => true,
+        };
+        let place = |generation| (run, above.below(node.clone(), index, generation));
+        let mut newer = self.frames.range(place(path.generation() + 1)..=place(u32::MAX));
+        by_its_node || newer.next().is_some() || self.is_undone(run, &above)
     }
 
     pub fn live(&self) -> impl Iterator<Item = (RunId, &RunModel)> {
@@ -138,10 +185,11 @@ impl Runs {
         std::iter::once(FramePath::root()).chain(open.map(|(path, _)| path.clone())).collect()
     }
 
-    fn is_wanted(&self, run: RunId, path: &FramePath) -> bool {
+    pub fn is_wanted(&self, run: RunId, path: &FramePath) -> bool {
         let Some((above, node, _)) = path.up() else { return true };
         let at = NodeAt { run, frame: above, node: node.clone() };
-        matches!(self.node(&at), NodeState::Started(_)) && self.is_wanted(run, &at.frame)
+        let goes_on = matches!(self.node(&at), NodeState::Started(_)) && !self.is_undone(run, path);
+        goes_on && self.is_wanted(run, &at.frame)
     }
 
     pub fn last_of_frame(&self, run: RunId, path: &FramePath) -> Option<RecordSeq> {
@@ -209,6 +257,9 @@ impl Runs {
                 parent: spec.parent.clone(),
                 deadline: spec.deadline,
                 started_at: entry.at,
+                version: spec.version,
+                generation: 0,
+                texts: vec![catalogue::text_of(&spec.workflow).ok_or("a workflow that nobody put")?],
                 ir: ir.clone(),
             };
             return self.runs.insert(id, run).map_or(Ok(()), |_| Err(format!("{id} was started twice")));
@@ -245,6 +296,34 @@ impl Runs {
                 }
                 (run.status, run.live, run.deadline, run.again) = (Running, true, *deadline, *again);
             }
+            (Record::RunRestarted { generation, deadline, .. }, _)
+                if !run.deleting && (run.status == Running || !run.live) && *generation == run.generation + 1 =>
+            {
+                let given = match run.status {
+                    Running => run.deadline,
+                    _ => run.given_ms.or(run.ir.limits.deadline_ms).map(|ms| entry.at.plus_ms(ms)),
+                };
+                if *deadline != given {
+                    return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
+                }
+                (run.status, run.live, run.deadline, run.generation) = (Running, true, *deadline, *generation);
+            }
+            (Record::RunPatched { revision, deadline, .. }, Running | Failed | Cancelled)
+                if !run.deleting && (run.status == Running || !run.live) && *revision == run.revision() + 1 =>
+            {
+                let text = entry.payload.as_ref().and_then(catalogue::changed).ok_or("a text that nobody thought of")?;
+                let (before, after) = (run.ir.limits.deadline_ms, text.ir.limits.deadline_ms);
+                // Another time that it is given counts from its start.
+                let given = if before == after { run.deadline } else { after.map(|ms| run.started_at.plus_ms(ms)) };
+                if *deadline != given {
+                    return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
+                }
+                if run.deadline != given {
+                    run.given_ms = given.map(|at| at.ms_since(run.started_at)).filter(|ms| *ms > 0);
+                }
+                (run.deadline, run.ir) = (given, text.ir.clone());
+                run.texts.push(text);
+            }
             (Record::RunDeleting { .. }, Done | Failed | Cancelled) if !run.live => (run.live, run.deleting) = (true, true),
             (Record::RunDeleted { .. }, _) if run.deleting => drop(self.runs.remove(&id)),
             _ => return Err(misfit(run)),
@@ -254,15 +333,17 @@ impl Runs {
 
     pub fn fold_frame(&mut self, id: RunId, path: &FramePath, entry: &Entry) -> Result<(), String> {
         use FrameState::{Done, Dropped, Failed, Open};
-        let before = self.frames.get(&(id, path.clone())).map(|frame| frame.state);
-        let state = match (&entry.record, before) {
-            (Record::FrameOpened { .. }, None) | (Record::FrameReopened { .. }, Some(Failed | Dropped)) => Open,
-            (Record::FrameDone { .. }, Some(Open)) => Done,
-            (Record::FrameFailed { .. }, Some(Open)) => Failed,
-            (Record::FrameDropped {}, Some(Open)) => Dropped,
+        let (before, revision) = self.frames.get(&(id, path.clone())).map_or((None, 0), |of| (Some(of.state), of.revision));
+        let (state, revision) = match (&entry.record, before) {
+            (Record::FrameOpened { revision }, None) => (Open, *revision),
+            (Record::FrameReopened { revision }, Some(Done | Failed | Dropped)) => (Open, *revision),
+            (Record::FramePatched { revision }, Some(Open)) => (Open, *revision),
+            (Record::FrameDone { .. }, Some(Open)) => (Done, revision),
+            (Record::FrameFailed { .. }, Some(Open)) => (Failed, revision),
+            (Record::FrameDropped {}, Some(Open)) => (Dropped, revision),
             (record, before) => return Err(format!("{} of {}, which is {before:?}", record.kind(), entry.owner)),
         };
-        self.frames.insert((id, path.clone()), FrameModel { last: entry.seq, state });
+        self.frames.insert((id, path.clone()), FrameModel { last: entry.seq, state, revision });
         Ok(())
     }
 
@@ -288,10 +369,25 @@ impl Runs {
                 Some(Started::Calling { run, again }) => NodeState::Started(Started::Calling { run: *run, again: again + 1 }),
                 _ => Waiting,
             },
+            (Record::NodeReset {}, state) if *state != Waiting => Waiting,
+            (Record::NodeRewound { turns, generation }, NodeState::Started(_) | Done(_) | Failed(_) | Cancelled) => match &was {
+                Some(Started::Turning { init, .. }) => {
+                    NodeState::Started(Started::Turning { init: *init, kept: *turns, generation: *generation })
+                }
+                Some(Started::Spreading { items, count, again, generation }) => {
+                    // What had failed in it goes again if it had not got over that.
+                    let again = *again || matches!(state, Failed(_) | Cancelled);
+                    let (items, count, generation) = (*items, *count, *generation);
+                    NodeState::Started(Started::Spreading { items, count, again, generation })
+                }
+                _ => return Err(format!("nothing in {} was ever opened", entry.owner)),
+            },
+            (Record::NodeSet { .. }, Waiting | NodeState::Started(_) | Failed(_) | Cancelled) => Done(Went::Done),
             (record, state) => return Err(format!("{} of {}, which is {state:?}", record.kind(), entry.owner)),
         };
+        let set = matches!(entry.record, Record::NodeSet { .. });
         let was = was.filter(|_| after.is_over());
-        self.nodes.insert(at.clone(), NodeModel { last: entry.seq, at: entry.at, state: after, was });
+        self.nodes.insert(at.clone(), NodeModel { last: entry.seq, at: entry.at, state: after, was, set });
         Ok(())
     }
 

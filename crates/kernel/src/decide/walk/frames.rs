@@ -108,7 +108,11 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
     let live = live(step, spot.run).expect("as above");
     let NodeKind::Loop { until, iterations_max, .. } = ir.node(spot.node).kind else { unreachable!("only loops turn") };
     let id = &ir.node(spot.node).id;
-    let Some((path, frame)) = live.below(&spot.frame, id).next_back() else { return };
+    let Some((path, frame)) = live.below(&spot.frame, id).next_back() else {
+        // Its run had spent its steps when it came to the first, and is tried again.
+        _ = open(step, spot, 0);
+        return;
+    };
     let FrameState::Done(output) = frame.state else { return };
     // A loop that waits for nobody leaves room for others, too.
     if step.opened() >= CHUNK_ITEMS_MAX {
