@@ -272,6 +272,23 @@ pub struct RunLimits {
     pub steps_max: u32,
 }
 
+impl NodeKind {
+    /// What a node is, as its definition says it.
+    pub fn type_name(&self) -> &str {
+        match self {
+            NodeKind::Work { kind, .. } => kind.as_str(),
+            NodeKind::Branch { .. } | NodeKind::Route { .. } => "branch",
+            NodeKind::Loop { .. } => "loop",
+            NodeKind::Each { .. } => "each",
+            NodeKind::Join => "join",
+            NodeKind::Approval { .. } => "approval",
+            NodeKind::Sleep(_) => "sleep",
+            NodeKind::Workflow { .. } => "workflow",
+            NodeKind::Transform { called, .. } => called,
+        }
+    }
+}
+
 impl Ir {
     /// For a run whose workflow is not to be had: there is nothing in it.
     pub(crate) fn blank(workflow: WorkflowName, version: u32) -> Ir {

@@ -204,18 +204,7 @@ pub fn nodes_of(ir: &Ir) -> Vec<WorkflowNode> {
 
 /// What a node is, as its definition says it.
 pub fn type_of(kind: &NodeKind) -> String {
-    match kind {
-        NodeKind::Work { kind, .. } => return kind.to_string(),
-        NodeKind::Branch { .. } | NodeKind::Route { .. } => "branch",
-        NodeKind::Loop { .. } => "loop",
-        NodeKind::Each { .. } => "each",
-        NodeKind::Join => "join",
-        NodeKind::Approval { .. } => "approval",
-        NodeKind::Sleep(_) => "sleep",
-        NodeKind::Workflow { .. } => "workflow",
-        NodeKind::Transform { called, .. } => called,
-    }
-    .to_owned()
+    kind.type_name().to_owned()
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]

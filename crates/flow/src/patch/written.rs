@@ -71,7 +71,7 @@ pub fn written_workflow(ir: &Ir) -> Json {
 pub fn written_node(ir: &Ir, ix: NodeIx) -> Json {
     let node = ir.node(ix);
     let mut fields = Fields::default();
-    fields.add("type", Json::text(kind(&node.kind)));
+    fields.add("type", Json::text(node.kind.type_name()));
     fields.maybe("in", ir.body(node.body).of.map(|around| Json::text(ir.node(around).id.as_str())));
     let after = node.ins.iter().map(|edge| ir.edge(*edge)).filter(|edge| edge.on == On::Done);
     fields.some("after", Json::List(sorted(after.map(|edge| ir.node(edge.from).id.as_str()))));
@@ -96,20 +96,6 @@ pub fn written_node(ir: &Ir, ix: NodeIx) -> Json {
     fields.maybe("retry", node.retry.map(retry));
     fields.maybe("timeout", node.timeout_ms.map(|ms| Json::text(duration(ms))));
     Json::Map(fields.0)
-}
-
-fn kind(kind: &NodeKind) -> &str {
-    match kind {
-        NodeKind::Work { kind, .. } => kind.as_str(),
-        NodeKind::Branch { .. } | NodeKind::Route { .. } => "branch",
-        NodeKind::Loop { .. } => "loop",
-        NodeKind::Each { .. } => "each",
-        NodeKind::Join => "join",
-        NodeKind::Approval { .. } => "approval",
-        NodeKind::Sleep(_) => "sleep",
-        NodeKind::Workflow { .. } => "workflow",
-        NodeKind::Transform { called, .. } => called,
-    }
 }
 
 fn of_kind(ir: &Ir, node: &Node, fields: &mut Fields) {
