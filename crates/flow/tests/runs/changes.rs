@@ -114,7 +114,7 @@ fn runs_that_are_changed_come_to_what_their_last_text_says() {
     if seeds >= SEEDS_DEFAULT {
         let wanted = "patch adds, patch adds inside, patch changes, patch changes inside, patch removes, patch removes inside, \
             patch output, patch entry, patch frozen, patch dry, patch conflict, patch of what was over, restart, restart inside, restart under way, \
-            restart of what was over, fork from a record, fork from a node, fork from inside, skip, run_patched, run_restarted, frame_patched, node_reset, node_rewound, node_set, \
+            restart of what was over, fork from a record, fork from a node, fork from inside, fork changed, fork frozen, skip, run_patched, run_restarted, frame_patched, node_reset, node_rewound, node_set, \
             undone, kind loop, kind each, kind workflow";
         let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();
         assert!(missing.is_empty(), "never occurred: {missing:?}");

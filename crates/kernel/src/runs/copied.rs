@@ -4,11 +4,13 @@
 use super::{Live, Rewind};
 use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, FrameState};
-use crate::ir::{NodeIx, OnError};
+use crate::ir::{Ir, NodeIx, OnError, ROOT};
 use crate::names::NodeId;
 use crate::node::{NodeState, Output, Slot, Started, Told};
 use crate::record::{Failure, Record};
-use crate::run::ValueAt;
+use crate::rejection::Rejection;
+use crate::run::{NodeAt, ValueAt};
+use rustc_hash::FxHashSet;
 
 /// One record of the new run, and the value that is its payload.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,17 @@ impl Live {
         let mut copying = Copying { live: self, rewind, copied: Vec::new() };
         copying.nodes(&FramePath::root(), &FramePath::root(), false);
         copying.copied
+    }
+
+    /// Which of the nodes that another run takes along is not in this text as it would have to be, and why; of the turns and
+    /// items that are under way each follows it if it can.
+    pub fn against(&self, copied: &[Copied], new: &Ir) -> Option<Rejection> {
+        let root = FramePath::root();
+        let taken: FxHashSet<&NodeId> =
+            copied.iter().filter(|copied| copied.frame.is_root()).filter_map(|copied| copied.node.as_ref()).collect();
+        let is_open = |node: NodeIx, _: &Slot| !taken.contains(&self.root.ir.node(node).id);
+        let (node, status, frozen) = self.root.misfit(new, ROOT, is_open)?;
+        Some(Rejection::Frozen { at: NodeAt { run: self.run.id, frame: root, node }, status, frozen })
     }
 }
 

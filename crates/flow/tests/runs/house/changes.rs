@@ -12,7 +12,7 @@ use kernel::node::NodeState;
 use kernel::record::{Entry, Owner, Payload, Record};
 use kernel::rejection::Rejection;
 use kernel::run::{NodeAt, Origin, RunSpec, RunStatus};
-use kernel::runs::Live;
+use kernel::runs::{Copied, Live};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
@@ -218,14 +218,17 @@ impl House<'_> {
         let begun: Vec<NodeAt> = live.rows().1.into_iter().map(|row| row.at).filter(|at| live.rewind(at).is_some()).collect();
         let from = if !begun.is_empty() && self.chance.percent(40) { Some(self.chance.one(&begun).clone()) } else { None };
         let rewind = from.as_ref().and_then(|at| live.rewind(at));
-        let parts = live.copied(rewind.as_ref()).into_iter().map(|copied| Part {
+        let copied = live.copied(rewind.as_ref());
+        let revision = live.run().revision() as usize;
+        self.texts.truncate(revision + 1);
+        let change = self.change_of_fork(live, &copied);
+        let parts = copied.into_iter().map(|copied| Part {
             frame: copied.frame,
             node: copied.node,
             record: copied.record,
             payload: copied.value.map(|value| Payload(self.book.whole(&value).to_string().into())),
         });
         let parts: Vec<Part> = parts.collect();
-        let revision = live.run().revision() as usize;
         let patches = entries.iter().filter(|entry| matches!(entry.record, Record::RunPatched { .. })).take(revision);
         let texts = patches.map(|entry| {
             let payload = entry.payload.clone().expect("it has a text");
@@ -237,9 +240,8 @@ impl House<'_> {
         let origin = Some(Box::new(Origin { run: self.root, record: at, node: from.clone() }));
         let spec = RunSpec { origin, ..RunSpec::new(workflow.clone(), 1) };
         let new = NewRun { workflow, version: Some(1), spec, input };
-        self.texts.truncate(revision + 1);
         self.ledger.frames.clear();
-        let reply = self.ask(0, &Command::ForkRun { fork: Box::new(NewFork { new, texts, parts }), by: actor() });
+        let reply = self.ask(0, &Command::ForkRun { fork: Box::new(NewFork { new, texts, parts, change }), by: actor() });
         let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
         (self.root, self.forked) = (run, true);
         self.note(if from.is_some() { "fork from a node" } else { "fork from a record" });
@@ -247,6 +249,39 @@ impl House<'_> {
             self.note("fork from inside");
         }
         true
+    }
+
+    /// Another input for one of its own nodes, which may be if that is not taken along.
+    fn change_of_fork(&mut self, live: &Live, copied: &[Copied]) -> Option<NewText> {
+        if self.chance.percent(50) {
+            return None;
+        }
+        let mut text = self.texts.last().expect("it follows one").clone();
+        let nodes = text["nodes"].as_object_mut().expect("a body has nodes");
+        let own: Vec<String> = nodes.keys().cloned().collect();
+        let one = self.chance.one(&own).clone();
+        if nodes[&one]["type"] != "x" && nodes[&one]["type"] != "y" {
+            return None;
+        }
+        nodes[&one]["with"] = json!({"f": self.chance.below(100)});
+        let payload = Payload(json!({"text": text.to_string(), "operations": []}).to_string().into());
+        let ir = super::book::revised(1, &payload);
+        let taken = copied.iter().any(|copied| copied.frame.is_root() && copied.node == Some(id(&one)));
+        match live.against(copied, &ir) {
+            Some(Rejection::Frozen { at, .. }) => {
+                assert!(taken && at.node == id(&one), "{one} is not taken along");
+                self.note("fork frozen");
+                None
+            }
+            Some(other) => panic!("{other}"),
+            None => {
+                assert!(!taken, "{one} is taken along, and is another");
+                self.book.programs(&ir);
+                self.texts.push(text);
+                self.note("fork changed");
+                Some(NewText { ir, payload, description: "another input".into() })
+            }
+        }
     }
 
     fn skip(&mut self) {

@@ -1,11 +1,12 @@
 //! Fork: a new run that goes on from how another was. What had ended there is told again as this one's own, values and all, so
 //! that it hangs on nothing of the other; then it goes on like any run.
 
-use super::{NewRun, patch};
+use super::NewRun;
+use super::patch::{self, NewRevision};
 use crate::command::Reply;
 use crate::frame::FramePath;
 use crate::ir::Ir;
-use crate::limits::FORK_PARTS_MAX;
+use crate::limits::{FORK_PARTS_MAX, RUN_REVISIONS_MAX};
 use crate::names::{Actor, NodeId};
 use crate::record::{Payload, Record};
 use crate::rejection::Rejection;
@@ -17,9 +18,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewFork {
     pub new: NewRun,
-    /// The texts that the other followed, and perhaps one more.
+    /// The texts that the other followed.
     pub texts: Vec<NewText>,
     pub parts: Vec<Part>,
+    /// One more, by which it goes on: what is in `parts` is a part of it as it was ([`Live::against`](crate::runs::Live::against)).
+    pub change: Option<NewText>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +42,7 @@ pub struct Part {
 }
 
 pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor) -> Result<Reply, Rejection> {
-    let NewFork { new, texts, parts } = fork;
+    let NewFork { new, texts, parts, change } = fork;
     let (workflow, version) = (new.workflow.clone(), new.version);
     if let Some(key) = &new.spec.idempotency_key
         && let Some(run) = step.state().runs.by_key(&workflow, key)
@@ -51,6 +54,10 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
     }
     if parts.len() > FORK_PARTS_MAX {
         let why = format!("it would take {} nodes, turns and items along; at most {FORK_PARTS_MAX} are allowed", parts.len());
+        return Err(Rejection::Invalid { why });
+    }
+    if texts.len() + usize::from(change.is_some()) > RUN_REVISIONS_MAX as usize {
+        let why = format!("it would be at revision {}; at most {RUN_REVISIONS_MAX} are allowed", texts.len() + 1);
         return Err(Rejection::Invalid { why });
     }
     let (version, ir) = match step.ir(&workflow, version) {
@@ -80,6 +87,10 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
                 step.record_node(&spot, part.record.clone(), part.payload.clone());
             }
         }
+    }
+    if let Some(NewText { ir, payload, description }) = change.clone() {
+        let base = texts.len() as u32;
+        patch::record(step, run, &NewRevision { base, ir, payload, description }, None, by);
     }
     patch::go_on(step, run);
     Ok(Reply::Started { run, duplicate: false })
