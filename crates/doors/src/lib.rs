@@ -2,7 +2,6 @@
 
 #![allow(clippy::result_large_err, reason = "a refusal is rare, and goes over the network")]
 
-pub mod definition;
 pub mod http;
 pub mod input;
 pub mod wire;

@@ -4,6 +4,7 @@
 
 mod blobs;
 pub mod bulk;
+mod change;
 pub mod clock;
 mod deliver;
 mod engine;
@@ -24,6 +25,7 @@ mod values;
 mod writer;
 
 pub use blobs::content;
+pub use change::{Breach, Change, NoChange, Wanted};
 pub use deliver::{Filled, payload};
 pub use engine::{Engine, EngineOptions, Refused, Stopped};
 pub use parcel::{Leaving, Parcel};

@@ -11,6 +11,7 @@ pub mod define;
 pub mod evaluate;
 pub mod expr;
 pub mod graph;
+pub mod incoming;
 pub mod input;
 mod instant;
 mod language;

@@ -1,18 +1,15 @@
 //! `/v1/runs/{run}/patch`, `definition`, `restart`, `skip`, `retry`: a run changed under way. What a change makes of the text is
-//! worked out here, off the writer; whether the run may follow it is the kernel's to say. Nothing is changed by any refusal.
+//! worked out off the writer; whether the run may follow it is the kernel's to say. Nothing is changed by any refusal.
 
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
-use crate::definition;
 use crate::wire::{self, *};
 use axum::extract::{RawPathParams, State};
-use engine::{Answer, Engine, Followed, Request, Revision};
-use flow::patch::{Difference, Document, Operations, difference};
+use engine::{Answer, Engine, Followed, NoChange, Request, Revision, Wanted};
+use flow::patch::{Difference, Operations, difference};
 use kernel::command::{Command, NewRevision, Reply};
 use kernel::ids::{Fence, RunId};
-use kernel::limits::{PATCH_AGENTS_ADDED_MAX, PATCH_NODES_ADDED_MAX};
-use kernel::names::NodeId;
 use kernel::node::NodeState;
 use kernel::record::Record;
 use kernel::rejection::Rejection;
@@ -27,34 +24,24 @@ const TRIES_MAX: u32 = 8;
 /// Changes since then that a conflict tells.
 const CONFLICT_LINES_MAX: usize = 50;
 
-/// What is to become of the text of a run.
+/// A change of the text of a run.
 #[derive(Clone)]
-struct Wanted {
-    operations: Option<Operations>,
-    /// Another input for this node.
-    with: Option<(NodeId, Box<RawValue>)>,
+struct Asked {
+    wanted: Wanted,
     expected: Option<u32>,
     description: String,
 }
 
-impl Wanted {
-    fn read(
-        run: RunId,
-        operations: Option<Box<RawValue>>,
-        expected: Option<u32>,
-        description: String,
-    ) -> Result<Wanted, Problem> {
+impl Asked {
+    fn read(run: RunId, operations: Option<Box<RawValue>>, expected: Option<u32>, description: String) -> Result<Asked, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
-        Ok(Wanted { operations, with: None, expected, description })
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.operations.is_none() && self.with.is_none()
+        Ok(Asked { wanted: Wanted { operations, with: None }, expected, description })
     }
 }
 
 /// A text that a run may be asked to follow.
+#[derive(Default)]
 struct Ready {
     /// None: it is as it was.
     new: Option<Box<NewRevision>>,
@@ -65,81 +52,32 @@ struct Ready {
     refused: Option<Problem>,
 }
 
-/// Reads the run's present text, changes it and compiles what comes of it.
-fn ready(engine: &Engine, id: RunId, wanted: &Wanted) -> Result<Result<Ready, Problem>, StoreError> {
+/// What comes of the text that the run follows at present.
+fn ready(engine: &Engine, id: RunId, asked: &Asked) -> Result<Result<Ready, Problem>, StoreError> {
     let Some(run) = found(engine, id)? else { return Ok(Err(Problem::from(&Rejection::RunNotFound { run: id }))) };
-    if let Some(expected) = wanted.expected.filter(|expected| *expected != run.revision()) {
+    if let Some(expected) = asked.expected.filter(|expected| *expected != run.revision()) {
         return conflict(engine, &run, expected).map(Err);
     }
     let Some(base) = engine.definition(&run, None)? else { return Ok(Err(text_gone(id, run.revision()))) };
-    let document =
-        Document::read(base.text.as_bytes()).map_err(|_| StoreError::Failed(format!("the text of {id} is damaged")))?;
-    let mut operations = wanted.operations.clone().unwrap_or_default();
-    let changed = document.apply(&operations).and_then(|changed| match &wanted.with {
-        None => Ok(changed),
-        Some((node, input)) => {
-            let with = changed.with(node, input.get().as_bytes())?;
-            let changed = changed.apply(&with)?;
-            operations.extend(with);
-            Ok(changed)
-        }
-    });
-    let changed = match changed {
-        Ok(changed) => changed,
-        Err(error) => return Ok(Err(bad_patch(id, &error, true))),
+    let change = match engine.change(&run, &base, &asked.wanted) {
+        Ok(change) => change,
+        Err(no) => return Ok(Err(no_change(id, &no))),
     };
-    if changed == document {
-        let (difference, warnings) = (Difference::default(), Vec::new());
-        return Ok(Ok(Ready { new: None, base: base.revision, difference, warnings, refused: None }));
-    }
-    Ok(compiled(engine, &run, &base, &changed, &operations, wanted))
+    Ok(Ok(Ready {
+        new: change.revision(base.revision, &asked.description),
+        base: base.revision,
+        warnings: change.warnings.iter().map(ProblemAt::from).collect(),
+        refused: change.breach.map(|breach| Problem::new("invalid_patch", breach.told(id), breach.fix())),
+        difference: change.difference,
+    }))
 }
 
-fn compiled(
-    engine: &Engine,
-    run: &Run,
-    base: &Followed,
-    changed: &Document,
-    operations: &Operations,
-    wanted: &Wanted,
-) -> Result<Ready, Problem> {
-    let text = changed.text();
-    let mut read = definition::read(text.as_bytes()).map_err(|problems| unfit(run.id(), &problems))?;
-    let one = read.pop().filter(|_| read.is_empty());
-    let compiled = one.ok_or_else(|| unfit(run.id(), &[]))?.compiled;
-    let (name, version) = (&run.spec().workflow, run.spec().version);
-    let is_own = compiled.definition.version.is_none_or(|written| written == version);
-    let refused = match &compiled.ir.workflow {
-        other if other != name => {
-            let message = format!("a patch cannot change the workflow's name: `{name}` would be `{other}`");
-            Some(Problem::new("invalid_patch", message, "leave `workflow` as it is, or put a workflow of that name and start it"))
-        }
-        _ if !is_own => {
-            let message = format!("a patch cannot change the workflow's version: {} runs version {version}", run.id());
-            Some(Problem::new("invalid_patch", message, "leave `version` as it is, or put a new version and start it"))
-        }
-        _ => None,
-    };
-    let warnings = compiled.warnings.iter().map(ProblemAt::from).collect();
-    let ir = engine.revised(run, &text, compiled.ir);
-    let difference = difference(&base.ir, &ir);
-    let refused = refused.or_else(|| too_much(&difference));
-    let operations = serde_json::from_str(&operations.text()).unwrap_or_default();
-    let payload = Revision { text, operations }.payload();
-    let new = NewRevision { base: base.revision, ir, payload, description: wanted.description.clone() };
-    Ok(Ready { new: Some(Box::new(new)), base: base.revision, difference, warnings, refused })
-}
-
-/// A patch is no way to grow without bounds.
-fn too_much(difference: &Difference) -> Option<Problem> {
-    let told = |what: &str, many: usize, max: usize| {
-        let message = format!("it adds {many} {what}; one patch may add at most {max}");
-        Problem::new("invalid_patch", message, "add fewer, or go over a list with an `each`")
-    };
-    match (difference.added.len(), difference.agents_added) {
-        (many, _) if many > PATCH_NODES_ADDED_MAX => Some(told("nodes", many, PATCH_NODES_ADDED_MAX)),
-        (_, many) if many > PATCH_AGENTS_ADDED_MAX => Some(told("agents", many, PATCH_AGENTS_ADDED_MAX)),
-        _ => None,
+/// Why no text came of it.
+fn no_change(run: RunId, no: &NoChange) -> Problem {
+    match no {
+        NoChange::Gone { revision } => text_gone(run, *revision),
+        NoChange::Failed(error) => bad_patch(run, error, true),
+        NoChange::Unfit(problems) => unfit(run, no.told(run), problems),
     }
 }
 
@@ -149,13 +87,7 @@ fn found(engine: &Engine, run: RunId) -> Result<Option<Run>, StoreError> {
 }
 
 /// All that is wrong with what would come of it, by its places there.
-fn unfit(run: RunId, problems: &[flow::Problem]) -> Problem {
-    let first = problems.first().map(|first| {
-        let path = if first.path.is_empty() { String::new() } else { format!("{}: ", first.path) };
-        format!(": {path}{}", first.message)
-    });
-    let more = if problems.len() > 1 { format!(" ({} in all)", flow::problem::counted(problems)) } else { String::new() };
-    let message = format!("what {run} would follow is not a workflow that can run{}{more}", first.unwrap_or_default());
+fn unfit(run: RunId, message: String, problems: &[flow::Problem]) -> Problem {
     let suggestion = problems.first().and_then(|first| first.suggestion.clone());
     let fix =
         suggestion.unwrap_or_else(|| "correct each of `problems`: their places are in the text that would come of it".into());
@@ -165,7 +97,7 @@ fn unfit(run: RunId, problems: &[flow::Problem]) -> Problem {
 }
 
 fn text_gone(run: RunId, revision: u32) -> Problem {
-    let message = format!("the text of revision {revision} of {run} is gone or damaged");
+    let message = NoChange::Gone { revision }.told(run);
     Problem::new("unavailable", message, "look into the server's log; run `signaller verify`")
 }
 
@@ -191,17 +123,17 @@ struct Word {
 
 /// Makes the change and asks for it. If somebody else was first, it is made again on what that left, unless a revision was
 /// expected.
-async fn asked(
+async fn ask(
     door: &Door,
     run: RunId,
-    wanted: Wanted,
+    asked: Asked,
     request: impl Fn(Option<Box<NewRevision>>) -> Option<Request>,
 ) -> Result<Word, No> {
-    let wanted = Arc::new(wanted);
+    let asked = Arc::new(asked);
     let mut tries = 0;
     loop {
         tries += 1;
-        let theirs = wanted.clone();
+        let theirs = asked.clone();
         let mut ready = door.blocking(move |engine| ready(engine, run, &theirs)).await??;
         if let Some(refused) = ready.refused.clone() {
             let reply = Err(Rejection::Invalid { why: refused.message });
@@ -215,7 +147,7 @@ async fn asked(
             other => return Err(unexpected(&other)),
         };
         match reply {
-            Err(Rejection::RevisionConflict { .. }) if wanted.expected.is_none() && tries < TRIES_MAX => {}
+            Err(Rejection::RevisionConflict { .. }) if asked.expected.is_none() && tries < TRIES_MAX => {}
             Err(Rejection::RevisionConflict { expected, .. }) => {
                 let told = door.blocking(move |engine| match found(engine, run)? {
                     Some(run) => conflict(engine, &run, expected),
@@ -237,7 +169,7 @@ pub async fn patch(
     Body(body): Body<RunPatch>,
 ) -> Result<Json<RunPatched>, No> {
     let RunPatch { operations, expected_revision, description, dry_run, node_id, by, task, fence } = body;
-    let wanted = Wanted::read(run, Some(operations), expected_revision, reason("description", description)?)?;
+    let asked = Asked::read(run, Some(operations), expected_revision, reason("description", description)?)?;
     let node = node_id.as_deref().map(|text| named(run, text)).transpose()?;
     let held = match (task, fence.as_deref().map(Fence::parse)) {
         (None, None) => None,
@@ -246,7 +178,7 @@ pub async fn patch(
         _ => return Err(Problem::invalid("`task` and `fence` come together: they are the lease that the worker holds").into()),
     };
     let by = signed_by(by);
-    let word = asked(&door, run, wanted, |new| {
+    let word = ask(&door, run, asked, |new| {
         Some(match held {
             Some((task, fence)) => Request::PatchHeld { run, new: new?, dry: dry_run, task, fence },
             None => Request::Command(Command::PatchRun { run, new: new?, node: node.clone(), dry: dry_run, by: by.clone() }),
@@ -304,17 +236,17 @@ async fn changed(door: &Door, word: Word) -> Result<Json<RunNow>, No> {
 async fn changing(
     door: &Door,
     run: RunId,
-    wanted: Wanted,
+    asked: Asked,
     request: impl Fn(Option<Box<NewRevision>>) -> Request,
 ) -> Result<Json<RunNow>, No> {
-    let word = if wanted.is_nothing() && wanted.expected.is_none() {
-        let ready = Ready { new: None, base: 0, difference: Difference::default(), warnings: Vec::new(), refused: None };
+    let word = if asked.wanted.is_nothing() && asked.expected.is_none() {
+        let ready = Ready::default();
         match door.ask(request(None)).await? {
             Answer::Reply(reply) => Word { ready, reply },
             other => return Err(unexpected(&other)),
         }
     } else {
-        asked(door, run, wanted, |new| Some(request(new))).await?
+        ask(door, run, asked, |new| Some(request(new))).await?
     };
     changed(door, word).await
 }
@@ -326,14 +258,14 @@ pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body
     let RunRetry { node, with, operations, expected_revision, reason, by } = body;
     let node = node.as_deref().map(|text| named(run, text)).transpose()?;
     let reason = wire::reason("reason", reason)?;
-    let mut wanted = Wanted::read(run, operations, expected_revision, reason.clone())?;
-    wanted.with = match (with, &node) {
+    let mut asked = Asked::read(run, operations, expected_revision, reason.clone())?;
+    asked.wanted.with = match (with, &node) {
         (None, _) => None,
-        (Some(with), Some(at)) => Some((at.node.clone(), with)),
+        (Some(with), Some(at)) => Some((at.node.clone(), with.get().into())),
         (Some(_), None) => return Err(Problem::invalid("`with` is of one node: name it in `node`").into()),
     };
     let (node, by) = (node.map(Box::new), signed_by(by));
-    changing(&door, run, wanted, |new| {
+    changing(&door, run, asked, |new| {
         Request::Command(Command::RetryRun { run, node: node.clone(), new, reason: reason.clone(), by: by.clone() })
     })
     .await
@@ -350,10 +282,10 @@ pub async fn restart(
     let RunRestart { node, operations, with, expected_revision, reason, by } = body;
     let at = named(run, &node)?;
     let reason = wire::reason("reason", reason)?;
-    let mut wanted = Wanted::read(run, operations, expected_revision, reason.clone())?;
-    wanted.with = with.map(|with| (at.node.clone(), with));
+    let mut asked = Asked::read(run, operations, expected_revision, reason.clone())?;
+    asked.wanted.with = with.map(|with| (at.node.clone(), with.get().into()));
     let by = signed_by(by);
-    changing(&door, run, wanted, |new| {
+    changing(&door, run, asked, |new| {
         Request::Command(Command::RestartRun { at: at.clone(), new, reason: reason.clone(), by: by.clone() })
     })
     .await
@@ -368,8 +300,7 @@ pub async fn skip(State(door): State<Door>, Named(run): Named<RunId>, Body(body)
     let reason = wire::reason("reason", reason)?;
     let output = payload("output", output)?;
     let reply = door.command(Command::SkipNode { at, output, reason, by: signed_by(by) }).await?;
-    let ready = Ready { new: None, base: 0, difference: Difference::default(), warnings: Vec::new(), refused: None };
-    changed(&door, Word { ready, reply: Ok(reply) }).await
+    changed(&door, Word { ready: Ready::default(), reply: Ok(reply) }).await
 }
 
 /// Do one node once more: one that failed its run is tried again, another begins anew with all that follows from it.

@@ -3,12 +3,12 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params, Text};
-use crate::definition::{self, Definition};
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use engine::{Answer, Engine};
+use flow::incoming::{self, Definition};
 use kernel::command::{Command, NewWorkflow, Put, Reply};
 use kernel::names::WorkflowName;
 use kernel::rejection::Rejection;
@@ -139,7 +139,7 @@ pub async fn check(State(door): State<Door>, Text(text): Text) -> Result<Json<Wo
 }
 
 async fn read(door: &Door, text: axum::body::Bytes) -> Result<Vec<Definition>, No> {
-    let found = door.blocking(move |_| Ok(definition::read(&text))).await?;
+    let found = door.blocking(move |_| Ok(incoming::read(&text))).await?;
     found.map_err(|problems| No(not_a_workflow(&problems)))
 }
 

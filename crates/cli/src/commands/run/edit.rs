@@ -38,7 +38,7 @@ pub fn edited<T>(
         if text.trim_end() == before.trim_end() {
             return Err(aborted(if said.len() > 1 { "the problems are still there" } else { "nothing was changed" }));
         }
-        let problems = doors::definition::read(text.as_bytes()).err().unwrap_or_default();
+        let problems = flow::incoming::read(text.as_bytes()).err().unwrap_or_default();
         if problems.is_empty() {
             let operations = flow::patch::between(&old, &document(&text)?);
             let made = Made { operations: raw(&operations), expected: expected.or(Some(found.revision)) };

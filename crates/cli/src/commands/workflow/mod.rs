@@ -12,7 +12,7 @@ use crate::client::segment;
 use crate::config::Globals;
 use crate::output::{Answer, Failure, Outcome, Screen};
 use clap::{Args, Subcommand};
-use doors::definition::{self, Definition};
+use flow::incoming::{self, Definition};
 use kernel::names::WorkflowName;
 use std::io::Read;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn definitions(file: &str, text: &[u8]) -> Result<Vec<Definition>, Vec<flow::Pro
     let not_json = if json { std::str::from_utf8(text).ok().and_then(flow::source::not_json) } else { None };
     match not_json {
         Some(problem) => Err(vec![problem]),
-        None => definition::read(text),
+        None => incoming::read(text),
     }
 }
 

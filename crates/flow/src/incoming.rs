@@ -1,10 +1,10 @@
 //! Definitions as they come in: a text with one or more of them, each checked and cut out so that it stands alone. The
 //! server and the command line read them here, so that both say the same of the same text.
 
-use flow::define::Kind;
-use flow::input::InputSchema;
-use flow::problem::{At, Path};
-use flow::{Compiled, Language, Problem};
+use crate::define::Kind;
+use crate::input::InputSchema;
+use crate::problem::{At, Path};
+use crate::{Compiled, Language, Problem};
 use kernel::names::WorkflowName;
 
 /// One definition with the text that compiles to it.
@@ -13,12 +13,12 @@ pub struct Definition {
     pub text: String,
     pub compiled: Compiled,
     /// As it stands in the whole text it came in with.
-    whole: flow::Definition,
+    whole: crate::Definition,
 }
 
 /// Everything that is wrong is told at once, with its place in the whole text.
 pub fn read(text: &[u8]) -> Result<Vec<Definition>, Vec<Problem>> {
-    let compiled = flow::compile_all(text, &Language)?;
+    let compiled = crate::compile_all(text, &Language)?;
     let unusable: Vec<Problem> = compiled.iter().filter_map(unusable_input).collect();
     if !unusable.is_empty() {
         return Err(unusable);
@@ -34,7 +34,7 @@ pub fn read(text: &[u8]) -> Result<Vec<Definition>, Vec<Problem>> {
         return Err(vec![at_the_start(message)]);
     }
     let alone = parts.into_iter().zip(compiled).map(|(part, whole)| {
-        let compiled = flow::compile(part.as_bytes(), &Language)?;
+        let compiled = crate::compile(part.as_bytes(), &Language)?;
         // What it is warned of stands in the whole text.
         let compiled = Compiled { warnings: whole.warnings, ..compiled };
         Ok(Definition { text: part, compiled, whole: whole.definition })
@@ -54,7 +54,7 @@ fn unusable_input(compiled: &Compiled) -> Option<Problem> {
 impl Definition {
     /// The workflows that its nodes call, with their places in the whole text.
     pub fn calls(&self) -> Vec<(&WorkflowName, Option<u32>, &At)> {
-        fn within<'a>(body: &'a flow::define::Body, found: &mut Vec<(&'a WorkflowName, Option<u32>, &'a At)>) {
+        fn within<'a>(body: &'a crate::define::Body, found: &mut Vec<(&'a WorkflowName, Option<u32>, &'a At)>) {
             for node in &body.nodes {
                 if let Kind::Workflow { workflow, version, .. } = &node.kind {
                     found.push((workflow, *version, &node.at));
@@ -112,7 +112,7 @@ mod tests {
             let found = read(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}: {problems:?}"));
             assert_eq!(found.iter().map(|one| one.compiled.ir.workflow.as_str()).collect::<Vec<_>>(), names, "{text}");
             for one in &found {
-                assert_eq!(flow::compile(one.text.as_bytes(), &Language).unwrap().ir, one.compiled.ir, "{text}");
+                assert_eq!(crate::compile(one.text.as_bytes(), &Language).unwrap().ir, one.compiled.ir, "{text}");
             }
         }
     }
