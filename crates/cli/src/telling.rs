@@ -17,7 +17,7 @@ pub fn kind(record: &RecordBody) -> String {
 pub fn line(view: &RecordView, kind: &str) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
-    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, plain(&sentence(&view.record, view.at)))
+    format!("{time}Z  {:<12}  {:<16}  {}", view.owner, kind, in_a_line(view))
 }
 
 /// The same of a run, as it is called there: `08:57:00.250Z  rounds[1]/pay  node_done  done`
@@ -26,7 +26,14 @@ pub fn line_of_run(view: &RecordView, run: RunId) -> String {
     let at = view.at.to_string();
     let time = at.get(11..23).unwrap_or(&at);
     let owner = view.owner.strip_prefix(&format!("{run}/")).unwrap_or(&view.owner);
-    format!("{time}Z  {owner:<OWNER_CHARS$}  {:<14}  {}", kind(&view.record), plain(&sentence(&view.record, view.at)))
+    format!("{time}Z  {owner:<OWNER_CHARS$}  {:<14}  {}", kind(&view.record), in_a_line(view))
+}
+
+/// In one line, whatever it tells.
+fn in_a_line(view: &RecordView) -> String {
+    let told = sentence(&view.record, view.at);
+    let lines: Vec<&str> = told.lines().map(str::trim).collect();
+    plain(&lines.join("; ")).into_owned()
 }
 
 /// What happened, in words; times as they were then. `at`: when it was recorded.

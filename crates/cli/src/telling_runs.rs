@@ -1,7 +1,7 @@
 //! The records of workflows, runs, turns, items and nodes, told in a line.
 
 use crate::units::{count_of, show_between};
-use doors::wire::{AnswerView, Instant, NodeWork, RecordBody, RunSpecView, TaskError};
+use doors::wire::{AnswerView, Instant, NodeWork, RecordBody, RunOrigin, RunSpecView, TaskError};
 
 pub fn sentence(record: &RecordBody, at: Instant) -> String {
     let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -87,6 +87,10 @@ fn started(spec: &RunSpecView, by: &str, at: Instant) -> String {
     let mut text = format!("{} version {} started by {by}", spec.workflow, spec.version);
     if let Some(parent) = &spec.parent {
         text.push_str(&format!(", called by {parent}"));
+    }
+    if let Some(RunOrigin { run, record, node }) = &spec.origin {
+        let before = node.as_ref().map_or_else(String::new, |node| format!(", from before {node}"));
+        text.push_str(&format!(", forked from {run} as it was after {record}{before}"));
     }
     if let Some(deadline) = spec.deadline {
         text.push_str(&format!(", to be over within {}", show_between(at, deadline)));

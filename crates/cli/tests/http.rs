@@ -469,6 +469,8 @@ const RUNNING: &[&str] = &[
     r#"POST /v1/runs/$run/skip {"node":"nobody"} -> 404 node_not_found"#,
     r#"POST /v1/runs/$run/restart {"node":"ask","by":"ana"} -> 200 /status="running" /generation=1"#,
     r#"POST /v1/runs/$run/restart {"node":"more"} -> 409 not_begun"#,
+    r#"POST /v1/runs/$run/fork {"dry_run":true} -> 200 /run=null /revision=1"#,
+    r#"POST /v1/runs/$run/fork {"at":"r1"} -> 400 invalid"#,
     r#"POST /v1/runs/$run/nodes/ask/replay -> 409 wrong_state"#,
     r#"POST /v1/runs/$run/nodes/ask/replay {"force_replay":true,"reason":"so"} -> 200 /generation=2"#,
     r#"POST /v1/runs/$run/cancel -> 200 /status="cancelled""#,

@@ -6,7 +6,7 @@ use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
 use crate::wire::{self, *};
 use axum::extract::{RawPathParams, State};
-use engine::{Answer, Engine, Followed, NoChange, Request, Revision, Wanted};
+use engine::{Answer, Breach, Engine, Followed, NoChange, Request, Revision, Wanted};
 use flow::patch::{Difference, Operations, difference};
 use kernel::command::{Command, NewRevision, Reply};
 use kernel::ids::{Fence, RunId};
@@ -26,14 +26,19 @@ const CONFLICT_LINES_MAX: usize = 50;
 
 /// A change of the text of a run.
 #[derive(Clone)]
-struct Asked {
-    wanted: Wanted,
+pub struct Asked {
+    pub wanted: Wanted,
     expected: Option<u32>,
-    description: String,
+    pub description: String,
 }
 
 impl Asked {
-    fn read(run: RunId, operations: Option<Box<RawValue>>, expected: Option<u32>, description: String) -> Result<Asked, Problem> {
+    pub fn read(
+        run: RunId,
+        operations: Option<Box<RawValue>>,
+        expected: Option<u32>,
+        description: String,
+    ) -> Result<Asked, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
         Ok(Asked { wanted: Wanted { operations, with: None }, expected, description })
@@ -67,13 +72,18 @@ fn ready(engine: &Engine, id: RunId, asked: &Asked) -> Result<Result<Ready, Prob
         new: change.revision(base.revision, &asked.description),
         base: base.revision,
         warnings: change.warnings.iter().map(ProblemAt::from).collect(),
-        refused: change.breach.map(|breach| Problem::new("invalid_patch", breach.told(id), breach.fix())),
+        refused: change.breach.map(|breach| too_far(id, &breach)),
         difference: change.difference,
     }))
 }
 
+/// A text that may not be.
+pub fn too_far(run: RunId, breach: &Breach) -> Problem {
+    Problem::new("invalid_patch", breach.told(run), breach.fix())
+}
+
 /// Why no text came of it.
-fn no_change(run: RunId, no: &NoChange) -> Problem {
+pub fn no_change(run: RunId, no: &NoChange) -> Problem {
     match no {
         NoChange::Gone { revision } => text_gone(run, *revision),
         NoChange::Failed(error) => bad_patch(run, error, true),
@@ -206,7 +216,7 @@ pub async fn patch(
 }
 
 /// A node of a run, as it is called there.
-fn named(run: RunId, text: &str) -> Result<NodeAt, Problem> {
+pub fn named(run: RunId, text: &str) -> Result<NodeAt, Problem> {
     placed(run, text).ok_or_else(|| unknown(run, text))
 }
 

@@ -7,6 +7,7 @@ mod body;
 mod bulks;
 mod change;
 mod explain;
+mod fork;
 mod graph;
 mod guard;
 mod history;
@@ -122,6 +123,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(change::patch))
         .routes(routes!(change::definition_of))
         .routes(routes!(change::restart))
+        .routes(routes!(fork::fork))
         .routes(routes!(change::skip))
         .routes(routes!(change::replay_node))
         .routes(routes!(approvals::list, approvals::answer))

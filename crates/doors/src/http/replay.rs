@@ -36,20 +36,26 @@ pub async fn replay(
     Params(query): Params<ReplayQuery>,
 ) -> Result<Json<RunReplay>, No> {
     let limit = page_limit(Some(query.nodes.unwrap_or(RUN_NODES_DEFAULT)))?;
-    let at = match query.at.as_deref().map(Moment::parse).transpose()? {
-        None | Some(Moment::End) => At::End,
-        Some(Moment::Start) => At::Start,
-        Some(Moment::Record(seq)) => At::Record(seq),
-        Some(Moment::Time(time)) => At::Time(time),
-    };
+    let at = then(query.at.as_deref())?;
     let found = door.blocking(move |engine| match engine.replay(run, at)? {
         Ok(replayed) => Shown { engine, run, at, replayed: &replayed, unread: Vec::new() }.whole(limit, query.output).map(Ok),
-        Err(no) => Ok(Err(refused(run, at, no))),
+        Err(no) => Ok(Err(no_replay(run, at, no))),
     });
     Ok(Json(found.await??))
 }
 
-fn refused(run: RunId, at: At, no: NoReplay) -> Problem {
+/// The moment that is asked for.
+pub fn then(at: Option<&str>) -> Result<At, Problem> {
+    Ok(match at.map(Moment::parse).transpose()? {
+        None | Some(Moment::End) => At::End,
+        Some(Moment::Start) => At::Start,
+        Some(Moment::Record(seq)) => At::Record(seq),
+        Some(Moment::Time(time)) => At::Time(time),
+    })
+}
+
+/// Why there is nothing of it to look back at.
+pub fn no_replay(run: RunId, at: At, no: NoReplay) -> Problem {
     let next = |command: String, what: &str| vec![NextAction { command, description: what.to_owned() }];
     match no {
         NoReplay::Unknown => Problem::from(&Rejection::RunNotFound { run }),

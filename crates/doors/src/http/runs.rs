@@ -9,12 +9,14 @@ use crate::wire::{self, *};
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::{Answer, Engine};
-use flow::input::Misfit;
+use flow::input::InputSchema;
 use kernel::command::{Command, NewRun, Reply};
 use kernel::ids::RunId;
+use kernel::names::WorkflowName;
 use kernel::record::Payload;
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::time::Time;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Reader, StoreError};
 
@@ -60,36 +62,42 @@ async fn checked(door: &Door, new: NewRun) -> Result<NewRun, No> {
             return Ok(Err(unknown(engine, new.workflow, new.version)?));
         };
         let version = workflow.version();
-        if let Some(schema) = ir.input_schema.as_deref() {
-            let misfits = schemas.get(&new.workflow, version, schema).map(|schema| {
-                let input = serde_json::from_str(new.input.text()).unwrap_or_default();
-                schema.misfits(&input)
-            });
-            match misfits {
-                Ok(misfits) if misfits.is_empty() => {}
-                Ok(misfits) => return Ok(Err(misfit(&new, version, misfits))),
-                Err(why) => {
-                    let message = format!("the input of workflow `{}` version {version} is no JSON Schema: {why}", new.workflow);
-                    return Ok(Err(Problem::new("invalid_workflow", message, "put a version with a schema that can be used")));
-                }
-            }
+        let schema = ir.input_schema.as_deref().map(|schema| schemas.get(&new.workflow, version, schema));
+        if let Some(problem) = schema.and_then(|schema| misfit(schema, &new.workflow, version, &new.input)) {
+            return Ok(Err(problem));
         }
         Ok(Ok(NewRun { version: Some(version), ..new }))
     });
     Ok(found.await??)
 }
 
-fn misfit(new: &NewRun, version: u32, misfits: Vec<Misfit>) -> Problem {
-    let message = flow::input::told(&new.workflow, version, &misfits);
+/// What is wrong with an input for what a run follows.
+pub fn misfit(
+    schema: Result<Arc<InputSchema>, String>,
+    workflow: &WorkflowName,
+    version: u32,
+    input: &Payload,
+) -> Option<Problem> {
+    let misfits = match schema {
+        Ok(schema) => schema.misfits(&serde_json::from_str(input.text()).unwrap_or_default()),
+        Err(why) => {
+            let message = format!("the input of workflow `{workflow}` version {version} is no JSON Schema: {why}");
+            return Some(Problem::new("invalid_workflow", message, "put a version with a schema that can be used"));
+        }
+    };
+    if misfits.is_empty() {
+        return None;
+    }
+    let message = flow::input::told(workflow, version, &misfits);
     let fix = "send an input as the workflow's `input` says; show the workflow to see it";
     let show = NextAction {
-        command: format!("signaller workflow show {} --version {version} --text", new.workflow),
+        command: format!("signaller workflow show {workflow} --version {version} --text"),
         description: "see what it takes".to_owned(),
     };
-    Problem {
+    Some(Problem {
         next_actions: vec![show],
         ..Problem::new("invalid_input", message, fix).problems(misfits.into_iter().map(ProblemAt::from).collect())
-    }
+    })
 }
 
 /// List runs, newest first.

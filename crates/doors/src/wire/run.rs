@@ -70,23 +70,31 @@ impl RunStart {
 
     /// All of it that can be checked without the workflow. `version` is left for whoever looks the workflow up.
     pub fn into_new_run(self, now: Time) -> Result<NewRun, Problem> {
-        at_most("tags", self.tags.len(), TASK_TAGS_MAX)?;
-        if self.deadline.is_some() && self.deadline_ms.is_some() {
-            return Err(Problem::invalid("deadline and deadline_ms exclude each other"));
-        }
-        if self.deadline_ms.is_some_and(|ms| ms == 0 || ms > BUDGET_MS_MAX) {
-            return Err(Problem::invalid(format!("deadline_ms must lie between 1 and {BUDGET_MS_MAX}")));
-        }
-        let deadline = self.deadline.map(|at| at.0).or(self.deadline_ms.map(|ms| now.plus_ms(ms)));
         let spec = RunSpec {
             priority: self.priority.map(|priority| priority.0),
-            tags: once_each(self.tags),
+            tags: run_tags(self.tags)?,
             idempotency_key: self.idempotency_key,
-            deadline,
+            deadline: run_deadline(self.deadline, self.deadline_ms, now)?,
             ..RunSpec::new(self.workflow.clone(), self.version.unwrap_or(0))
         };
         Ok(NewRun { workflow: self.workflow, version: self.version, spec, input: payload("input", self.input)? })
     }
+}
+
+pub fn run_tags(tags: Vec<Tag>) -> Result<Vec<Tag>, Problem> {
+    at_most("tags", tags.len(), TASK_TAGS_MAX)?;
+    Ok(once_each(tags))
+}
+
+/// One of the two, or none.
+pub fn run_deadline(deadline: Option<Instant>, deadline_ms: Option<u64>, now: Time) -> Result<Option<Time>, Problem> {
+    if deadline.is_some() && deadline_ms.is_some() {
+        return Err(Problem::invalid("deadline and deadline_ms exclude each other"));
+    }
+    if deadline_ms.is_some_and(|ms| ms == 0 || ms > BUDGET_MS_MAX) {
+        return Err(Problem::invalid(format!("deadline_ms must lie between 1 and {BUDGET_MS_MAX}")));
+    }
+    Ok(deadline.map(|at| at.0).or(deadline_ms.map(|ms| now.plus_ms(ms))))
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]

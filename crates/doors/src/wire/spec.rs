@@ -1,6 +1,6 @@
 //! What records tell of tasks, bulks, runs and nodes when they begin.
 
-use super::{Instant, Priority, Retry, TaskFilter};
+use super::{Instant, Priority, Retry, RunOrigin, TaskFilter};
 use kernel::bulk::BulkWork;
 use kernel::ids::{RunId, TaskId};
 use kernel::names::*;
@@ -91,6 +91,9 @@ pub struct RunSpecView {
     /// The node that called it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The run that it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Instant>,
 }
@@ -104,6 +107,7 @@ impl From<&RunSpec> for RunSpecView {
             tags: spec.tags.clone(),
             idempotency_key: spec.idempotency_key.clone(),
             parent: spec.parent.as_ref().map(|at| at.show()),
+            origin: spec.origin.as_deref().map(RunOrigin::from),
             deadline: spec.deadline.map(Instant),
         }
     }

@@ -19,7 +19,7 @@ mod walk;
 mod workflow;
 
 pub use run::NewRun;
-pub use run::fork::{NewFork, NewText, Part};
+pub use run::fork::{NewFork, NewText, Part, too_many_parts};
 pub use run::patch::{NewRevision, Patched};
 pub use workflow::{NewWorkflow, Put};
 

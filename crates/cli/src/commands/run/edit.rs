@@ -1,10 +1,12 @@
 //! `signaller run patch --edit`: the text in an editor, and back as operations.
 
-use super::operations::{Made, document, present, raw};
+use super::operations::{document, raw};
 use crate::commands::Session;
 use crate::output::{Exit, Failure};
 use crate::place::env;
+use doors::wire::RunDefinition;
 use kernel::ids::RunId;
+use serde_json::value::RawValue;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,12 +19,11 @@ const OURS: &str = "#: ";
 /// Opens the text, again and again until it is one that can run, and asks for what was changed.
 pub fn edited<T>(
     session: &Session,
-    run: RunId,
-    expected: Option<u32>,
-    ask: impl Fn(Made) -> Result<T, Failure>,
+    found: RunDefinition,
+    ask: impl Fn(Box<RawValue>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let editor = env("VISUAL").or_else(|| env("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    let found = present(session, run)?;
+    let run = found.run;
     let old = document(&found.text)?;
     let file = Scratch::new(run, found.revision, &found.text)?;
     let mut said =
@@ -41,8 +42,7 @@ pub fn edited<T>(
         let problems = flow::incoming::read(text.as_bytes()).err().unwrap_or_default();
         if problems.is_empty() {
             let operations = flow::patch::between(&old, &document(&text)?);
-            let made = Made { operations: raw(&operations), expected: expected.or(Some(found.revision)) };
-            return ask(made).map_err(|failure| kept(failure, &file, &text));
+            return ask(raw(&operations)).map_err(|failure| kept(failure, &file, &text));
         }
         said = vec!["This cannot run; correct it, or save it as it is to give up:".to_owned()];
         said.extend(problems.iter().map(|problem| {

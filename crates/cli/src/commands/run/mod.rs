@@ -4,6 +4,7 @@ mod change;
 mod definition;
 mod edit;
 mod explain;
+mod fork;
 mod graph;
 mod list;
 mod meant;
@@ -24,7 +25,7 @@ use super::Session;
 use crate::output::Outcome;
 use clap::{Args, Subcommand};
 
-/// Runs: start, watch, change, trace, draw, explain and replay them
+/// Runs: start, watch, change, fork, trace, draw, explain and replay them
 #[derive(Args, Debug)]
 pub struct RunArgs {
     #[command(subcommand)]
@@ -48,6 +49,7 @@ enum RunCommand {
     Retry(change::RetryArgs),
     Patch(patch::PatchArgs),
     Restart(restart::RestartArgs),
+    Fork(fork::ForkArgs),
     Skip(restart::SkipArgs),
     Definition(definition::DefinitionArgs),
     Delete(change::DeleteArgs),
@@ -70,6 +72,7 @@ pub fn run(args: RunArgs, json: bool, session: &Session) -> Outcome {
         RunCommand::Retry(args) => change::retry(args, session),
         RunCommand::Patch(args) => patch::run(args, session),
         RunCommand::Restart(args) => restart::restart(args, session),
+        RunCommand::Fork(args) => fork::run(args, session),
         RunCommand::Skip(args) => restart::skip(args, session),
         RunCommand::Definition(args) => definition::run(args, json, session),
         RunCommand::Delete(args) => change::delete(args, session),

@@ -38,6 +38,20 @@ impl OperationsArgs {
         self.file.is_none() && self.set.is_empty() && self.unset.is_empty()
     }
 
+    /// What is made of paths is made for one text; operations of a file are for any.
+    pub fn hangs_on_text(&self) -> bool {
+        !self.set.is_empty() || !self.unset.is_empty()
+    }
+
+    /// As they are sent; `None`: nothing is to change. `text` is asked for if they hang on it.
+    pub fn made_on(&self, text: Option<&str>) -> Result<Option<Box<RawValue>>, Failure> {
+        match (&self.file, text) {
+            (Some(file), _) => Ok(Some(raw(&Operations::read(&read(file)?).map_err(wrong)?))),
+            (None, Some(text)) if self.hangs_on_text() => Ok(Some(raw(&self.made(text)?))),
+            (None, _) => Ok(None),
+        }
+    }
+
     /// Asks for a change until nobody else is first. What is made of paths is made for one revision.
     pub fn send<T>(
         &self,
@@ -46,20 +60,16 @@ impl OperationsArgs {
         expected: Option<u32>,
         ask: impl Fn(Option<Made>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if self.is_empty() {
-            return ask(None);
-        }
-        if let Some(file) = &self.file {
-            let operations = raw(&Operations::read(&read(file)?).map_err(wrong)?);
-            return ask(Some(Made { operations, expected }));
+        if !self.hangs_on_text() {
+            return ask(self.made_on(None)?.map(|operations| Made { operations, expected }));
         }
         let mut tries = 0;
         loop {
             tries += 1;
-            let present = present(session, run)?;
-            let operations = raw(&self.made(&present.text)?);
-            let made = Made { operations, expected: expected.or(Some(present.revision)) };
-            match ask(Some(made)) {
+            let present = definition_at(session, run, None)?;
+            let made = self.made_on(Some(&present.text))?;
+            let made = made.map(|operations| Made { operations, expected: expected.or(Some(present.revision)) });
+            match ask(made) {
                 Err(failure) if &*failure.code == "revision_conflict" && expected.is_none() && tries < TRIES_MAX => {}
                 answer => return answer,
             }
@@ -81,8 +91,10 @@ impl OperationsArgs {
     }
 }
 
-pub fn present(session: &Session, run: RunId) -> Result<RunDefinition, Failure> {
-    session.client.get(&with_query(&format!("/v1/runs/{run}/definition"), &DefinitionQuery::default()))
+/// The text that a run follows, or followed in this revision.
+pub fn definition_at(session: &Session, run: RunId, revision: Option<u32>) -> Result<RunDefinition, Failure> {
+    let query = DefinitionQuery { revision, ..DefinitionQuery::default() };
+    session.client.get(&with_query(&format!("/v1/runs/{run}/definition"), &query))
 }
 
 pub fn document(text: &str) -> Result<Document, Failure> {

@@ -1,7 +1,7 @@
 //! `signaller run patch`: another text for a run, now and for what is to come.
 
 use super::edit;
-use super::operations::{Made, OperationsArgs};
+use super::operations::{Made, OperationsArgs, definition_at};
 use crate::commands::{Session, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::place::env;
@@ -65,7 +65,11 @@ pub fn run(args: PatchArgs, session: &Session) -> Outcome {
         session.client.post::<RunPatched>(&format!("/v1/runs/{run}/patch"), &body)
     };
     let patched = match args.edit {
-        true => edit::edited(session, run, args.expected_revision, |made| ask(Some(made)))?,
+        true => {
+            let found = definition_at(session, run, None)?;
+            let expected = args.expected_revision.or(Some(found.revision));
+            edit::edited(session, found, |operations| ask(Some(Made { operations, expected })))?
+        }
         false => args.operations.send(session, run, args.expected_revision, ask)?,
     };
     told(session, &patched)

@@ -45,7 +45,7 @@ pub struct ReplayArgs {
 }
 
 /// As the server takes it.
-fn moment(text: &str) -> Result<String, String> {
+pub fn moment(text: &str) -> Result<String, String> {
     if let Some(ago) = text.strip_prefix('-') {
         let ago_ms = parse_duration_ms(ago)?;
         let us = now().0.us().saturating_sub(i64::try_from(ago_ms).unwrap_or(i64::MAX).saturating_mul(1_000));

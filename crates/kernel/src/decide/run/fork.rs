@@ -41,6 +41,12 @@ pub struct Part {
     pub payload: Option<Payload>,
 }
 
+/// All of it is one step.
+pub fn too_many_parts(many: usize) -> Option<Rejection> {
+    let why = format!("it would take {many} nodes, turns and items along; at most {FORK_PARTS_MAX} are allowed");
+    if many > FORK_PARTS_MAX { Some(Rejection::Invalid { why }) } else { None }
+}
+
 pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor) -> Result<Reply, Rejection> {
     let NewFork { new, texts, parts, change } = fork;
     let (workflow, version) = (new.workflow.clone(), new.version);
@@ -52,9 +58,8 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
     if let Some(rejection) = crate::decide::workflow::refuses(step, &workflow) {
         return Err(rejection);
     }
-    if parts.len() > FORK_PARTS_MAX {
-        let why = format!("it would take {} nodes, turns and items along; at most {FORK_PARTS_MAX} are allowed", parts.len());
-        return Err(Rejection::Invalid { why });
+    if let Some(rejection) = too_many_parts(parts.len()) {
+        return Err(rejection);
     }
     if texts.len() + usize::from(change.is_some()) > RUN_REVISIONS_MAX as usize {
         let why = format!("it would be at revision {}; at most {RUN_REVISIONS_MAX} are allowed", texts.len() + 1);
