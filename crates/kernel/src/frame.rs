@@ -226,6 +226,11 @@ impl Frame {
         Frame { last, ir, revision, undone: false, body, state, nodes, open }
     }
 
+    /// One of its own nodes.
+    pub fn find(&self, id: &NodeId) -> Option<NodeIx> {
+        self.ir.find_in(self.body, id)
+    }
+
     pub(crate) fn slot(&self, node: NodeIx) -> &Slot {
         &self.nodes[self.ir.node(node).place as usize]
     }

@@ -41,7 +41,7 @@ impl Frame {
                 continue;
             }
             let id = &old.node(*node).id;
-            let found = new.find(id).filter(|other| new.node(*other).body == body);
+            let found = new.find_in(body, id);
             let frozen = match found {
                 None => Some(Frozen::Gone),
                 Some(other) => {
@@ -114,7 +114,8 @@ pub fn changed(old: &Ir, node: NodeIx, new: &Ir, other: NodeIx) -> Option<&'stat
             let same = rules.len() == rules2.len() && rules.iter().zip(rules2).all(|(a, b)| same(*a, *b));
             part(same, "rules")
         }
-        (NodeKind::Route { .. }, NodeKind::Route { .. }) | (NodeKind::Join, NodeKind::Join) => None,
+        (NodeKind::Route { by }, NodeKind::Route { by: by2 }) => part(same(*by, *by2), "by"),
+        (NodeKind::Join, NodeKind::Join) => None,
         (
             NodeKind::Loop { iterations_max, init, until, .. },
             NodeKind::Loop { iterations_max: iterations_max2, init: init2, until: until2, .. },

@@ -328,6 +328,11 @@ impl Ir {
         Some(self.by_id[at])
     }
 
+    /// A node of this body: ids are of the whole text.
+    pub fn find_in(&self, body: BodyIx, id: &NodeId) -> Option<NodeIx> {
+        self.find(id).filter(|node| self.node(*node).body == body)
+    }
+
     pub fn is_loop(&self, node: NodeIx) -> bool {
         matches!(self.node(node).kind, NodeKind::Loop { .. })
     }

@@ -578,7 +578,7 @@ impl Runs {
             live.steps = live.steps.saturating_add(u32::from(live.loading));
             let revised = live.run.revision() > 0;
             let frame = live.frame_mut(&at.frame).ok_or_else(|| misfit("frame", format!("there is no `{}`", at.frame)))?;
-            let node = frame.ir.find(&at.node).filter(|node| frame.ir.node(*node).body == frame.body);
+            let node = frame.find(&at.node);
             let Some(node) = node else {
                 return match revised {
                     // It was taken out of the text.

@@ -4,6 +4,7 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::node::present;
 use crate::wire::{self, *};
 use axum::extract::{RawPathParams, State};
 use engine::{Answer, Breach, Engine, Followed, NoChange, Request, Revision, Wanted};
@@ -329,6 +330,7 @@ pub async fn replay_node(
     let theirs = at.clone();
     let stands = door.blocking(move |engine| {
         let Some(run) = found(engine, run)? else { return Ok(None) };
+        let theirs = engine.read(|reader| present(reader, &run, &theirs))?.unwrap_or(theirs);
         let row = engine.read(|reader| reader.node(&theirs))?;
         let state = row.map(|row| NodeRow::from_row(&row.values)).transpose()?.map(|row| row.slot.state().clone());
         Ok(Some((run.status(), state)))

@@ -67,7 +67,7 @@ pub async fn show(
 }
 
 /// The node that is meant: in turns and items of the newest generation, where it is not said which. `None`: as it is said.
-fn present(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option<NodeAt>, StoreError> {
+pub fn present(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option<NodeAt>, StoreError> {
     if run.generation() == 0 || at.frame.is_root() {
         return Ok(None);
     }

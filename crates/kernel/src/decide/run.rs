@@ -13,9 +13,9 @@ pub(super) mod unfit;
 
 use super::walk;
 use crate::command::Reply;
-use crate::frame::FramePath;
+use crate::frame::{Frame, FramePath};
 use crate::ids::{RecordSeq, RunId};
-use crate::ir::NodeKind;
+use crate::ir::{NodeIx, NodeKind};
 use crate::message::{Ending, Message};
 use crate::names::{Actor, WorkflowName};
 use crate::node::{NodeState, Started};
@@ -108,6 +108,7 @@ pub(super) fn withdraw(step: &mut Step<'_>, run: RunId, again: u32, by: &Actor, 
 pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: &str, by: &Actor) -> Result<Reply, Rejection> {
     let live = running(step, at.run, "answer")?;
     let unknown = || Rejection::NodeNotFound { at: at.clone() };
+    let at = &NodeAt { frame: live.present(&at.frame).unwrap_or_else(|| at.frame.clone()), ..at.clone() };
     let found = live.find(&at.frame, &at.node).and_then(|node| Some((node, live.slot(&at.frame, node)?)));
     let (node, slot) = match found {
         Some(found) => found,
@@ -121,17 +122,21 @@ pub(super) fn answer(step: &mut Step<'_>, at: &NodeAt, approved: bool, comment: 
     if !matches!(slot.state, NodeState::Started { at: Started::Asking { .. }, .. }) {
         return Err(Rejection::NotAsking { at: at.clone(), status: slot.state.as_str() });
     }
-    let ir = &live.frame(&at.frame).expect("it was looked at").ir;
-    if let NodeKind::Approval { who, .. } = &ir.node(node).kind
-        && !who.is_empty()
-        && !who.iter().any(|name| **name == *by.as_str())
-    {
-        return Err(Rejection::NotAsked { at: at.clone(), by: by.clone(), who: who.join(", ") });
-    }
+    asked(live.frame(&at.frame).expect("it was looked at"), node, at, by)?;
     let spot = Spot { run: at.run, frame: at.frame.clone(), node };
     let answer = serde_json::json!({"approved": approved, "by": by.as_str(), "comment": comment});
     walk::answered(step, &spot, approved, by, comment, Payload(answer.to_string().into()));
     Ok(Reply::Done)
+}
+
+/// Whether somebody may say how an approval ends.
+fn asked(frame: &Frame, node: NodeIx, at: &NodeAt, by: &Actor) -> Result<(), Rejection> {
+    match &frame.ir().node(node).kind {
+        NodeKind::Approval { who, .. } if !who.is_empty() && !who.iter().any(|name| **name == *by.as_str()) => {
+            Err(Rejection::NotAsked { at: at.clone(), by: by.clone(), who: who.join(", ") })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What waited for these, and now has all it waited for, goes on.

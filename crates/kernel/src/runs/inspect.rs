@@ -89,13 +89,12 @@ impl Live {
                     return Some(known.last);
                 }
                 let frame = self.frame(&above)?;
-                let ix = frame.ir.find(node)?;
-                frame.ir.body_of(ix).filter(|_| frame.ir.node(ix).body == frame.body)?;
+                frame.ir.body_of(frame.find(node)?)?;
                 Some(RecordSeq::NONE)
             }
             Owner::Node(at) if at.run == self.run.id => {
                 let frame = self.frame(&at.frame)?;
-                match frame.ir.find(&at.node).filter(|ix| frame.ir.node(*ix).body == frame.body) {
+                match frame.find(&at.node) {
                     Some(ix) => Some(self.last_of(&at.frame, ix)),
                     None => self.removed.get(&(at.frame.clone(), at.node.clone())).map(|slot| slot.last),
                 }

@@ -28,9 +28,14 @@ impl Live {
         if path.is_root() { Some(&mut self.root) } else { self.frames.get_mut(path) }
     }
 
-    /// A node by its number in the text that the frame follows.
+    /// A node of a frame, by its number in the text that the frame follows.
     pub fn find(&self, path: &FramePath, id: &NodeId) -> Option<NodeIx> {
-        self.frame(path)?.ir.find(id)
+        self.frame(path)?.find(id)
+    }
+
+    /// Nodes of a frame that a patch has taken out, and that have a history.
+    pub(crate) fn removed<'a>(&'a self, path: &'a FramePath) -> impl Iterator<Item = &'a NodeId> {
+        self.removed.keys().filter(move |(of, _)| of == path).map(|(_, id)| id)
     }
 
     /// Whether a frame goes on, with every frame, loop and each above it. One that does not is dropped in some later batch.
@@ -127,7 +132,7 @@ impl Live {
         let ir = self.frame(path).map_or(&self.root.ir, |frame| &frame.ir);
         let body = path.up().and_then(|(_, of, _)| ir.body_of(ir.find(of)?));
         let done = self.frame(path).is_some_and(|frame| matches!(frame.state, FrameState::Done(_)));
-        let is_of_it = ir.find(node).is_some_and(|node| body == Some(ir.node(node).body));
+        let is_of_it = body.is_some_and(|body| ir.find_in(body, node).is_some());
         is_of_it && (done || self.is_past(path))
     }
 
@@ -158,7 +163,7 @@ impl Live {
         let mut at = path.clone();
         while let Some((above, node, index)) = at.up() {
             let value = || self.entry_of(&above, node, index);
-            let of = self.frame(&above).and_then(|frame| Some(&frame.ir.node(frame.ir.find(node)?).kind));
+            let of = self.frame(&above).and_then(|frame| Some(&frame.ir.node(frame.find(node)?).kind));
             match of {
                 Some(NodeKind::Each { .. }) if item.is_none() => item = Some((value(), index)),
                 Some(NodeKind::Loop { .. }) if last.is_none() => last = Some((index, value())),
@@ -176,7 +181,7 @@ impl Live {
         let mut at = path.clone();
         let found = loop {
             let found = self.frame(&at).and_then(|frame| {
-                let node = frame.ir.find(id).filter(|node| frame.ir.node(*node).body == frame.body)?;
+                let node = frame.find(id)?;
                 Some((frame, node))
             });
             match (found, at.up()) {

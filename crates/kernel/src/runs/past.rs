@@ -52,7 +52,7 @@ impl Live {
     pub(super) fn is_past(&self, path: &FramePath) -> bool {
         let Some((above, node, _)) = path.up() else { return false };
         let node_done = |frame: &Frame| {
-            let state = frame.ir.find(node).and_then(|node| frame.nodes.get(frame.ir.node(node).place as usize));
+            let state = frame.find(node).and_then(|node| frame.nodes.get(frame.ir.node(node).place as usize));
             state.is_none_or(|slot| matches!(slot.state, NodeState::Done { .. }))
         };
         let Some(frame) = self.frame(&above) else { return true };
@@ -82,7 +82,7 @@ impl Live {
         let Some(frame) = self.frames.get(path) else { return };
         if matches!(frame.state, FrameState::Done(_)) {
             let (above, node, index) = path.up().expect("it is below the root");
-            let of = self.frame(&above).and_then(|frame| Some(&frame.ir.node(frame.ir.find(node)?).kind));
+            let of = self.frame(&above).and_then(|frame| Some(&frame.ir.node(frame.find(node)?).kind));
             let is_loop = matches!(of, Some(NodeKind::Loop { .. }));
             // A loop looks at its last turn once more.
             let is_last = || self.turn(&above, node, index + 1).is_none();

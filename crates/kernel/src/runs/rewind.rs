@@ -37,14 +37,14 @@ impl Live {
         let path = self.present(&at.frame)?;
         let mut levels = Vec::new();
         let frame = self.frame(&path)?;
-        let node = frame.ir.find(&at.node).filter(|node| frame.ir.node(*node).body == frame.body && !frame.nodes.is_empty())?;
+        let node = frame.find(&at.node).filter(|_| !frame.nodes.is_empty())?;
         let mut anew = frame.ir.after(node);
         anew.insert(node);
         levels.push(Level { path: path.clone(), anew, through: None });
         let mut below = path;
         while let Some((above, id, index)) = below.up() {
             let frame = self.frame(&above).filter(|frame| !frame.nodes.is_empty())?;
-            let through = frame.ir.find(id)?;
+            let through = frame.find(id)?;
             levels.push(Level { path: above.clone(), anew: frame.ir.after(through), through: Some((through, index)) });
             below = above;
         }

@@ -103,7 +103,7 @@ pub(super) fn check(
     // What was undone and is still being stopped has to be known until then.
     for (path, frame) in &live.frames {
         let (above, node, _) = path.up().expect("it is below the root");
-        let of_root = above.is_root() && new.ir.find(node).is_none();
+        let of_root = above.is_root() && new.ir.find_in(ROOT, node).is_none();
         if of_root && (frame.is_open() || frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Started { .. }))) {
             let at = NodeAt { run, frame: above, node: node.clone() };
             return Err(Rejection::Frozen { at, status: "being stopped", frozen: Frozen::Gone });
@@ -123,7 +123,7 @@ fn against(path: &FramePath, frame: &Frame, new: &Ir, is_open: &dyn Fn(&FramePat
 }
 
 /// The text that a frame which is taken up again follows: that of the frame above, if it can.
-pub(in crate::decide) fn revision_of(step: &Step<'_>, run: RunId, path: &FramePath) -> u32 {
+fn revision_of(step: &Step<'_>, run: RunId, path: &FramePath) -> u32 {
     let live = step.state().runs.get(run).expect("it is being reopened");
     let frame = live.frame(path).expect("it is being reopened");
     let above = path.up().and_then(|(above, ..)| live.frame(&above)).expect("it is below the root");
@@ -177,7 +177,9 @@ pub(super) fn record(step: &mut Step<'_>, run: RunId, new: &NewRevision, node: O
     let deadline = deadline(live, &new.ir);
     step.learn_revision(run, revision, new.ir.clone());
     let (description, node, by) = (new.description.clone(), node.cloned(), by.clone());
-    step.record_run(run, Record::RunPatched { revision, description, node, deadline, by }, Some(new.payload.clone()));
+    follow(step, run, &FramePath::root(), &new.ir, |step| {
+        step.record_run(run, Record::RunPatched { revision, description, node, deadline, by }, Some(new.payload.clone()));
+    });
     let live = step.state().runs.get(run).expect("as above");
     let paths: Vec<FramePath> = live.open_frames().map(|(path, _)| path.clone()).filter(|path| !path.is_root()).collect();
     let mut many = 0;
@@ -189,10 +191,39 @@ pub(super) fn record(step: &mut Step<'_>, run: RunId, new: &NewRevision, node: O
         let above = path.up().and_then(|(above, ..)| live.frame(&above)).is_some_and(|above| above.revision == revision);
         let frame = live.frame(&path).expect("it is open");
         if above && against(&path, frame, &new.ir, &|_, _, _| false).is_none() {
-            step.record_frame(run, &path, Record::FramePatched { revision }, None);
+            follow(step, run, &path, &new.ir, |step| {
+                step.record_frame(run, &path, Record::FramePatched { revision }, None);
+            });
             many += 1;
         }
     }
+}
+
+/// Records that a frame goes on by another text. Nodes that were taken out before and are in this one are new in it.
+fn follow(step: &mut Step<'_>, run: RunId, path: &FramePath, new: &Ir, record: impl FnOnce(&mut Step<'_>)) {
+    let live = step.state().runs.get(run).expect("it is being revised");
+    let body = path.up().map_or(Some(ROOT), |(_, of, _)| new.body_of(new.find(of)?)).expect("its loop or each is there");
+    let back: Vec<NodeId> = live.removed(path).filter(|id| new.find_in(body, id).is_some()).cloned().collect();
+    record(step);
+    for id in back {
+        let live = step.state().runs.get(run).expect("as above");
+        let node = live.find(path, &id).expect("it is in the text");
+        if live.slot(path, node).is_some_and(|slot| slot.state != NodeState::Waiting) {
+            step.record_node(&Spot { run, frame: path.clone(), node }, Record::NodeReset {}, None);
+        }
+    }
+}
+
+/// A frame that was closed goes on, by the text of the frame above if it can.
+pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePath) {
+    let revision = revision_of(step, run, path);
+    let live = step.state().runs.get(run).expect("it is being reopened");
+    let above = path.up().and_then(|(above, ..)| live.frame(&above)).expect("it is below the root");
+    let frame = live.frame(path).expect("it is being reopened");
+    let ir = if revision == frame.revision { frame.ir.clone() } else { above.ir.clone() };
+    follow(step, run, path, &ir, |step| {
+        step.record_frame(run, path, Record::FrameReopened { revision }, None);
+    });
 }
 
 /// Another time that the run is given counts from its start.

@@ -55,8 +55,7 @@ pub(in crate::decide) fn decide(
         if !level.path.is_root()
             && !step.state().runs.get(run).and_then(|live| live.frame(&level.path)).is_some_and(|f| f.is_open())
         {
-            let revision = patch::revision_of(step, run, &level.path);
-            step.record_frame(run, &level.path, Record::FrameReopened { revision }, None);
+            patch::reopen(step, run, &level.path);
         }
         retry::reopen(step, run, &level.path, None, by);
     }

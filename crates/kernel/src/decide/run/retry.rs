@@ -39,14 +39,21 @@ pub(in crate::decide) fn decide(
     if let Some(parent) = &live.run.spec.parent {
         return Err(Rejection::Invalid { why: format!("{run} was called by {}: retry that run", parent.show()) });
     }
+    let only = match only {
+        None => None,
+        Some(at) => {
+            let frame = live.present(&at.frame).ok_or_else(|| Rejection::NodeNotFound { at: at.clone() })?;
+            Some(NodeAt { frame, ..at.clone() })
+        }
+    };
+    let only = only.as_ref();
     if let Some(at) = only {
         let state = live.find(&at.frame, &at.node).and_then(|node| live.slot(&at.frame, node)).map(|slot| &slot.state);
         let state = state.ok_or_else(|| Rejection::NodeNotFound { at: at.clone() })?;
         if !stopped_short(live, &at.frame, &at.node) {
             return Err(Rejection::NodeSettled { at: at.clone(), status: state.as_str() });
         }
-    } else if !is_broken(live, &FramePath::root()) && live.run.patches.last() != Some(&live.run.last) {
-        // One that was patched since may go on without what failed it.
+    } else if !may_go_on(live) {
         return Err(Rejection::NothingToRetry { run });
     }
     if let Some(new) = new {
@@ -83,7 +90,7 @@ pub(super) fn with_caller(step: &mut Step<'_>, run: RunId, again: u32, held: Opt
     if live.run.again >= again || live.run.live {
         return true;
     }
-    if !is_broken(live, &FramePath::root()) {
+    if !may_go_on(live) {
         return false;
     }
     let held = held.filter(|pause| live.run.hold.is_news(*pause));
@@ -95,6 +102,11 @@ pub(super) fn with_caller(step: &mut Step<'_>, run: RunId, again: u32, held: Opt
     }
     reopen(step, run, &FramePath::root(), None, &by);
     true
+}
+
+/// Something of it stopped short, or it was patched since and may go on without what failed it.
+fn may_go_on(live: &Live) -> bool {
+    is_broken(live, &FramePath::root()) || live.run.patches.last() == Some(&live.run.last)
 }
 
 /// Whether something in a frame stopped short.
@@ -172,8 +184,7 @@ fn reopen_frames(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &A
 
 /// A frame that was closed before it was done goes on.
 pub(in crate::decide) fn take_up(step: &mut Step<'_>, run: RunId, path: &FramePath, only: Option<&NodeAt>, by: &Actor) {
-    let revision = patch::revision_of(step, run, path);
-    step.record_frame(run, path, Record::FrameReopened { revision }, None);
+    patch::reopen(step, run, path);
     reopen(step, run, path, only, by);
 }
 

@@ -26,12 +26,13 @@ pub(in crate::decide) fn decide(
     let path = live.present(&at.frame).ok_or_else(unknown)?;
     let at = &NodeAt { frame: path.clone(), ..at.clone() };
     let frame = live.frame(&path).ok_or_else(unknown)?;
-    let node = frame.ir.find(&at.node).filter(|node| frame.ir.node(*node).body == frame.body && !frame.nodes.is_empty());
-    let node = node.ok_or_else(unknown)?;
+    let node = frame.find(&at.node).filter(|_| !frame.nodes.is_empty()).ok_or_else(unknown)?;
     if matches!(frame.ir.node(node).kind, NodeKind::Branch { .. } | NodeKind::Route { .. }) {
         let why = format!("{} chooses a way, and an output does not say which: patch its rules instead", at.show());
         return Err(Rejection::Invalid { why });
     }
+    // No way around those who are asked.
+    super::asked(frame, node, at, by)?;
     let state = frame.node(node).clone();
     let spot = Spot { run, frame: path.clone(), node };
     match live.run.status {

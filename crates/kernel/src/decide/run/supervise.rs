@@ -81,7 +81,7 @@ pub(in crate::decide) fn waits(step: &mut Step<'_>, at: NodeAt, task: TaskId, si
     // What was begun since then has not been asked about, and has not waited for long.
     let Some(live) = looked_at(step, run).filter(|live| live.unmoved(now).is_some()) else { return };
     if now >= since.plus_ms(live.ir().limits.stall_ms) {
-        let kind = live.frame(&at.frame).and_then(|frame| Some(&frame.ir.node(frame.ir.find(&at.node)?).kind));
+        let kind = live.frame(&at.frame).and_then(|frame| Some(&frame.ir.node(frame.find(&at.node)?).kind));
         let kind = if let Some(NodeKind::Work { kind, .. }) = kind { format!(" (type `{kind}`)") } else { String::new() };
         let message = format!("no worker took {task} of {}{kind} for {}", at.show(), span(now.ms_since(since)));
         walk::fail_run(step, run, Failure { code: "stalled".into(), message });
