@@ -112,7 +112,7 @@ fn runs_that_are_changed_come_to_what_their_last_text_says() {
     let Sum { occurred, runs, vague, done, replayed } = sum;
     println!("{runs} runs, {done} done, {vague} vague; {replayed} moments replayed");
     if seeds >= SEEDS_DEFAULT {
-        let wanted = "patch adds, patch adds inside, patch changes, patch changes inside, patch removes, patch removes inside, \
+        let wanted = "patch adds, patch adds inside, patch adds again, misnamed, patch changes, patch changes inside, patch removes, patch removes inside, \
             patch output, patch entry, patch frozen, patch dry, patch conflict, patch of what was over, restart, restart inside, restart under way, \
             restart of what was over, fork from a record, fork from a node, fork from inside, fork changed, fork frozen, skip, run_patched, run_restarted, frame_patched, node_reset, node_rewound, node_set, \
             undone, kind loop, kind each, kind workflow";

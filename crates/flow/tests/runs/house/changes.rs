@@ -105,7 +105,10 @@ impl House<'_> {
 
     fn idea(&mut self) -> Option<Idea> {
         let mut text = self.texts.last().expect("it follows one").clone();
-        let fresh = format!("p{}", self.changes);
+        // Also one that was there before.
+        let gone: Vec<String> = self.texts.iter().flat_map(ids).filter(|id| found(&text, id).is_none()).collect();
+        let again = !gone.is_empty() && self.chance.percent(40);
+        let fresh = if again { self.chance.one(&gone).clone() } else { format!("p{}", self.changes) };
         let inner: Vec<String> =
             ids(&text).into_iter().filter(|id| found(&text, id).is_some_and(|node| node.get("do").is_some())).collect();
         // In the run's own frame, or in the body of a loop or an each.
@@ -126,7 +129,12 @@ impl House<'_> {
                 let with = json!({"n": "${input.n}", "v": number});
                 nodes.insert(fresh, json!({"type": "x", "after": [one], "with": with}));
                 let open = state(&one).is_none_or(|state| state.ended().is_none());
-                (if root { "patch adds" } else { "patch adds inside" }, !root || open)
+                let what = match (again, root) {
+                    (true, _) => "patch adds again",
+                    (_, true) => "patch adds",
+                    (_, false) => "patch adds inside",
+                };
+                (what, !root || open)
             }
             2 => {
                 if nodes[&one]["type"] != "x" && nodes[&one]["type"] != "y" {
@@ -186,8 +194,16 @@ impl House<'_> {
         if begun.is_empty() {
             return;
         }
-        let at = self.chance.one(&begun).clone();
+        let mut at = self.chance.one(&begun).clone();
         let deep = !at.frame.is_root();
+        if deep && self.chance.percent(20) {
+            return self.misnamed(&at);
+        }
+        // Whichever of its generations is the newest.
+        let newest = deep && self.chance.percent(30);
+        if newest {
+            at.frame = plainly(&at.frame);
+        }
         let over = self.root_run().run().status() != RunStatus::Running;
         self.shards[0].lend_whole(&mut self.ledger.folded, self.root, self.now);
         match self.try_to(&Command::RestartRun { at: at.clone(), new: None, reason: "again".into(), by: actor() }) {
@@ -196,8 +212,35 @@ impl House<'_> {
                 self.note(if over { "restart of what was over" } else { "restart under way" });
             }
             Err(Rejection::RunEnding { .. }) => {}
+            // It has not come that far again.
+            Err(Rejection::NotBegun { .. } | Rejection::NodeNotFound { .. }) if newest => {}
             Err(other) => panic!("{}: {other}", at.show()),
         }
+    }
+
+    /// A node of a turn or an item, named as one of the run's own.
+    fn misnamed(&mut self, at: &NodeAt) {
+        let at = NodeAt { frame: FramePath::root(), ..at.clone() };
+        let (run, reason, by, output) = (self.root, String::new(), actor(), Payload("1".into()));
+        let answer = Command::Answer { at: at.clone(), approved: true, comment: String::new(), by: by.clone() };
+        for command in [
+            Command::RestartRun { at: at.clone(), new: None, reason: reason.clone(), by: by.clone() },
+            Command::SkipNode { at: at.clone(), output, reason: reason.clone(), by: by.clone() },
+            Command::RetryRun { run, node: Some(Box::new(at)), new: None, reason, by },
+            answer,
+        ] {
+            self.shards[0].lend_whole(&mut self.ledger.folded, self.root, self.now);
+            let reply = self.try_to(&command);
+            let unfit = matches!(
+                reply,
+                Err(Rejection::NodeNotFound { .. }
+                    | Rejection::NotToRetry { .. }
+                    | Rejection::RunEnding { .. }
+                    | Rejection::RunEnded { .. })
+            );
+            assert!(unfit, "{command:?}: {reply:?}");
+        }
+        self.note("misnamed");
     }
 
     /// A new run from how this one, which is over, was after any of its records, or from before any of its nodes then. `false`:
@@ -241,6 +284,8 @@ impl House<'_> {
         let spec = RunSpec { origin, ..RunSpec::new(workflow.clone(), 1) };
         let new = NewRun { workflow, version: Some(1), spec, input };
         self.ledger.frames.clear();
+        // What is taken along may be older than what its worker was given last.
+        self.inputs.clear();
         let reply = self.ask(0, &Command::ForkRun { fork: Box::new(NewFork { new, texts, parts, change }), by: actor() });
         let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
         (self.root, self.forked) = (run, true);
@@ -306,6 +351,11 @@ impl House<'_> {
             Err(other) => panic!("{skip:?}: {other}"),
         }
     }
+}
+
+/// Without its generations.
+fn plainly(path: &FramePath) -> FramePath {
+    path.up().map_or_else(FramePath::root, |(above, id, index)| plainly(&above).below(id.clone(), index, 0))
 }
 
 fn id(text: &str) -> NodeId {

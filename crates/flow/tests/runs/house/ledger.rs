@@ -85,8 +85,11 @@ impl Ledger {
             live.and_then(|live| live.frame(path)).is_some_and(|frame| frame.is_undone())
         };
         match &entry.owner {
-            Owner::Node(at) if self.stopping.contains(&at.run) || undone(&at.run, &at.frame) => {
-                _ = self.occurred.insert("undone".into());
+            Owner::Node(at) if self.stopping.contains(&at.run) || self.is_undone(at.run) || undone(&at.run, &at.frame) => {
+                self.occurred.insert("undone".into());
+                if !matches!(entry.record, Record::NodeStarted { .. }) {
+                    self.asking.retain(|_, (asked, _)| asked != at);
+                }
                 return;
             }
             Owner::Frame(run, path) if self.runs[run] == "w0" => {
@@ -149,8 +152,10 @@ impl Ledger {
     /// The node that called it stands in a turn or an item that a restart has undone.
     pub fn is_undone(&self, run: RunId) -> bool {
         let parent = self.folded.live_run(run).and_then(|live| live.run().spec().parent.as_ref());
-        let frame = parent.and_then(|at| self.folded.live_run(at.run)?.frame(&at.frame));
-        frame.is_some_and(|frame| frame.is_undone())
+        parent.is_some_and(|at| {
+            let frame = self.folded.live_run(at.run).and_then(|live| live.frame(&at.frame));
+            frame.is_some_and(|frame| frame.is_undone()) || self.is_undone(at.run)
+        })
     }
 
     fn end_run(&mut self, run: RunId, status: RunStatus, output: ValueAt) {

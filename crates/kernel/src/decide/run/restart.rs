@@ -52,6 +52,8 @@ pub(in crate::decide) fn decide(
         patch::record(step, run, new, None, by);
     }
     for level in &rewind.levels {
+        // It may have been about to be dropped.
+        step.adopt(run, &level.path);
         if !level.path.is_root()
             && !step.state().runs.get(run).and_then(|live| live.frame(&level.path)).is_some_and(|f| f.is_open())
         {
