@@ -100,7 +100,7 @@ impl Engine {
                 Some(rewind)
             }
         };
-        let copied = live.copied(rewind.as_ref());
+        let copied = replayed.then.copied(rewind.as_ref());
         if let Some(rejection) = too_many_parts(copied.len()) {
             return Err(NoFork::Refused(rejection).into());
         }

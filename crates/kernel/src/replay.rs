@@ -9,7 +9,8 @@ use crate::ir::Ir;
 use crate::lease::Ending;
 use crate::record::{Entry, Owner, Record, TaskSpec};
 use crate::route::Route;
-use crate::runs::Live;
+use crate::run::NodeAt;
+use crate::runs::{Copied, Live, Rewind};
 use crate::state::State;
 use crate::task::{Queued, Running, Status, Task};
 use crate::time::Time;
@@ -26,6 +27,8 @@ pub struct Replay {
     routes: FxHashSet<Arc<Route>>,
     /// How it ended, as long as it has.
     ending: Option<Record>,
+    /// The node that it was restarted from last, and by which record.
+    restarted: Option<(NodeAt, RecordSeq)>,
     lost: BTreeMap<Owner, Lost>,
 }
 
@@ -45,6 +48,7 @@ impl Replay {
             tasks: FxHashMap::default(),
             routes: FxHashSet::default(),
             ending: None,
+            restarted: None,
             lost: BTreeMap::new(),
         }
     }
@@ -80,7 +84,10 @@ impl Replay {
                         ending @ (Record::RunDone { .. } | Record::RunFailed { .. } | Record::RunCancelled { .. }) => {
                             self.ending = Some(ending.clone());
                         }
-                        Record::RunReopened { .. } | Record::RunRestarted { .. } => self.ending = None,
+                        Record::RunReopened { .. } => self.ending = None,
+                        Record::RunRestarted { node, .. } => {
+                            (self.ending, self.restarted) = (None, Some((node.clone(), entry.seq)));
+                        }
                         _ => {}
                     }
                 }
@@ -102,6 +109,14 @@ impl Replay {
     /// `None`: the record that began it is not there, or the one that deleted it is.
     pub fn live(&self) -> Option<&Live> {
         self.state.live_run(self.run)
+    }
+
+    /// What another run takes along from here, without what is to begin anew there; nothing if it had not begun. In the midst of
+    /// a restart it is as after it.
+    pub fn copied(&self, from: Option<&Rewind>) -> Vec<Copied> {
+        let Some(live) = self.live() else { return Vec::new() };
+        let undoing = self.restarted.as_ref().and_then(|(at, since)| Some((live.rewind(at)?, *since)));
+        live.copied(from, undoing.as_ref().map(|(rewind, since)| (rewind, *since)))
     }
 
     pub fn task(&self, task: TaskId) -> Option<&Task> {

@@ -4,6 +4,7 @@
 use super::{Live, Rewind};
 use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, FrameState};
+use crate::ids::RecordSeq;
 use crate::ir::{Ir, NodeIx, OnError, ROOT};
 use crate::names::NodeId;
 use crate::node::{NodeState, Output, Slot, Started, Told};
@@ -23,9 +24,10 @@ pub struct Copied {
 }
 
 impl Live {
-    /// In an order in which they can be told. Without what is to begin anew.
-    pub fn copied(&self, rewind: Option<&Rewind>) -> Vec<Copied> {
-        let mut copying = Copying { live: self, rewind, copied: Vec::new() };
+    /// In an order in which they can be told. Without what is to begin anew; `undoing`: as it is of a restart at that record of
+    /// which not all is told yet.
+    pub(crate) fn copied(&self, rewind: Option<&Rewind>, undoing: Option<(&Rewind, RecordSeq)>) -> Vec<Copied> {
+        let mut copying = Copying { live: self, rewind, undoing, copied: Vec::new() };
         copying.nodes(&FramePath::root(), &FramePath::root(), false);
         copying.copied
     }
@@ -45,10 +47,11 @@ impl Live {
 struct Copying<'a> {
     live: &'a Live,
     rewind: Option<&'a Rewind>,
+    undoing: Option<(&'a Rewind, RecordSeq)>,
     copied: Vec<Copied>,
 }
 
-impl Copying<'_> {
+impl<'a> Copying<'a> {
     /// `closing`: nothing goes on in it before it is taken up again.
     fn nodes(&mut self, path: &FramePath, to: &FramePath, closing: bool) {
         let Some(frame) = self.live.frame(path) else { return };
@@ -57,11 +60,11 @@ impl Copying<'_> {
         slots.sort_by_key(|(_, slot)| slot.last);
         let mut opened: Vec<(NodeIx, bool)> = Vec::new();
         for (node, slot) in slots {
-            if self.rewind.is_some_and(|rewind| rewind.begins_anew(path, node)) {
+            if self.rewinds(slot).any(|rewind| rewind.begins_anew(path, node)) {
                 continue;
             }
             let (record, value) = match &slot.state {
-                NodeState::Done { output, went } if self.through(path, node).is_none() => {
+                NodeState::Done { output, went } if self.through(path, node, slot).is_none() => {
                     let (output, value) = match output {
                         Output::At(ValueAt::Null) => (Told::At(ValueAt::Null), None),
                         Output::At(value) => (Told::Own, Some(Shape::At(*value))),
@@ -71,7 +74,7 @@ impl Copying<'_> {
                     (Record::NodeDone { output, went: went.clone() }, value)
                 }
                 NodeState::Failed { failure, then: then @ (OnError::To | OnError::Ignore) }
-                    if self.through(path, node).is_none() =>
+                    if self.through(path, node, slot).is_none() =>
                 {
                     (Record::NodeFailed { failure: (**failure).clone(), then: *then }, None)
                 }
@@ -106,16 +109,22 @@ impl Copying<'_> {
         }
     }
 
+    /// What begins anew, of a node that stands so.
+    fn rewinds(&self, slot: &Slot) -> impl Iterator<Item = &'a Rewind> + use<'a> {
+        let undoing = self.undoing.filter(|(_, since)| slot.last < *since).map(|(rewind, _)| rewind);
+        self.rewind.into_iter().chain(undoing)
+    }
+
     /// The turn or item on the way to the node from which all begins anew.
-    fn through(&self, path: &FramePath, node: NodeIx) -> Option<u32> {
-        let level = self.rewind?.levels.iter().find(|level| level.path == *path)?;
-        level.through.filter(|(through, _)| *through == node).map(|(_, index)| index)
+    fn through(&self, path: &FramePath, node: NodeIx, slot: &Slot) -> Option<u32> {
+        let levels = self.rewinds(slot).filter_map(|rewind| rewind.levels.iter().find(|level| level.path == *path));
+        levels.filter_map(|level| level.through.filter(|(through, _)| *through == node)).map(|(_, index)| index).min()
     }
 
     fn frames(&mut self, path: &FramePath, to: &FramePath, above: &Frame, node: NodeIx, failed: bool) {
         let id = &above.ir.node(node).id;
         let is_loop = above.ir.is_loop(node);
-        let through = self.through(path, node);
+        let through = self.through(path, node, above.slot(node));
         let below: Vec<(FramePath, FrameState, u32)> =
             self.live.below(path, id).map(|(path, frame)| (path.clone(), frame.state, frame.revision)).collect();
         let last = below.len().saturating_sub(1);

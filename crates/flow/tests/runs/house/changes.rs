@@ -261,7 +261,7 @@ impl House<'_> {
         let begun: Vec<NodeAt> = live.rows().1.into_iter().map(|row| row.at).filter(|at| live.rewind(at).is_some()).collect();
         let from = if !begun.is_empty() && self.chance.percent(40) { Some(self.chance.one(&begun).clone()) } else { None };
         let rewind = from.as_ref().and_then(|at| live.rewind(at));
-        let copied = live.copied(rewind.as_ref());
+        let copied = replay.copied(rewind.as_ref());
         let revision = live.run().revision() as usize;
         self.texts.truncate(revision + 1);
         let change = self.change_of_fork(live, &copied);

@@ -32,7 +32,7 @@ pub struct NewText {
     pub description: String,
 }
 
-/// One record of it, as [`Live::copied`](crate::runs::Live::copied) tells them, with its value.
+/// One record of it, as [`Replay::copied`](crate::replay::Replay::copied) tells them, with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     pub frame: FramePath,
