@@ -105,14 +105,14 @@ impl House<'_> {
 
     fn idea(&mut self) -> Option<Idea> {
         let mut text = self.texts.last().expect("it follows one").clone();
-        // Also one that was there before.
-        let gone: Vec<String> = self.texts.iter().flat_map(ids).filter(|id| found(&text, id).is_none()).collect();
-        let again = !gone.is_empty() && self.chance.percent(40);
-        let fresh = if again { self.chance.one(&gone).clone() } else { format!("p{}", self.changes) };
         let inner: Vec<String> =
             ids(&text).into_iter().filter(|id| found(&text, id).is_some_and(|node| node.get("do").is_some())).collect();
         // In the run's own frame, or in the body of a loop or an each.
         let of = if inner.is_empty() || self.chance.percent(60) { None } else { Some(self.chance.one(&inner).clone()) };
+        // Also one that was there before; what had gone on in a body does not tell which text it followed.
+        let gone: Vec<String> = self.texts.iter().flat_map(ids).filter(|id| found(&text, id).is_none()).collect();
+        let again = of.is_none() && !gone.is_empty() && self.chance.percent(40);
+        let fresh = if again { self.chance.one(&gone).clone() } else { format!("p{}", self.changes) };
         let body = match &of {
             None => &mut text,
             Some(id) => &mut found_mut(&mut text, id).expect("it was found")["do"],
