@@ -283,7 +283,9 @@ impl House<'_> {
         let origin = Some(Box::new(Origin { run: self.root, record: at, node: from.clone() }));
         let spec = RunSpec { origin, ..RunSpec::new(workflow.clone(), 1) };
         let new = NewRun { workflow, version: Some(1), spec, input };
-        self.ledger.frames.clear();
+        // What is taken along followed the texts of then.
+        let frames = live.frames().filter(|(_, frame)| !frame.is_undone());
+        self.ledger.frames = frames.map(|(path, frame)| (super::ledger::plain(&path), frame.revision() as usize)).collect();
         // What is taken along may be older than what its worker was given last.
         self.inputs.clear();
         let reply = self.ask(0, &Command::ForkRun { fork: Box::new(NewFork { new, texts, parts, change }), by: actor() });
