@@ -321,7 +321,7 @@ fn patched(engine: &Engine, id: RunId, revision: u32) -> Result<(), String> {
     let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
     let ir = engine.revised(&run, &text, compiled.ir);
     let payload = Revision { text, operations }.payload();
-    let new = Box::new(NewRevision { base: revision, ir, payload, description: String::new() });
+    let new = Box::new(NewRevision { base: revision, ir, payload, description: String::new(), alone: false });
     let command = Command::PatchRun { run: id, new, node: None, dry: false, by: name(Actor::parse, "bench")? };
     match engine.ask_blocking(Request::Command(command)) {
         Ok(Answer::Reply(Ok(Reply::Patched(_)))) => Ok(()),

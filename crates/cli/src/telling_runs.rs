@@ -31,9 +31,10 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::RunRestarted { node, generation, reason, by, .. } => {
             format!("restarted from {node} by {by}, generation {generation}{}", said(reason))
         }
-        RecordBody::RunPatched { revision, description, node, by, changes, .. } => {
+        RecordBody::RunPatched { revision, description, node, only, by, changes, .. } => {
             let node = node.as_ref().map_or_else(String::new, |node| format!(", at work on {node}"));
-            let mut text = format!("patched by {by}{node}, revision {revision}{}", said(description));
+            let only = only.as_ref().map_or_else(String::new, |only| format!(", for {only} alone"));
+            let mut text = format!("patched by {by}{node}{only}, revision {revision}{}", said(description));
             changes.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
             text
         }

@@ -147,3 +147,85 @@ fn a_called_run_that_was_patched_goes_on_with_its_caller() {
     assert_eq!(house.server.get(&format!("/v1/runs?parent={run}"))["runs"].as_array().unwrap().len(), 1);
     verified(&house.data());
 }
+
+const ITEMS: &str = "workflow: items\nnodes:\n  e:\n    type: each\n    items: '[1, 2, 3, 4]'\n    concurrency: 1\n    on_failure: fail_fast\n    \
+    do:\n      nodes:\n        p: {type: p}\n        q: {type: q, after: p, with: {n: '${item}'}}\n  \
+    z: {type: z, after: e}\n";
+
+#[test]
+fn another_input_for_a_node_of_one_item_is_for_that_item_alone() {
+    let house = House::start();
+    house.put(ITEMS);
+    let run = house.start_run("items", &json!({}));
+    done(&house, "p", &json!(0));
+    assert_eq!(done(&house, "q", &json!("one")), json!({"n": 1}));
+    done(&house, "p", &json!(0));
+    assert_eq!(failed(&house, "q"), json!({"n": 2}));
+    assert_eq!(house.ended(&run)["status"], "failed");
+    // What the whole run is to follow and what this item alone is are two changes.
+    let both = json!({"node": "e[1]/q", "with": {"n": 99}, "operations": [{"op": "remove", "path": "/nodes/z"}]});
+    let (status, answer) = asked(&house, &format!("/v1/runs/{run}/retry"), &both);
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!("invalid")), "{answer}");
+    house.ok(&format!("run retry {run} --node e[1]/q --with '{{\"n\":99}}' --reason 'the second is another'"));
+    assert_eq!(failed(&house, "q"), json!({"n": 99}));
+    // It keeps it when it is tried again, also by another server.
+    assert_eq!(house.ended(&run)["status"], "failed");
+    house.ok(&format!("run retry {run}"));
+    assert_eq!(done(&house, "q", &json!("two")), json!({"n": 99}));
+    done(&house, "p", &json!(0));
+    assert_eq!(done(&house, "q", &json!("three")), json!({"n": 3}));
+    let told = house.told(&format!("run trace {run}"));
+    assert!(told.contains("patched by ana, for e[1] alone, revision 1: the second is another"), "{told}");
+    assert!(told.contains("~ q: with.n \"${item}\" → 99"), "{told}");
+    // The run itself follows what it did, and can be patched on.
+    let definition = house.server.get(&format!("/v1/runs/{run}/definition"));
+    assert_eq!((&definition["revision"], &definition["newest"]), (&json!(0), &json!(1)), "{definition}");
+    assert_eq!(definition["text"], ITEMS);
+    let patched = house.ok(&format!("run patch {run} --set nodes.z.timeout=1m"));
+    assert_eq!((&patched["revision"], &patched["changes"]), (&json!(2), &json!(["~ z: timeout \"1m\" is new"])), "{patched}");
+    done(&house, "p", &json!(0));
+    assert_eq!(done(&house, "q", &json!("four")), json!({"n": 4}));
+    assert_eq!(done(&house, "z", &json!("end")), json!(["one", "two", "three", "four"]));
+    assert_eq!(house.ended(&run)["status"], "done");
+    // From there once more, with another; and the same in a fork of it.
+    house.ok(&format!("run restart {run}/e[0]/q --with '{{\"n\":77}}'"));
+    assert_eq!(done(&house, "q", &json!("new")), json!({"n": 77}));
+    assert_eq!(done(&house, "z", &json!("end")), json!(["new", "two", "three", "four"]));
+    house.ended(&run);
+    house.ok(&format!("run restart {run}/e[1]/q"));
+    house.node_is(&run, "e", "running");
+    let fork = house.ok(&format!("run fork {run}"));
+    for _ in 0..2 {
+        assert_eq!(done(&house, "q", &json!("again")), json!({"n": 99}));
+        assert_eq!(done(&house, "z", &json!("end")), json!(["new", "again", "three", "four"]));
+    }
+    assert_eq!(house.ended(fork["run"].as_str().unwrap())["status"], "done");
+    verified(&house.data());
+}
+
+#[test]
+fn a_text_that_the_item_cannot_follow_is_refused_and_not_forgotten() {
+    let house = House::start();
+    house.put(ITEMS);
+    let run = house.start_run("items", &json!({}));
+    done(&house, "p", &json!(0));
+    assert_eq!(failed(&house, "q"), json!({"n": 1}));
+    assert_eq!(house.ended(&run)["status"], "failed");
+    let path = "/nodes/e/do/nodes";
+    let operations = json!([{"op": "add", "path": format!("{path}/q/with/v"), "value": 2},
+        {"op": "add", "path": format!("{path}/p/with"), "value": 3}]);
+    for (verb, body) in [
+        ("retry", json!({"node": "e[0]/q", "operations": operations})),
+        ("restart", json!({"node": "e[0]/q", "operations": operations})),
+    ] {
+        let (status, answer) = asked(&house, &format!("/v1/runs/{run}/{verb}"), &body);
+        assert_eq!((status, &answer["error"]["code"]), (409, &json!("frozen")), "{verb}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("e[0]/p is done"), "{verb}: {answer}");
+    }
+    // Without what has begun it is taken, there and for those to come.
+    let operations = json!([{"op": "add", "path": format!("{path}/q/with/v"), "value": 2}]);
+    house.server.post(&format!("/v1/runs/{run}/retry"), &json!({"node": "e[0]/q", "operations": operations}));
+    assert_eq!(done(&house, "q", &json!(1)), json!({"n": 1, "v": 2}));
+    done(&house, "p", &json!(0));
+    assert_eq!(done(&house, "q", &json!(1)), json!({"n": 2, "v": 2}));
+}

@@ -106,7 +106,7 @@ impl Change {
     /// To ask the kernel with, for a run that is at `base`; `None`: there is nothing to ask for.
     pub fn revision(&self, base: u32, description: &str) -> Option<Box<NewRevision>> {
         let (ir, payload) = self.new.clone()?;
-        Some(Box::new(NewRevision { base, ir, payload, description: description.to_owned() }))
+        Some(Box::new(NewRevision { base, ir, payload, description: description.to_owned(), alone: false }))
     }
 }
 

@@ -219,10 +219,10 @@ impl Engine {
         self.shared.library.compile_revision(name, version, text).map(|programs| programs.ir().clone())
     }
 
-    /// The text that a run follows, or followed in an earlier revision; `None`: there is no such revision, or its text is gone.
+    /// The text that a run follows, or the one of this revision; `None`: there is no such revision, or its text is gone.
     /// Blocks; not for an async thread.
     pub fn definition(&self, run: &Run, revision: Option<u32>) -> Result<Option<Followed>, StoreError> {
-        let revision = revision.unwrap_or(run.revision());
+        let revision = revision.unwrap_or(run.follows());
         let (name, version) = (&run.spec().workflow, run.spec().version);
         if revision == 0 {
             let found = self.workflow(name, Some(version))?;

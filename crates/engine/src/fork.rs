@@ -127,7 +127,7 @@ impl Engine {
         let spec = RunSpec { priority, tags, origin: Some(Box::new(origin.clone())), ..RunSpec::new(workflow.clone(), version) };
         let new_run = NewRun { workflow, version: Some(version), spec, input };
         let parts = Reading::new(self, &copied)?.parts(copied)?;
-        let change_text = new.map(|new| NewText { ir: new.ir, payload: new.payload, description: new.description });
+        let change_text = new.map(|new| NewText { ir: new.ir, payload: new.payload, description: new.description, only: None });
         let fork = NewFork { new: new_run, texts, parts, change: change_text };
         Ok(Forked { fork, run, origin, change, kept, anew })
     }
@@ -140,10 +140,10 @@ impl Engine {
             let followed = self.definition(run, Some(revision))?.ok_or_else(gone)?;
             let record = run.patch(revision).ok_or_else(gone)?;
             let entry = self.read(|reader| reader.history(record, 1))?.pop().ok_or_else(gone)?;
-            let (Record::RunPatched { description, .. }, Some(payload)) = (entry.record, entry.payload) else {
+            let (Record::RunPatched { description, only, .. }, Some(payload)) = (entry.record, entry.payload) else {
                 return Err(gone().into());
             };
-            texts.push(NewText { ir: followed.ir, payload, description });
+            texts.push(NewText { ir: followed.ir, payload, description, only });
         }
         Ok(texts)
     }

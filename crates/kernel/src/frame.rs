@@ -8,7 +8,7 @@
 //! | open | failed | `FrameFailed` |
 //! | open | dropped | `FrameDropped` |
 //! | done, failed, dropped | open | `FrameReopened` |
-//! | open | open, by another text | `FramePatched` |
+//! | any | as before, by another text | `FramePatched` |
 
 use crate::ids::RecordSeq;
 use crate::ir::{BodyIx, EdgeIx, Ir, Join, NodeIx, On, OnError};
@@ -166,7 +166,7 @@ impl FrameState {
             (Some(FrameState::Done(_) | FrameState::Failed | FrameState::Dropped), Record::FrameReopened { .. }) => {
                 FrameState::Open
             }
-            (Some(FrameState::Open), Record::FramePatched { .. }) => FrameState::Open,
+            (Some(state), Record::FramePatched { .. }) => state,
             (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
         }
     }

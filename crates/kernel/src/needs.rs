@@ -116,7 +116,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         }
         // Also of one that runs: what is past is not in memory.
         Command::RestartRun { at, .. } => {
-            let is_known = |live: &crate::runs::Live| live.run.live && live.rewind(at).is_some();
+            let is_known = |live: &crate::runs::Live| live.run.live && live.rewind(at).is_some_and(|rewind| live.knows(&rewind));
             if !state.runs.get(at.run).is_some_and(is_known) {
                 into.push(Need::RunWhole(at.run));
             }

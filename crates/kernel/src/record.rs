@@ -381,6 +381,9 @@ pub enum Record {
         /// The node whose worker asked for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<NodeAt>,
+        /// The turn or item that follows it, and nothing else does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<FramePath>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Time>,
         by: Actor,

@@ -49,7 +49,7 @@ pub enum Rejection {
     NotAsked { at: NodeAt, by: Actor, who: String },
     #[error("{run} runs: only one that has ended can be deleted")]
     RunNotEnded { run: RunId },
-    #[error("{run} has ended, and what was under way in it is still being stopped")]
+    #[error("what was under way in {run} is still being stopped")]
     RunEnding { run: RunId },
     #[error("{run} is {}: only one that failed or was cancelled can be tried again", .status.as_str())]
     NotToRetry { run: RunId, status: RunStatus },

@@ -111,6 +111,25 @@ impl RunStatus {
     }
 }
 
+/// A change of a run's definition: the record whose payload holds the text.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Patch {
+    Own(RecordSeq),
+    /// Only a turn or an item follows it.
+    Alone {
+        alone: RecordSeq,
+    },
+}
+
+impl Patch {
+    fn record(self) -> RecordSeq {
+        match self {
+            Patch::Own(record) | Patch::Alone { alone: record } => record,
+        }
+    }
+}
+
 /// Where a run was forked from another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Origin {
@@ -194,8 +213,8 @@ pub struct Run {
     pub(crate) spec: Box<RunSpec>,
     /// How often it was restarted.
     pub(crate) generation: u32,
-    /// The records that changed its definition, in order: their payloads hold the texts.
-    pub(crate) patches: Box<[RecordSeq]>,
+    /// What changed its definition, in order.
+    pub(crate) patches: Box<[Patch]>,
     pub(crate) input: RecordSeq,
     pub(crate) output: ValueAt,
     pub(crate) failure: Option<Box<Failure>>,
@@ -278,14 +297,15 @@ impl Run {
                 let (output, generation) = (ValueAt::Null, *generation);
                 Run { status: Running, live: true, failure: None, ended_at: None, output, generation, ..run }
             }
-            (Some(mut run), Record::RunPatched { revision, deadline, .. })
+            (Some(mut run), Record::RunPatched { revision, deadline, only, .. })
                 if run.deleting.is_none() && *revision == run.revision() + 1 =>
             {
                 if run.spec.deadline != *deadline {
                     run.given_ms = deadline.map(|deadline| deadline.ms_since(run.started_at));
                 }
                 run.spec.deadline = *deadline;
-                let patches = run.patches.iter().copied().chain([entry.seq]).collect();
+                let patch = if only.is_some() { Patch::Alone { alone: entry.seq } } else { Patch::Own(entry.seq) };
+                let patches = run.patches.iter().copied().chain([patch]).collect();
                 Run { patches, ..run }
             }
             (Some(run), Record::RunDeleting { by, expired }) if !run.live => {
@@ -335,14 +355,32 @@ impl Run {
         self.patches.len() as u32
     }
 
-    /// The records whose payloads hold its changed definitions, in order.
-    pub fn patches(&self) -> &[RecordSeq] {
-        &self.patches
+    /// The revision that its own frame follows: the newest but for those of a turn or an item alone.
+    pub fn follows(&self) -> u32 {
+        self.patches.iter().rposition(|patch| matches!(patch, Patch::Own(_))).map_or(0, |at| at as u32 + 1)
+    }
+
+    /// Only a turn or an item follows it, and keeps it.
+    pub(crate) fn is_alone(&self, revision: u32) -> bool {
+        let patch = (revision as usize).checked_sub(1).and_then(|at| self.patches.get(at));
+        matches!(patch, Some(Patch::Alone { .. }))
+    }
+
+    /// The one that a revision is to be held against: the newest before it that the run's own frame followed.
+    pub fn before(&self, revision: u32) -> Option<u32> {
+        let before = (revision as usize).checked_sub(1)?;
+        let own = self.patches.iter().take(before).rposition(|patch| matches!(patch, Patch::Own(_)));
+        Some(own.map_or(0, |at| at as u32 + 1))
     }
 
     /// The record that made a revision; `None`: it is the text of its version.
     pub fn patch(&self, revision: u32) -> Option<RecordSeq> {
-        self.patches.get((revision as usize).checked_sub(1)?).copied()
+        self.patches.get((revision as usize).checked_sub(1)?).map(|patch| patch.record())
+    }
+
+    /// Nothing has happened to it since its text was changed.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.patches.last().is_some_and(|patch| patch.record() == self.last)
     }
 
     /// The record whose payload is the input.

@@ -296,7 +296,7 @@ impl Runs {
             self.sweeps.plan(id, entry.at.plus_ms(sweep_every_ms(root.ir.limits.stall_ms)));
         }
         self.live.insert(id, Box::new(Live { run, root, frames, removed, spreads, steps, loading: false }));
-        if let Record::RunPatched { revision, .. } = &entry.record {
+        if let Record::RunPatched { revision, only: None, .. } = &entry.record {
             let ir = self.revisions.get(&(id, *revision)).cloned().and_then(Result::ok);
             self.revise(id, &FramePath::root(), *revision, &ir.expect("a text is compiled before it is followed"));
         }
@@ -383,8 +383,9 @@ impl Runs {
         self.held.settled(&Held::Frame(run, path.clone()));
         live.frames.insert(path.clone(), frame);
         if follows != revision {
-            let above = live.frame(&above).filter(|above| above.revision == revision);
-            let ir = above.expect("a frame follows the text of the one above it").ir.clone();
+            let above = live.frame(&above).filter(|above| above.revision == revision).map(|above| above.ir.clone());
+            let own = || self.text_of(&self.live[&run].run, revision).and_then(Result::ok);
+            let ir = above.or_else(own).expect("a frame follows the text of the one above it, or one of its own");
             self.revise(run, path, revision, &ir);
         }
     }
@@ -433,6 +434,12 @@ impl Runs {
 
     pub(crate) fn has_orphans(&self, run: RunId) -> bool {
         self.orphans.range((run, FramePath::root())..).next().is_some_and(|(of, _)| *of == run)
+    }
+
+    /// Whether a turn or an item is about to be dropped, or something in it.
+    pub(crate) fn is_dropping(&self, run: RunId, path: &FramePath) -> bool {
+        let first = self.orphans.range((run, path.clone())..).next();
+        !path.is_root() && first.is_some_and(|(of, at)| *of == run && (at == path || at.is_within(path)))
     }
 
     fn apply_node(&mut self, at: &NodeAt, entry: &Entry) {
@@ -516,7 +523,7 @@ impl Runs {
             if self.live.contains_key(&run.id) {
                 return Ok(());
             }
-            let ir = match self.text_of(&run, run.revision()) {
+            let ir = match self.text_of(&run, run.follows()) {
                 Some(Ok(ir)) => ir,
                 Some(Err(why)) => {
                     self.unfit.insert(run.id, why);
@@ -531,7 +538,7 @@ impl Runs {
             if run.status == RunStatus::Running {
                 self.sweeps.plan(run.id, Time::ZERO);
             }
-            let root = Frame::new(&ir, run.revision(), ROOT);
+            let root = Frame::new(&ir, run.follows(), ROOT);
             let (frames, spreads) = (BTreeMap::new(), BTreeMap::new());
             let live = Live { run, root, frames, removed: BTreeMap::new(), spreads, steps: 0, loading: true };
             self.live.insert(live.run.id, Box::new(live));

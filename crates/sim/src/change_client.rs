@@ -76,7 +76,7 @@ impl Client<'_> {
         }
         let (payload, text) = catalogue::change(text)?;
         let ir = Arc::new(Ir { version: known.version, ..(*text.ir).clone() });
-        Some(Box::new(NewRevision { base, ir, payload, description: described.join(", ") }))
+        Some(Box::new(NewRevision { base, ir, payload, description: described.join(", "), alone: false }))
     }
 
     fn idea(&mut self, text: &mut Json) -> Option<&'static str> {

@@ -4,7 +4,7 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
-use super::node::present;
+use super::node::{present, revision_at};
 use crate::wire::{self, *};
 use axum::extract::{RawPathParams, State};
 use engine::{Answer, Breach, Engine, Followed, NoChange, Request, Revision, Wanted};
@@ -31,6 +31,8 @@ pub struct Asked {
     pub wanted: Wanted,
     expected: Option<u32>,
     pub description: String,
+    /// The node whose turn or item alone follows it.
+    only: Option<NodeAt>,
 }
 
 impl Asked {
@@ -42,7 +44,21 @@ impl Asked {
     ) -> Result<Asked, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
-        Ok(Asked { wanted: Wanted { operations, with: None }, expected, description })
+        Ok(Asked { wanted: Wanted { operations, with: None }, expected, description, only: None })
+    }
+
+    /// With another input for a node; if that stands in a turn or an item, for it there and nowhere else.
+    fn with(mut self, at: &NodeAt, with: Option<Box<RawValue>>) -> Result<Asked, Problem> {
+        let Some(with) = with else { return Ok(self) };
+        if !at.frame.is_root() {
+            if self.wanted.operations.is_some() {
+                let why = format!("`with` is for {} alone, and `operations` are for the whole run", at.show());
+                return Err(Problem::new("invalid", why, "send one after the other"));
+            }
+            self.only = Some(at.clone());
+        }
+        self.wanted.with = Some((at.node.clone(), with.get().into()));
+        Ok(self)
     }
 }
 
@@ -64,14 +80,20 @@ fn ready(engine: &Engine, id: RunId, asked: &Asked) -> Result<Result<Ready, Prob
     if let Some(expected) = asked.expected.filter(|expected| *expected != run.revision()) {
         return conflict(engine, &run, expected).map(Err);
     }
-    let Some(base) = engine.definition(&run, None)? else { return Ok(Err(text_gone(id, run.revision()))) };
+    let follows = match &asked.only {
+        None => run.follows(),
+        Some(at) => engine.read(|reader| revision_at(reader, &run, at))?.unwrap_or(run.follows()),
+    };
+    let Some(base) = engine.definition(&run, Some(follows))? else { return Ok(Err(text_gone(id, follows))) };
     let change = match engine.change(&run, &base, &asked.wanted) {
         Ok(change) => change,
         Err(no) => return Ok(Err(no_change(id, &no))),
     };
     Ok(Ok(Ready {
-        new: change.revision(base.revision, &asked.description),
-        base: base.revision,
+        new: change
+            .revision(run.revision(), &asked.description)
+            .map(|new| Box::new(NewRevision { alone: asked.only.is_some(), ..*new })),
+        base: run.revision(),
         warnings: change.warnings.iter().map(ProblemAt::from).collect(),
         refused: change.breach.map(|breach| too_far(id, &breach)),
         difference: change.difference,
@@ -270,9 +292,9 @@ pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body
     let node = node.as_deref().map(|text| named(run, text)).transpose()?;
     let reason = wire::reason("reason", reason)?;
     let mut asked = Asked::read(run, operations, expected_revision, reason.clone())?;
-    asked.wanted.with = match (with, &node) {
-        (None, _) => None,
-        (Some(with), Some(at)) => Some((at.node.clone(), with.get().into())),
+    asked = match (with, &node) {
+        (None, _) => asked,
+        (with, Some(at)) => asked.with(at, with)?,
         (Some(_), None) => return Err(Problem::invalid("`with` is of one node: name it in `node`").into()),
     };
     let (node, by) = (node.map(Box::new), signed_by(by));
@@ -293,8 +315,7 @@ pub async fn restart(
     let RunRestart { node, operations, with, expected_revision, reason, by } = body;
     let at = named(run, &node)?;
     let reason = wire::reason("reason", reason)?;
-    let mut asked = Asked::read(run, operations, expected_revision, reason.clone())?;
-    asked.wanted.with = with.map(|with| (at.node.clone(), with.get().into()));
+    let asked = Asked::read(run, operations, expected_revision, reason.clone())?.with(&at, with)?;
     let by = signed_by(by);
     changing(&door, run, asked, |new| {
         Request::Command(Command::RestartRun { at: at.clone(), new, reason: reason.clone(), by: by.clone() })
@@ -362,8 +383,8 @@ pub async fn definition_of(
     let told = door.blocking(move |engine| {
         let Some(run) = found(engine, run)? else { return Ok(Err(Problem::from(&Rejection::RunNotFound { run }))) };
         let newest = run.revision();
-        let revision = query.revision.unwrap_or(newest);
-        let since = query.since.or(revision.checked_sub(1));
+        let revision = query.revision.unwrap_or(run.follows());
+        let since = query.since.or(run.before(revision));
         if let Some(asked) = [Some(revision), since].into_iter().flatten().find(|asked| *asked > newest) {
             let message = format!("{} has no revision {asked}: it is at {newest}", run.id());
             return Ok(Err(Problem::new("not_found", message, format!("ask for one from 0 to {newest}"))));
@@ -411,9 +432,10 @@ pub fn tell_patches(engine: &Engine, run: &Run, records: &mut [RecordView]) -> R
             continue;
         }
         let RecordBody::RunPatched { revision, changes, .. } = &mut record.record else { continue };
-        let old = match before.take().filter(|known| known.revision + 1 == *revision) {
+        let since = run.before(*revision).unwrap_or_default();
+        let old = match before.take().filter(|known| known.revision == since) {
             Some(known) => Some(known),
-            None => engine.definition(run, revision.checked_sub(1))?,
+            None => engine.definition(run, Some(since))?,
         };
         let new = engine.definition(run, Some(*revision))?;
         if let (Some(old), Some(new)) = (&old, &new) {

@@ -78,6 +78,18 @@ pub fn present(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option
     Ok(frame_meant(&frames, &at.frame).map(|frame| NodeAt { frame, ..at.clone() }))
 }
 
+/// The text that the turn or item of a node follows; `None`: that is not known.
+pub fn revision_at(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option<u32>, StoreError> {
+    let at = present(reader, run, at)?.unwrap_or_else(|| at.clone());
+    for row in reader.frames(run.id(), LOOKED_AT_MAX)? {
+        let FrameRow { path, revision, .. } = FrameRow::from_row(&row.values)?;
+        if path == at.frame {
+            return Ok(Some(revision));
+        }
+    }
+    Ok(None)
+}
+
 fn frame_meant(frames: &[FrameRow], path: &FramePath) -> Option<FramePath> {
     let Some((above, node, index)) = path.up() else { return Some(FramePath::root()) };
     if path.generation() > 0 {

@@ -206,6 +206,8 @@ pub enum RecordBody {
         revision: u32,
         description: String,
         #[serde(default, skip_serializing_if = "Option::is_none")] node: Option<String>,
+        /// The turn or item that follows it, and nothing else does.
+        #[serde(default, skip_serializing_if = "Option::is_none")] only: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
         #[schema(value_type = String)] by: Actor,
         #[serde(default, skip_serializing_if = "Vec::is_empty")] changes: Vec<String>,
@@ -325,9 +327,10 @@ impl From<&Record> for RecordBody {
                 let (node, deadline) = (super::place(&node.frame, &node.node), deadline.map(Instant));
                 Wire::RunRestarted { node, generation, deadline, reason, by }
             }
-            Record::RunPatched { revision, description, node, deadline, by } => {
+            Record::RunPatched { revision, description, node, only, deadline, by } => {
                 let (node, deadline) = (node.map(|at| super::place(&at.frame, &at.node)), deadline.map(Instant));
-                Wire::RunPatched { revision, description, node, deadline, by, changes: Vec::new() }
+                let only = only.map(|frame| frame.to_string());
+                Wire::RunPatched { revision, description, node, only, deadline, by, changes: Vec::new() }
             }
             Record::FrameOpened { revision } => Wire::FrameOpened { revision },
             Record::FrameDone { .. } => Wire::FrameDone {},

@@ -9,7 +9,7 @@ use crate::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
 use crate::node::{NodeState, Output, Slot, Started, Was, Went};
 use crate::priority::Priority;
 use crate::record::{Entry, Failure};
-use crate::run::{Deleting, NodeAt, Origin, Run, RunPause, RunSpec, RunStatus, ValueAt};
+use crate::run::{Deleting, NodeAt, Origin, Patch, Run, RunPause, RunSpec, RunStatus, ValueAt};
 use crate::workflow::Workflow;
 
 pub static RUNS: Table = Table {
@@ -229,7 +229,7 @@ impl Run {
         let started_at = c.time()?;
         let ended_at = c.time_or_null()?;
         let origin: Option<Box<Origin>> = c.json_or_null()?.map(Box::new);
-        let patches: Option<Vec<RecordSeq>> = c.json_or_null()?;
+        let patches: Option<Vec<Patch>> = c.json_or_null()?;
         let running = status == RunStatus::Running;
         if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));

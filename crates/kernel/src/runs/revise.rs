@@ -36,7 +36,7 @@ impl Runs {
     pub(crate) fn wants_ir(&self, row: &Row) -> Option<WantedIr> {
         let (run, revision) = if row.table == &RUNS {
             let run = Run::from_row(&row.values).ok()?;
-            let revision = run.revision();
+            let revision = run.follows();
             (run, revision)
         } else if row.table == &FRAMES {
             let FrameRow { run, revision, .. } = FrameRow::from_row(&row.values).ok()?;

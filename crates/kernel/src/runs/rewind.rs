@@ -52,6 +52,13 @@ impl Live {
         Some(Rewind { levels })
     }
 
+    /// Whether all that stays is in memory: of a loop or an each that is over, it is not.
+    pub(crate) fn knows(&self, rewind: &Rewind) -> bool {
+        let ways = rewind.levels.iter().filter_map(|level| Some((&level.path, level.through?.0)));
+        ways.into_iter()
+            .all(|(path, node)| self.slot(path, node).is_some_and(|slot| matches!(slot.state, NodeState::Started { .. })))
+    }
+
     /// The frame that a path means: turns and items of the newest generation where it does not say which.
     pub fn present(&self, path: &FramePath) -> Option<FramePath> {
         let Some((above, id, index)) = path.up() else { return Some(FramePath::root()) };

@@ -308,20 +308,24 @@ impl Runs {
                 }
                 (run.status, run.live, run.deadline, run.generation) = (Running, true, *deadline, *generation);
             }
-            (Record::RunPatched { revision, deadline, .. }, Running | Failed | Cancelled)
+            (Record::RunPatched { revision, deadline, only, .. }, Running | Failed | Cancelled)
                 if !run.deleting && (run.status == Running || !run.live) && *revision == run.revision() + 1 =>
             {
                 let text = entry.payload.as_ref().and_then(catalogue::changed).ok_or("a text that nobody thought of")?;
                 let (before, after) = (run.ir.limits.deadline_ms, text.ir.limits.deadline_ms);
                 // Another time that it is given counts from its start.
-                let given = if before == after { run.deadline } else { after.map(|ms| run.started_at.plus_ms(ms)) };
+                let same = before == after || only.is_some();
+                let given = if same { run.deadline } else { after.map(|ms| run.started_at.plus_ms(ms)) };
                 if *deadline != given {
                     return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
                 }
                 if run.deadline != given {
                     run.given_ms = given.map(|at| at.ms_since(run.started_at)).filter(|ms| *ms > 0);
                 }
-                (run.deadline, run.ir) = (given, text.ir.clone());
+                run.deadline = given;
+                if only.is_none() {
+                    run.ir = text.ir.clone();
+                }
                 run.texts.push(text);
             }
             (Record::RunDeleting { .. }, Done | Failed | Cancelled) if !run.live => (run.live, run.deleting) = (true, true),
@@ -337,7 +341,7 @@ impl Runs {
         let (state, revision) = match (&entry.record, before) {
             (Record::FrameOpened { revision }, None) => (Open, *revision),
             (Record::FrameReopened { revision }, Some(Done | Failed | Dropped)) => (Open, *revision),
-            (Record::FramePatched { revision }, Some(Open)) => (Open, *revision),
+            (Record::FramePatched { revision }, Some(state)) => (state, *revision),
             (Record::FrameDone { .. }, Some(Open)) => (Done, revision),
             (Record::FrameFailed { .. }, Some(Open)) => (Failed, revision),
             (Record::FrameDropped {}, Some(Open)) => (Dropped, revision),

@@ -134,7 +134,7 @@ fn a_run_with_frames(scribe: &mut Scribe) {
     // Patched, restarted, and told what one of its nodes gives.
     let (by, description) = (actor("ada"), "lint more".into());
     let at = node(102, "rounds[1].check[3]", "lint");
-    let patched = Record::RunPatched { revision: 1, description, node: Some(at), deadline: None, by: by.clone() };
+    let patched = Record::RunPatched { revision: 1, description, node: Some(at), only: None, deadline: None, by: by.clone() };
     scribe.record_with(Owner::Run(run(102)), patched, payload("{\"text\":\"{}\",\"operations\":[]}"));
     scribe.record(frame("rounds[1]"), Record::FramePatched { revision: 1 });
     let at = node(102, "rounds[1].check[0]", "lint");

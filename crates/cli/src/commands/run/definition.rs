@@ -51,7 +51,7 @@ pub fn run(args: DefinitionArgs, json: bool, session: &Session) -> Outcome {
         return Ok(Answer::new(&found, text));
     };
     let mut lines = Vec::new();
-    if let (Some(by), true) = (&found.by, since + 1 == found.revision) {
+    if let (Some(by), true) = (&found.by, args.diff.is_some_and(|diff| matches!(diff, Since::Before))) {
         let node = found.node.as_ref().map_or_else(String::new, |node| format!(", at work on {node}"));
         let why = found.description.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         lines.push(format!("revision {}, by {by}{node}{why}", found.revision));

@@ -68,7 +68,7 @@ impl OperationsArgs {
             tries += 1;
             let present = definition_at(session, run, None)?;
             let made = self.made_on(Some(&present.text))?;
-            let made = made.map(|operations| Made { operations, expected: expected.or(Some(present.revision)) });
+            let made = made.map(|operations| Made { operations, expected: expected.or(Some(present.newest)) });
             match ask(made) {
                 Err(failure) if &*failure.code == "revision_conflict" && expected.is_none() && tries < TRIES_MAX => {}
                 answer => return answer,

@@ -67,7 +67,7 @@ pub fn run(args: PatchArgs, session: &Session) -> Outcome {
     let patched = match args.edit {
         true => {
             let found = definition_at(session, run, None)?;
-            let expected = args.expected_revision.or(Some(found.revision));
+            let expected = args.expected_revision.or(Some(found.newest));
             edit::edited(session, found, |operations| ask(Some(Made { operations, expected })))?
         }
         false => args.operations.send(session, run, args.expected_revision, ask)?,

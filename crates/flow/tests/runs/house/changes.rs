@@ -72,7 +72,7 @@ impl House<'_> {
         let base = if stale { revision + 1 } else { revision };
         let dry = self.chance.percent(15);
         let running = self.root_run().run().status() == RunStatus::Running;
-        let new = Box::new(NewRevision { base, ir, payload, description: idea.what.into() });
+        let new = Box::new(NewRevision { base, ir, payload, description: idea.what.into(), alone: false });
         let (rows, payloads) = (self.shards[0].rows.clone(), self.shards[0].payloads.len());
         match self.try_to(&Command::PatchRun { run: self.root, new, node: None, dry, by: actor() }) {
             Err(Rejection::RevisionConflict { .. }) if stale => self.note("patch conflict"),
@@ -275,7 +275,7 @@ impl House<'_> {
         let patches = entries.iter().filter(|entry| matches!(entry.record, Record::RunPatched { .. })).take(revision);
         let texts = patches.map(|entry| {
             let payload = entry.payload.clone().expect("it has a text");
-            NewText { ir: super::book::revised(1, &payload), payload, description: "as there".into() }
+            NewText { ir: super::book::revised(1, &payload), payload, description: "as there".into(), only: None }
         });
         let (texts, deep) = (texts.collect(), from.as_ref().is_some_and(|at| !at.frame.is_root()));
         let input = self.shards[0].payloads[&live.run().input()].clone();
@@ -326,7 +326,7 @@ impl House<'_> {
                 self.book.programs(&ir);
                 self.texts.push(text);
                 self.note("fork changed");
-                Some(NewText { ir, payload, description: "another input".into() })
+                Some(NewText { ir, payload, description: "another input".into(), only: None })
             }
         }
     }

@@ -30,6 +30,8 @@ pub struct NewText {
     pub ir: Arc<Ir>,
     pub payload: Payload,
     pub description: String,
+    /// The turn or item that follows it alone.
+    pub only: Option<FramePath>,
 }
 
 /// One record of it, as [`Replay::copied`](crate::replay::Replay::copied) tells them, with its value.
@@ -70,7 +72,7 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
         Some(Err(why)) => return Err(Rejection::Invalid { why }),
         Some(Ok(found)) => found,
     };
-    let limits = texts.last().map_or(&ir.limits, |text| &text.ir.limits);
+    let limits = texts.iter().rfind(|text| text.only.is_none()).map_or(&ir.limits, |text| &text.ir.limits);
     let deadline = new.spec.deadline.into_iter().chain(limits.deadline_ms.map(|ms| step.now().plus_ms(ms))).min();
     let run = step.new_run();
     let spec = RunSpec { workflow, version, deadline, parent: None, depth: 0, ..new.spec.clone() };
@@ -78,8 +80,8 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
     for (at, text) in texts.iter().enumerate() {
         let revision = at as u32 + 1;
         step.learn_revision(run, revision, text.ir.clone());
-        let (description, by) = (text.description.clone(), by.clone());
-        let patched = Record::RunPatched { revision, description, node: None, deadline, by };
+        let (description, only, by) = (text.description.clone(), text.only.clone(), by.clone());
+        let patched = Record::RunPatched { revision, description, node: None, only, deadline, by };
         step.record_run(run, patched, Some(text.payload.clone()));
     }
     for part in parts {
@@ -93,9 +95,9 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
             }
         }
     }
-    if let Some(NewText { ir, payload, description }) = change.clone() {
+    if let Some(NewText { ir, payload, description, .. }) = change.clone() {
         let base = texts.len() as u32;
-        patch::record(step, run, &NewRevision { base, ir, payload, description }, None, by);
+        patch::record(step, run, &NewRevision { base, ir, payload, description, alone: false }, None, by);
     }
     patch::go_on(step, run);
     Ok(Reply::Started { run, duplicate: false })

@@ -28,6 +28,8 @@ pub struct NewRevision {
     /// The text, and the operations that made it.
     pub payload: Payload,
     pub description: String,
+    /// Only the turn or item of the node that is named with it follows it.
+    pub alone: bool,
 }
 
 /// What a patch does, or would do.
@@ -76,12 +78,64 @@ pub(super) fn begins_anew(live: &Live) -> impl Fn(&FramePath, NodeIx, &Slot) -> 
     }
 }
 
+/// Whether what leads to a frame may follow this text, or that frame alone.
+pub(super) fn check_for(
+    live: &Live,
+    new: &NewRevision,
+    path: &FramePath,
+    is_open: &dyn Fn(&FramePath, NodeIx, &Slot) -> bool,
+) -> Result<(), Rejection> {
+    let alone = new.alone && !path.is_root();
+    if alone {
+        takes(live, new)?
+    } else {
+        check(live, new, is_open)?
+    }
+    let mut at = path.clone();
+    while let Some((above, of, _)) = at.up() {
+        let frame = live.frame(&at).expect("it was looked at");
+        let body = new.ir.find(of).and_then(|of| new.ir.body_of(of));
+        let misfit = match body {
+            None => Some((of.clone(), "running", Frozen::Gone)),
+            Some(body) => frame.misfit(&new.ir, body, |node, slot| is_open(&at, node, slot)),
+        };
+        if let Some((node, status, frozen)) = misfit {
+            return Err(Rejection::Frozen { at: NodeAt { run: live.run.id, frame: at, node }, status, frozen });
+        }
+        if alone {
+            break;
+        }
+        at = above;
+    }
+    Ok(())
+}
+
 /// Whether a run may follow this text.
 pub(super) fn check(
     live: &Live,
     new: &NewRevision,
     is_open: &dyn Fn(&FramePath, NodeIx, &Slot) -> bool,
 ) -> Result<(), Rejection> {
+    takes(live, new)?;
+    let run = live.run.id;
+    let root = FramePath::root();
+    if let Some((node, status, frozen)) = live.root.misfit(&new.ir, ROOT, |node, slot| is_open(&root, node, slot)) {
+        return Err(Rejection::Frozen { at: NodeAt { run, frame: root, node }, status, frozen });
+    }
+    // What was undone and is still being stopped has to be known until then.
+    for (path, frame) in &live.frames {
+        let (above, node, _) = path.up().expect("it is below the root");
+        let of_root = above.is_root() && new.ir.find_in(ROOT, node).is_none();
+        if of_root && (frame.is_open() || frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Started { .. }))) {
+            let at = NodeAt { run, frame: above, node: node.clone() };
+            return Err(Rejection::Frozen { at, status: "being stopped", frozen: Frozen::Gone });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run takes another text at all.
+fn takes(live: &Live, new: &NewRevision) -> Result<(), Rejection> {
     let run = live.run.id;
     if live.run.deleting.is_some() {
         return Err(Rejection::RunNotFound { run });
@@ -95,19 +149,6 @@ pub(super) fn check(
     }
     if revision >= RUN_REVISIONS_MAX {
         return Err(Rejection::RevisionsTaken { run, max: RUN_REVISIONS_MAX });
-    }
-    let root = FramePath::root();
-    if let Some((node, status, frozen)) = live.root.misfit(&new.ir, ROOT, |node, slot| is_open(&root, node, slot)) {
-        return Err(Rejection::Frozen { at: NodeAt { run, frame: root, node }, status, frozen });
-    }
-    // What was undone and is still being stopped has to be known until then.
-    for (path, frame) in &live.frames {
-        let (above, node, _) = path.up().expect("it is below the root");
-        let of_root = above.is_root() && new.ir.find_in(ROOT, node).is_none();
-        if of_root && (frame.is_open() || frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Started { .. }))) {
-            let at = NodeAt { run, frame: above, node: node.clone() };
-            return Err(Rejection::Frozen { at, status: "being stopped", frozen: Frozen::Gone });
-        }
     }
     Ok(())
 }
@@ -132,7 +173,9 @@ fn revision_of(step: &Step<'_>, run: RunId, path: &FramePath) -> u32 {
         let short = matches!(slot.state, NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled);
         short && slot.work().is_none_or(|(_, at)| at.again(false).is_none())
     };
-    let follows = above.revision != frame.revision && against(path, frame, &above.ir, &is_open).is_none();
+    let follows = above.revision != frame.revision
+        && !live.run.is_alone(frame.revision)
+        && against(path, frame, &above.ir, &is_open).is_none();
     if follows { above.revision } else { frame.revision }
 }
 
@@ -146,6 +189,7 @@ fn outlook(live: &Live, new: &NewRevision, is_open: &dyn Fn(&FramePath, NodeIx, 
             None => None,
             Some(above) if !follow.contains(above) => continue,
             Some(_) if follow.len() > CHUNK_ITEMS_MAX => path.up().map(|(_, of, _)| of.clone()),
+            Some(_) if live.run.is_alone(frame.revision) => path.up().map(|(_, of, _)| of.clone()),
             Some(_) => against(path, frame, &new.ir, is_open),
         };
         if let Some(node) = why {
@@ -170,6 +214,22 @@ fn outlook(live: &Live, new: &NewRevision, is_open: &dyn Fn(&FramePath, NodeIx, 
     Patched { run, revision: live.run.revision() + 1, next, keeps }
 }
 
+/// The run follows the new text, or only the frame that is meant.
+pub(super) fn record_for(step: &mut Step<'_>, run: RunId, new: &NewRevision, path: &FramePath, by: &Actor) {
+    if !new.alone || path.is_root() {
+        return record(step, run, new, None, by);
+    }
+    let live = step.state().runs.get(run).expect("it was looked at");
+    let (revision, deadline) = (live.run.revision() + 1, live.run.spec.deadline);
+    step.learn_revision(run, revision, new.ir.clone());
+    let (description, only, by) = (new.description.clone(), Some(path.clone()), by.clone());
+    let patched = Record::RunPatched { revision, description, node: None, only, deadline, by };
+    step.record_run(run, patched, Some(new.payload.clone()));
+    follow(step, run, path, &new.ir, |step| {
+        step.record_frame(run, path, Record::FramePatched { revision }, None);
+    });
+}
+
 /// The run follows the new text, and what is under way in it as far as it can.
 pub(super) fn record(step: &mut Step<'_>, run: RunId, new: &NewRevision, node: Option<&NodeAt>, by: &Actor) {
     let live = step.state().runs.get(run).expect("it was looked at");
@@ -178,7 +238,11 @@ pub(super) fn record(step: &mut Step<'_>, run: RunId, new: &NewRevision, node: O
     step.learn_revision(run, revision, new.ir.clone());
     let (description, node, by) = (new.description.clone(), node.cloned(), by.clone());
     follow(step, run, &FramePath::root(), &new.ir, |step| {
-        step.record_run(run, Record::RunPatched { revision, description, node, deadline, by }, Some(new.payload.clone()));
+        step.record_run(
+            run,
+            Record::RunPatched { revision, description, node, only: None, deadline, by },
+            Some(new.payload.clone()),
+        );
     });
     let live = step.state().runs.get(run).expect("as above");
     let paths: Vec<FramePath> = live.open_frames().map(|(path, _)| path.clone()).filter(|path| !path.is_root()).collect();
@@ -190,7 +254,7 @@ pub(super) fn record(step: &mut Step<'_>, run: RunId, new: &NewRevision, node: O
         let live = step.state().runs.get(run).expect("as above");
         let above = path.up().and_then(|(above, ..)| live.frame(&above)).is_some_and(|above| above.revision == revision);
         let frame = live.frame(&path).expect("it is open");
-        if above && against(&path, frame, &new.ir, &|_, _, _| false).is_none() {
+        if above && !live.run.is_alone(frame.revision) && against(&path, frame, &new.ir, &|_, _, _| false).is_none() {
             follow(step, run, &path, &new.ir, |step| {
                 step.record_frame(run, &path, Record::FramePatched { revision }, None);
             });

@@ -27,13 +27,17 @@ pub(in crate::decide) fn decide(
     let run = at.run;
     let live = found(step, run)?;
     let rewind = check(live, at)?;
+    // What is about to be dropped there has first to be.
+    if rewind.levels.iter().any(|level| step.state().runs.is_dropping(run, &level.path)) {
+        return Err(Rejection::RunEnding { run });
+    }
     if let Some(why) = step.state().runs.unfit.why(run) {
         return Err(Rejection::Invalid { why: why.to_string() });
     }
     if let Some(new) = new {
         let anew = patch::begins_anew(live);
         let is_open = |path: &FramePath, node: NodeIx, slot: &Slot| rewind.begins_anew(path, node) || anew(path, node, slot);
-        patch::check(live, new, &is_open)?;
+        patch::check_for(live, new, &rewind.levels.last().expect("the node's own").path, &is_open)?;
     }
     let generation = live.run.generation + 1;
     let deadline = match live.run.status {
@@ -49,11 +53,9 @@ pub(in crate::decide) fn decide(
         undo(step, run, level, generation, by);
     }
     if let Some(new) = new {
-        patch::record(step, run, new, None, by);
+        patch::record_for(step, run, new, &rewind.levels.last().expect("the node's own").path, by);
     }
     for level in &rewind.levels {
-        // It may have been about to be dropped.
-        step.adopt(run, &level.path);
         if !level.path.is_root()
             && !step.state().runs.get(run).and_then(|live| live.frame(&level.path)).is_some_and(|f| f.is_open())
         {

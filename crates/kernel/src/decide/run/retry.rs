@@ -56,12 +56,13 @@ pub(in crate::decide) fn decide(
     } else if !may_go_on(live) {
         return Err(Rejection::NothingToRetry { run });
     }
+    let frame = only.map_or_else(FramePath::root, |at| at.frame.clone());
     if let Some(new) = new {
-        patch::check(live, new, &patch::begins_anew(live))?;
+        patch::check_for(live, new, &frame, &patch::begins_anew(live))?;
     }
     let again = live.run.again + 1;
     if let Some(new) = new {
-        patch::record(step, run, new, None, by);
+        patch::record_for(step, run, new, &frame, by);
     }
     record(step, run, again, reason, by);
     reopen(step, run, &FramePath::root(), only, by);
@@ -106,7 +107,7 @@ pub(super) fn with_caller(step: &mut Step<'_>, run: RunId, again: u32, held: Opt
 
 /// Something of it stopped short, or it was patched since and may go on without what failed it.
 fn may_go_on(live: &Live) -> bool {
-    is_broken(live, &FramePath::root()) || live.run.patches.last() == Some(&live.run.last)
+    is_broken(live, &FramePath::root()) || live.run.is_fresh()
 }
 
 /// Whether something in a frame stopped short.
