@@ -36,7 +36,7 @@ impl Asked {
     fn read(run: RunId, operations: Option<Box<RawValue>>, expected: Option<u32>, description: String) -> Result<Asked, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
-        Ok(Asked { wanted: Wanted { operations, with: None }, expected, description })
+        Ok(Asked { wanted: Wanted { operations, ..Wanted::default() }, expected, description })
     }
 }
 
