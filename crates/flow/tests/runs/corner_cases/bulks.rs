@@ -164,6 +164,7 @@ fn each_run_is_patched_with_the_text_that_comes_with_it() {
         let with = |run: RunId, base| Meant::Revised(run, revised(base, &later));
         // One that was cancelled and is still to stop, one for which there is no text, one whose text was changed meanwhile.
         desk.ask(Command::PatchRun { run: runs[4], new: revised(0, &later), node: None, dry: false, by: actor() });
+        assert_eq!(desk.lease(6).len(), 6);
         desk.cancel(runs[1]);
         let left = Refusal { run: runs[2], why: "no text fits".into() };
         let meant = vec![with(runs[0], 0), with(runs[1], 0), Meant::Left(left), Meant::Run(runs[3]), with(runs[4], 0)];
