@@ -177,7 +177,8 @@ fn all_that_are_meant_begin_anew_from_a_node() {
 
 const CHAIN: &str = "workflow: chain\nnodes:\n  a: {type: nobody}\n  b: {type: nobody, after: a}\n";
 /// The same, as a list.
-const LISTED: &str = "workflow: listed\nnodes:\n  - {id: a, type: nobody}\n  - {id: b, type: nobody}\nedges: [{from: a, to: b}]\n";
+const LISTED: &str =
+    "workflow: listed\nnodes:\n  - {id: a, type: nobody}\n  - {id: b, type: nobody}\nedges: [{from: a, to: b}]\n";
 
 fn text(house: &House, run: &str) -> String {
     house.ok(&format!("run definition {run}"))["text"].as_str().unwrap().to_owned()
