@@ -180,8 +180,12 @@ const CHAIN: &str = "workflow: chain\nnodes:\n  a: {type: nobody}\n  b: {type: n
 const LISTED: &str =
     "workflow: listed\nnodes:\n  - {id: a, type: nobody}\n  - {id: b, type: nobody}\nedges: [{from: a, to: b}]\n";
 
+fn followed(house: &House, run: &str) -> Value {
+    house.server.get(&format!("/v1/runs/{run}/definition"))
+}
+
 fn text(house: &House, run: &str) -> String {
-    house.ok(&format!("run definition {run}"))["text"].as_str().unwrap().to_owned()
+    followed(house, run)["text"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn all_that_are_meant_follow_another_text() {
     for says in [&not_one, &format!("{}: nothing was to be changed", runs[5]), &format!("{0}: {0} is done", runs[7])] {
         assert!(told.contains(says), "`{says}` in {told}");
     }
-    let revisions: Vec<Value> = runs.iter().map(|run| house.ok(&format!("run definition {run}"))["revision"].clone()).collect();
+    let revisions: Vec<Value> = runs.iter().map(|run| followed(&house, run)["revision"].clone()).collect();
     assert_eq!(revisions, [1, 2, 2, 0, 1, 1, 0, 0].map(|revision| json!(revision)));
     for run in &runs[..3] {
         assert!(text(&house, run).contains("9s"), "{}", text(&house, run));
@@ -246,7 +250,7 @@ fn a_patch_of_many_goes_on_after_a_kill() {
     house.put(CHAIN);
     let runs: Vec<String> = (0..MANY).map(|_| house.start_run("chain", &json!({}))).collect();
     for run in runs.iter().step_by(3) {
-        house.ok(&format!("run patch {run} --set nodes.c.type=nobody"));
+        house.ok(&format!(r#"run patch {run} --set 'nodes.c={{"type":"nobody","after":"a"}}'"#));
     }
     let begun = house.ok("run patch --where true --set nodes.b.timeout=9s --unset nodes.c --rate 20/s --no-wait");
     let bulk = format!("/v1/bulks/{}", begun["bulk"].as_str().unwrap());
@@ -267,8 +271,7 @@ fn a_patch_of_many_goes_on_after_a_kill() {
     assert_eq!((&done["items"], &done["skipped"]), (&json!(patched), &json!(MANY - patched)), "{done}");
     assert!(done["refused"][0]["why"].as_str().unwrap().contains("/nodes/c"), "{done}");
     for (index, run) in runs.iter().enumerate() {
-        let told = house.server.get(&format!("/v1/runs/{run}/definition"));
-        assert_eq!(told["revision"], if index % 3 == 0 { 2 } else { 0 }, "{run}: once each");
+        assert_eq!(followed(&house, run)["revision"], if index % 3 == 0 { 2 } else { 0 }, "{run}: once each");
     }
     verified(&house.data());
 }
