@@ -67,7 +67,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 21] = [
+const LOADS: [(&[&str], Load); 22] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -81,6 +81,7 @@ const LOADS: [(&[&str], Load); 21] = [
     (&["run.fan_out_10k_s"], runs::fan_out),
     (&["bulk.runs_retry_per_s", "bulk.runs_retry.wait_ms.max"], runs::bulk_retry),
     (&["bulk.runs_restart_per_s", "bulk.runs_restart.wait_ms.max"], runs::bulk_restart),
+    (&["bulk.runs_patch_per_s", "bulk.runs_patch.wait_ms.max"], runs::bulk_patch),
     (&["run.replay_100k_ms"], runs::replay),
     (&["run.patch_1k_ms", "run.patch_1k.wait_ms.max"], runs::patch),
     (&["task.in_process.per_s"], in_process::plain),

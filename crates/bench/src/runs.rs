@@ -405,6 +405,14 @@ pub fn bulk_restart(options: &Options) -> Result<Vec<Measure>, String> {
     over_runs(options, "value: input", verb, names, how)
 }
 
+/// The same of runs that failed, which are to follow another text: it is made once for all of them.
+pub fn bulk_patch(options: &Options) -> Result<Vec<Measure>, String> {
+    let how = "10,000 runs of one node that failed, all patched by one bulk, with an add every 2 ms beside it";
+    let names = ["bulk.runs_patch_per_s", "bulk.runs_patch.wait_ms.max"];
+    let wanted = engine::Wanted { set: vec!["nodes.a.value=input".to_owned()], ..engine::Wanted::default() };
+    over_runs(options, "value: input.no.key", RunVerb::Patch { change: wanted.kept() }, names, how)
+}
+
 fn over_runs(
     options: &Options,
     value: &str,

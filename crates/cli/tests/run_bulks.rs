@@ -174,3 +174,143 @@ fn all_that_are_meant_begin_anew_from_a_node() {
     house.refused("run restart --node 'a b' --where true", 2, "invalid");
     verified(&house.data());
 }
+
+const CHAIN: &str = "workflow: chain\nnodes:\n  a: {type: nobody}\n  b: {type: nobody, after: a}\n";
+/// The same, as a list.
+const LISTED: &str =
+    "workflow: listed\nnodes:\n  - {id: a, type: nobody}\n  - {id: b, type: nobody}\nedges: [{from: a, to: b}]\n";
+
+fn followed(house: &House, run: &str) -> Value {
+    house.server.get(&format!("/v1/runs/{run}/definition"))
+}
+
+fn text(house: &House, run: &str) -> String {
+    followed(house, run)["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn all_that_are_meant_follow_another_text() {
+    let house = House::start();
+    [CHAIN, LISTED, BAD].iter().for_each(|text| _ = house.put(text));
+    house.put("workflow: quick\nnodes:\n  b: {type: transform, value: 1}\n");
+    let started = ["chain", "chain", "chain", "listed", "chain", "chain", "bad", "quick"];
+    let runs: Vec<String> = started.iter().map(|workflow| house.start_run(workflow, &json!({}))).collect();
+    assert_eq!(house.ended(&runs[7])["status"], "done");
+    // Two follow another text already, one has no `b` any more, one has it as it is to be.
+    for run in &runs[1..3] {
+        house.ok(&format!("run patch {run} --set nodes.c.type=nobody"));
+    }
+    house.ok(&format!("run patch {} --unset nodes.b", runs[4]));
+    house.ok(&format!("run patch {} --set nodes.b.timeout=9s", runs[5]));
+    let before = house.server.get("/v1/status")["last_record"].clone();
+    let line = "run patch --where true --set nodes.b.timeout=9s --description 'the bank is slow'";
+    let would = house.ok(&format!("{line} --dry-run"));
+    assert_eq!((&would["count"], &would["tried"], &would["refused"]), (&json!(8), &json!(8), &json!(5)), "{would}");
+    assert_eq!(would["refused_first"][0]["run"], *runs[3], "{would}");
+    let told = house.told(&format!("{line} --dry-run"));
+    assert!(told.contains("This would patch 8 runs") && told.contains("Of them, 5 would be left as they are:"), "{told}");
+    assert_eq!(house.server.get("/v1/status")["last_record"], before, "nothing was changed");
+
+    let told = house.told(line);
+    assert!(told.contains("3 runs follow another text; 5 left as they were."), "{told}");
+    let not_one = format!("{0}: what {0} would follow is not a workflow that can run: nodes.b", runs[4]);
+    for says in [&not_one, &format!("{}: nothing was to be changed", runs[5]), &format!("{0}: {0} is done", runs[7])] {
+        assert!(told.contains(says), "`{says}` in {told}");
+    }
+    let revisions: Vec<Value> = runs.iter().map(|run| followed(&house, run)["revision"].clone()).collect();
+    assert_eq!(revisions, [1, 2, 2, 0, 1, 1, 0, 0].map(|revision| json!(revision)));
+    for run in &runs[..3] {
+        assert!(text(&house, run).contains("9s"), "{}", text(&house, run));
+        assert!(house.told(&format!("run trace {run}")).contains("the bank is slow"));
+    }
+    assert!(text(&house, &runs[1]).contains("\"c\"") && !text(&house, &runs[0]).contains("\"c\""));
+
+    // What a path means is found out in each text.
+    house.ok("run patch --where 'workflow == \"listed\"' --set nodes.b.timeout_ms=9000");
+    let listed: Value = serde_json::from_str(&text(&house, &runs[3])).unwrap();
+    assert_eq!(listed["nodes"][1], json!({"id": "b", "type": "nobody", "timeout_ms": 9000}));
+    // What has begun stays as it is; one that failed takes it, and is tried by it.
+    let told = house.told("run patch --where 'workflow == \"chain\"' --set nodes.a.timeout=9s");
+    assert!(told.contains("0 runs follow another text; 5 left as they were."), "{told}");
+    assert!(told.contains(&format!("{}/a", runs[0])), "{told}");
+    let ops = house.file("ops.json", r#"[{"op": "replace", "path": "/nodes/a/value", "value": "1"}]"#);
+    let patched = house.ok(&format!("run patch --where 'status == \"failed\"' -f {ops}"));
+    assert_eq!((&patched["work"], &patched["items"]), (&json!("patch_runs"), &json!(1)), "{patched}");
+    assert_eq!(patched["patch"]["operations"][0]["path"], "/nodes/a/value", "{patched}");
+    assert!(house.told(&format!("bulk show {}", patched["bulk"].as_str().unwrap())).contains("/nodes/a/value"));
+    house.ok("run retry --where 'status == \"failed\"'");
+    assert_eq!(house.ended(&runs[6])["status"], "done");
+    verified(&house.data());
+}
+
+#[test]
+fn a_patch_of_many_goes_on_after_a_kill() {
+    const MANY: usize = 120;
+    let mut house = House::start();
+    house.put(CHAIN);
+    let runs: Vec<String> = (0..MANY).map(|_| house.start_run("chain", &json!({}))).collect();
+    for run in runs.iter().step_by(3) {
+        house.ok(&format!(r#"run patch {run} --set 'nodes.c={{"type":"nobody","after":"a"}}'"#));
+    }
+    let begun = house.ok("run patch --where true --set nodes.b.timeout=9s --unset nodes.c --rate 20/s --no-wait");
+    let bulk = format!("/v1/bulks/{}", begun["bulk"].as_str().unwrap());
+    let mut kills = 0;
+    let done = until("it is done", || {
+        let view = house.server.get(&bulk);
+        // Half way, and once more before the end.
+        if view["items"].as_u64().unwrap() >= [10, 25, 1_000][kills] {
+            assert_eq!(view["status"], "open", "{view}");
+            house.server.kill_9();
+            house.server = server::Server::start(&house.data(), 0);
+            kills += 1;
+        }
+        (view["status"] == "done").then_some(view)
+    });
+    assert_eq!(kills, 2);
+    let patched = MANY / 3;
+    assert_eq!((&done["items"], &done["skipped"]), (&json!(patched), &json!(MANY - patched)), "{done}");
+    assert!(done["refused"][0]["why"].as_str().unwrap().contains("/nodes/c"), "{done}");
+    for (index, run) in runs.iter().enumerate() {
+        assert_eq!(followed(&house, run)["revision"], if index % 3 == 0 { 2 } else { 0 }, "{run}: once each");
+    }
+    verified(&house.data());
+}
+
+#[test]
+fn a_patch_of_many_that_is_none_is_refused_before_it_begins() {
+    let house = House::start();
+    let operations = json!([{"op": "remove", "path": "/nodes/a"}]);
+    let long = json!([{"op": "add", "path": "/description", "value": "x".repeat(70_000)}]);
+    for (body, code, says) in [
+        (json!({"verb": "patch"}), "invalid", "a patch needs `operations`, `set` or `unset`"),
+        (json!({"verb": "patch", "operations": {"op": "add"}}), "invalid_patch", "a patch is a list of operations"),
+        (json!({"verb": "patch", "operations": [{"op": "put"}]}), "invalid_patch", "put"),
+        (json!({"verb": "patch", "set": ["nodes.a"]}), "invalid_patch", "is not PATH=VALUE"),
+        (json!({"verb": "patch", "unset": ["nodes..a"]}), "invalid_patch", "is no path"),
+        (json!({"verb": "patch", "operations": operations, "node": "a"}), "invalid", "only a restart has a `node`"),
+        (json!({"verb": "retry", "operations": operations}), "invalid", "only a patch has"),
+        (json!({"verb": "retry", "description": "why"}), "invalid", "only a patch has a `description`"),
+        (json!({"verb": "patch", "operations": operations, "description": "a", "reason": "b"}), "invalid", "give one of them"),
+        (json!({"verb": "patch", "operations": long}), "invalid", "one of many runs may have 65536"),
+    ] {
+        for dry_run in [true, false] {
+            let mut body = body.clone();
+            (body["where"], body["dry_run"]) = (json!("true"), json!(dry_run));
+            let (status, answer) = house.server.ask("POST", "/v1/runs/bulk", Some(&body));
+            assert_eq!(talk::refusal(status, &answer, says), code, "{body}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{answer}");
+        }
+    }
+    house.refused("run patch --where true", 2, "usage");
+    for line in [
+        "run patch run-1 --where true --set a=b",
+        "run patch --where true --edit",
+        "run patch --where true --set a=b --expected-revision 1",
+        "run patch --set a=b --rate 5/s",
+    ] {
+        assert_eq!(house.run(line).exit, 2, "{line}");
+    }
+    let body = json!({"verb": "patch", "operations": operations, "description": "why", "where": "true"});
+    let bulk = house.server.post("/v1/runs/bulk", &body)["bulk"].as_str().unwrap().to_owned();
+    assert_eq!(house.server.get(&format!("/v1/bulks/{bulk}"))["reason"], "why");
+}

@@ -2,10 +2,12 @@
 //! it does to them what is to be done and keeps how far it came, in one commit. So a crash or a restart changes nothing but the
 //! time it takes: whoever drives begins where the bulk is.
 
+use crate::change::Wanted;
 use crate::engine::Engine;
 use crate::request::{Answer, Request};
+use crate::texts::Texts;
 use flow::expr::RunFilter;
-use kernel::bulk::{Bulk, BulkWork, Meant, Refusal};
+use kernel::bulk::{Bulk, BulkWork, Meant, Refusal, RunVerb};
 use kernel::command::{Command, Reply};
 use kernel::ids::{BulkId, RunId};
 use kernel::limits::BULK_RUNS_MAX;
@@ -80,7 +82,7 @@ impl Scan {
                     Err(error) => {
                         let why = format!("the filter gives no answer: {}", error.failure());
                         let why = why.chars().take(WHY_CHARS_MAX).collect();
-                        found.runs.push(Meant::Unclear(Refusal { run: run.id(), why }));
+                        found.runs.push(Meant::Left(Refusal { run: run.id(), why }));
                     }
                 }
                 if found.runs.len() == limit {
@@ -157,10 +159,22 @@ struct Driver {
 
 struct Open {
     scan: Scan,
+    /// Of a patch.
+    texts: Option<Texts>,
     /// Where the bulk is, and how far behind that was looked already.
     cursor: Option<RunId>,
     at: Option<RunId>,
     chunk: usize,
+}
+
+impl Open {
+    fn of(bulk: &Bulk) -> Result<Open, String> {
+        let texts = match bulk.work() {
+            BulkWork::Runs { verb: RunVerb::Patch { change }, .. } => Some(Texts::new(Wanted::read(change)?)),
+            _ => None,
+        };
+        Ok(Open { scan: Scan::of(bulk)?, texts, cursor: bulk.after_run(), at: bulk.after_run(), chunk: CHUNK_FIRST })
+    }
 }
 
 impl Driver {
@@ -188,11 +202,11 @@ impl Driver {
         }
         let open = match self.open.entry(bulk.id()) {
             std::collections::hash_map::Entry::Occupied(open) => open.into_mut(),
-            std::collections::hash_map::Entry::Vacant(vacant) => match Scan::of(bulk) {
-                Ok(scan) => vacant.insert(Open { scan, cursor: bulk.after_run(), at: bulk.after_run(), chunk: CHUNK_FIRST }),
+            std::collections::hash_map::Entry::Vacant(vacant) => match Open::of(bulk) {
+                Ok(open) => vacant.insert(open),
                 Err(why) => {
-                    // It was compiled before it was started; this is another version of the language.
-                    tracing::warn!(bulk = %bulk.id(), why, "the filter of a bulk cannot be read any more: it is cancelled");
+                    // It was read before it was started; this is another version of the language.
+                    tracing::warn!(bulk = %bulk.id(), why, "what a bulk means cannot be read any more: it is cancelled");
                     let by = Actor::parse("signaller").expect("a name");
                     _ = engine.ask_blocking(Request::Command(Command::CancelBulk { bulk: bulk.id(), by }));
                     return Duration::ZERO;
@@ -215,6 +229,20 @@ impl Driver {
             open.at = at;
             return Duration::ZERO;
         }
+        let found = runs.len();
+        let runs = match &mut open.texts {
+            None => Ok(runs),
+            Some(texts) => texts.of(engine, runs),
+        };
+        let runs = match runs {
+            Ok(runs) => runs,
+            Err(error) => {
+                tracing::warn!(%error, bulk = %bulk.id(), "the text of a run cannot be read");
+                return LOOK_UP;
+            }
+        };
+        let whole = runs.len() == found;
+        let end = end && whole;
         let ids: Vec<RunId> = runs.iter().map(Meant::run).collect();
         let asked = Instant::now();
         let command = Command::AdvanceBulk { bulk: bulk.id(), from: open.cursor, runs, done: end };
@@ -222,13 +250,14 @@ impl Driver {
             Ok(Answer::Reply(Ok(Reply::Items { changed, skipped }))) => {
                 let done = changed + skipped;
                 open.cursor = ids[..done].last().copied().or(open.cursor);
-                open.at = if done == ids.len() { at } else { open.cursor };
+                open.at = if whole && done == ids.len() { at } else { open.cursor };
                 match asked.elapsed() {
                     long if long > CHUNK_LONG => open.chunk = (open.chunk / 2).max(1),
                     short if short < CHUNK_SHORT => open.chunk = (open.chunk * 2).min(BULK_RUNS_MAX),
                     _ => {}
                 }
-                Duration::ZERO
+                // The text of the first was changed meanwhile, and what was read may be as old for a moment.
+                if done == 0 && !ids.is_empty() { Duration::from_millis(1) } else { Duration::ZERO }
             }
             // It was cancelled or moved, or nothing is known of what became of it: what is so is asked for in the next turn.
             Ok(Answer::Reply(Err(_))) => Duration::from_millis(1),

@@ -12,19 +12,60 @@ use kernel::limits::{PATCH_AGENTS_ADDED_MAX, PATCH_NODES_ADDED_MAX};
 use kernel::names::{NodeId, WorkflowName};
 use kernel::record::Payload;
 use kernel::run::Run;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// What is to become of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     pub operations: Option<Operations>,
+    /// `PATH=VALUE` each, and paths to take away, after the operations: what they mean depends on the text.
+    pub set: Vec<String>,
+    pub unset: Vec<String>,
     /// Another input for this node, as JSON.
     pub with: Option<(NodeId, Box<str>)>,
 }
 
+/// How what a bulk wants is kept with it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operations: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    set: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unset: Vec<String>,
+}
+
 impl Wanted {
     pub fn is_nothing(&self) -> bool {
-        self.operations.is_none() && self.with.is_none()
+        self.operations.is_none() && self.set.is_empty() && self.unset.is_empty() && self.with.is_none()
+    }
+
+    /// What is wrong with it whatever the text.
+    pub fn check(&self) -> Result<(), PatchError> {
+        let any = Document::read(b"{}").expect("an empty document");
+        self.set.iter().try_for_each(|text| any.set(text).map(|_| ()))?;
+        self.unset.iter().try_for_each(|path| any.unset(path).map(|_| ()))
+    }
+
+    /// To be kept with a bulk; an input for a node is of one run, and is not.
+    pub fn kept(&self) -> String {
+        let operations = self
+            .operations
+            .as_ref()
+            .map(|operations| RawValue::from_string(operations.text()).expect("operations are written as JSON"));
+        let kept = Kept { operations, set: self.set.clone(), unset: self.unset.clone() };
+        serde_json::to_string(&kept).expect("it has a JSON form")
+    }
+
+    /// `Err`: it cannot be read any more, and why.
+    pub fn read(kept: &str) -> Result<Wanted, String> {
+        let Kept { operations, set, unset } = serde_json::from_str(kept).map_err(|error| error.to_string())?;
+        let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
+        let operations = operations.map_err(|error| error.to_string())?;
+        Ok(Wanted { operations, set, unset, with: None })
     }
 }
 
@@ -116,6 +157,11 @@ impl Engine {
         let document = Document::read(base.text.as_bytes()).map_err(|_| NoChange::Gone { revision: base.revision })?;
         let mut operations = wanted.operations.clone().unwrap_or_default();
         let mut changed = document.apply(&operations).map_err(NoChange::Failed)?;
+        if !(wanted.set.is_empty() && wanted.unset.is_empty()) {
+            let (sets, done) = changed.set_all(&wanted.set, &wanted.unset).map_err(NoChange::Failed)?;
+            operations.extend(sets);
+            changed = done;
+        }
         if let Some((node, input)) = &wanted.with {
             let with = changed.with(node, input.as_bytes()).map_err(NoChange::Failed)?;
             changed = changed.apply(&with).map_err(NoChange::Failed)?;

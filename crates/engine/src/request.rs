@@ -1,7 +1,7 @@
 //! What can be asked of the engine, and what it answers. A request is a command for the kernel, a worker's report, or
 //! a look at what only the writer knows.
 
-use kernel::bulk::Bulk;
+use kernel::bulk::{Bulk, Meant};
 use kernel::command::{Command, Grant, NewRevision, Outcome, Reply};
 use kernel::explain::{Explanation, RunExplanation};
 use kernel::ids::{Fence, RecordSeq, RunId, TaskId};
@@ -95,9 +95,11 @@ impl Request {
     /// How many bytes of payload it carries.
     pub fn bytes(&self) -> usize {
         let output = |report: &Report| if let Outcome::Done { output } = &report.outcome { output.text().len() } else { 0 };
+        let revised = |meant: &Meant| if let Meant::Revised(_, new) = meant { new.payload.text().len() } else { 0 };
         match self {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| new.input.text().len()).sum(),
             Request::Command(Command::StartRun { new, .. }) => new.input.text().len(),
+            Request::Command(Command::AdvanceBulk { runs, .. }) => runs.iter().map(revised).sum(),
             Request::Command(Command::PatchRun { new, .. }) | Request::PatchHeld { new, .. } => new.payload.text().len(),
             Request::Work(work) => work.results.iter().map(output).sum(),
             _ => 0,

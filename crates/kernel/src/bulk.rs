@@ -9,6 +9,7 @@
 //!
 //! One over runs does not go on by itself: which runs are meant is found out off the writer, and handed in chunk by chunk.
 
+use crate::command::NewRevision;
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::limits::{BULK_RUNS_MAX, CHUNK_ITEMS_MAX};
@@ -56,6 +57,10 @@ pub enum RunVerb {
         frame: FramePath,
         node: NodeId,
     },
+    /// What is to be changed in the text of each, as JSON; the kernel never looks into it. The text comes with each run.
+    Patch {
+        change: String,
+    },
 }
 
 impl RunVerb {
@@ -66,13 +71,14 @@ impl RunVerb {
             RunVerb::Pause => "pause",
             RunVerb::Resume => "resume",
             RunVerb::Restart { .. } => "restart",
+            RunVerb::Patch { .. } => "patch",
         }
     }
 
     /// Whether a run has to be there with all that belongs to it.
     pub const fn needs_whole(&self) -> bool {
         match self {
-            RunVerb::Retry | RunVerb::Restart { .. } => true,
+            RunVerb::Retry | RunVerb::Restart { .. } | RunVerb::Patch { .. } => true,
             RunVerb::Cancel | RunVerb::Pause | RunVerb::Resume => false,
         }
     }
@@ -86,18 +92,20 @@ pub struct Refusal {
 }
 
 /// One of the runs a bulk has come to.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Meant {
     Run(RunId),
-    /// The filter gave no answer.
-    Unclear(Refusal),
+    /// With the text that it is to follow.
+    Revised(RunId, Box<NewRevision>),
+    /// It is left as it is: the filter gave no answer, or there is no text that it could follow.
+    Left(Refusal),
 }
 
 impl Meant {
     pub fn run(&self) -> RunId {
         match self {
-            Meant::Run(run) => *run,
-            Meant::Unclear(refusal) => refusal.run,
+            Meant::Run(run) | Meant::Revised(run, _) => *run,
+            Meant::Left(refusal) => refusal.run,
         }
     }
 }
@@ -157,6 +165,7 @@ impl BulkWork {
             BulkWork::Runs { verb: RunVerb::Pause, .. } => "pause_runs",
             BulkWork::Runs { verb: RunVerb::Resume, .. } => "resume_runs",
             BulkWork::Runs { verb: RunVerb::Restart { .. }, .. } => "restart_runs",
+            BulkWork::Runs { verb: RunVerb::Patch { .. }, .. } => "patch_runs",
         }
     }
 

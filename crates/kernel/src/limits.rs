@@ -75,6 +75,8 @@ pub const BULK_RUNS_MAX: usize = 64;
 pub const BULK_REFUSALS_MAX: usize = 10;
 /// Bytes of the expression that says which runs.
 pub const BULK_FILTER_BYTES_MAX: usize = 4_096;
+/// Bytes of what one changes in each text: it stands in the bulk's row, which is written with every chunk.
+pub const BULK_PATCH_BYTES_MAX: usize = 64 * 1_024;
 
 /// Input or output of a task, as JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;

@@ -137,7 +137,10 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 _ => false,
             };
             for meant in runs {
-                let Meant::Run(run) = meant else { continue };
+                if let Meant::Left(_) = meant {
+                    continue;
+                }
+                let run = &meant.run();
                 match state.runs.get(*run) {
                     Some(live) if is_past(live) => into.push(Need::RunWhole(*run)),
                     None if whole => into.push(Need::RunWhole(*run)),

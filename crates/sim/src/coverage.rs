@@ -45,8 +45,18 @@ pub const FAULTS: [&str; 34] = [
 ];
 
 /// Every kind of bulk.
-const BULKS: [&str; 9] =
-    ["cancel_runs", "clear", "drain", "pause_runs", "redrive", "reprioritize", "resume_runs", "retry_runs", "unblock"];
+const BULKS: [&str; 10] = [
+    "cancel_runs",
+    "clear",
+    "drain",
+    "patch_runs",
+    "pause_runs",
+    "redrive",
+    "reprioritize",
+    "resume_runs",
+    "retry_runs",
+    "unblock",
+];
 
 /// Everything `explain` can name.
 const CAUSES: [&str; 21] = [

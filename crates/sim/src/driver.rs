@@ -7,7 +7,7 @@ use crate::model::runs::RunModel;
 use crate::world::World;
 use engine::Request;
 use engine::bulk::Scan;
-use kernel::bulk::{Bulk, BulkWork, RunVerb};
+use kernel::bulk::{Bulk, BulkWork, Meant, Refusal, RunVerb};
 use kernel::command::Command;
 use kernel::ids::{BulkId, RunId};
 use kernel::names::Actor;
@@ -33,7 +33,11 @@ pub fn means(filter: &str, run: &RunModel) -> bool {
 impl Client<'_> {
     pub fn bulk_of_runs(&mut self) -> Command {
         let (filter, _) = *self.chance.pick(&FILTERS);
-        let verb = self.chance.pick(&[RunVerb::Cancel, RunVerb::Retry, RunVerb::Retry, RunVerb::Pause, RunVerb::Resume]).clone();
+        let patch = RunVerb::Patch { change: "{}".into() };
+        let verbs = [RunVerb::Cancel, RunVerb::Retry, RunVerb::Retry, RunVerb::Pause, RunVerb::Resume, patch];
+        // Texts of their own have the runs of worlds with changes alone.
+        let known = verbs.len() - usize::from(!self.temper.changes);
+        let verb = self.chance.pick(&verbs[..known]).clone();
         let per_s = self.chance.maybe(400, |chance| *chance.pick(&[1, 5, 40]));
         *self.inputs += 1;
         // A name of its own, to tell by it what it did.
@@ -65,11 +69,27 @@ impl World {
         let limit = 1 + self.chance.below(bulk.allowance().min(5));
         let mut scan = Scan::of(&bulk).expect("its filter is one");
         let found = scan.look(&mut *reader, bulk.after_run(), limit, self.now).expect("memory can be read");
-        let command = Command::AdvanceBulk { bulk: id, from: bulk.after_run(), runs: found.runs, done: found.end };
+        let runs = match bulk.work() {
+            BulkWork::Runs { verb: RunVerb::Patch { .. }, .. } => self.with_texts(found.runs),
+            _ => found.runs,
+        };
+        let command = Command::AdvanceBulk { bulk: id, from: bulk.after_run(), runs, done: found.end };
         // Asked for twice, it is done once.
         let times = if self.chance.permille(200) { 2 } else { 1 };
         for _ in 0..times {
             self.mail.send(Sender::Door, Request::Command(command.clone()));
         }
+    }
+
+    /// Each with a text of its own, made of the one it follows or, now and then, of another.
+    fn with_texts(&mut self, runs: Vec<Meant>) -> Vec<Meant> {
+        let with_text = |meant| match meant {
+            Meant::Run(run) => match self.client().new_revision(run) {
+                Some(new) => Meant::Revised(run, new),
+                None => Meant::Left(Refusal { run, why: "nobody has an idea".into() }),
+            },
+            other => other,
+        };
+        runs.into_iter().map(with_text).collect()
     }
 }

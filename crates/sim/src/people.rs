@@ -31,7 +31,7 @@ impl World {
         }
     }
 
-    fn client(&mut self) -> Client<'_> {
+    pub(crate) fn client(&mut self) -> Client<'_> {
         Client {
             chance: &mut self.chance,
             temper: &self.temper,

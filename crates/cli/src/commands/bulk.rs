@@ -11,7 +11,7 @@ use doors::wire::{BulkList, BulkView, Signed};
 use kernel::ids::BulkId;
 use serde::de::IgnoredAny;
 
-/// Bulks: clear, drain, redrive and reprioritize over many tasks; cancel, retry, pause and resume over many runs
+/// Bulks: clear, drain, redrive and reprioritize over many tasks; cancel, retry, pause, resume, restart and patch over many runs
 #[derive(Args, Debug)]
 pub struct BulkArgs {
     #[command(subcommand)]
@@ -103,6 +103,9 @@ fn shown(session: &Session, bulk: BulkView) -> Outcome {
     }
     if let Some(filter) = &bulk.r#where {
         lines.insert(2, ("where", plain_text(filter).into_owned()));
+    }
+    if let Some(patch) = &bulk.patch {
+        lines.push(("patch", plain_text(patch.get()).into_owned()));
     }
     for refused in &bulk.refused {
         lines.push(("left", plain_text(&format!("{}: {}", refused.run, refused.why)).into_owned()));

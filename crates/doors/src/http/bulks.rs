@@ -4,15 +4,16 @@ use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named};
 use super::runs::now;
-use crate::wire::{self, *};
+use crate::wire::*;
 use axum::extract::State;
 use engine::bulk::Scan;
-use engine::{Answer, Engine};
+use engine::{Answer, Engine, Request, Texts, Wanted};
 use flow::expr::RunFilter;
-use kernel::bulk::{Bulk, BulkWork, Meant};
+use kernel::bulk::{Bulk, BulkWork, Meant, Refusal};
 use kernel::command::{Command, Reply};
 use kernel::ids::{BulkId, RunId};
 use kernel::limits::BULK_FILTER_BYTES_MAX;
+use kernel::names::Actor;
 use kernel::rejection::Rejection;
 use store::StoreError;
 
@@ -59,12 +60,16 @@ pub async fn cancel(
 const SAMPLE_MAX: usize = 20;
 /// Runs that a dry run looks at, of a million some seconds' worth.
 const COUNTED_MAX: usize = 1_000_000;
+/// Runs that a dry run of a patch asks whether they would take it, and reasons of theirs that it tells.
+const TRIED_MAX: usize = 100;
+const REASONS_MAX: usize = 10;
 
-/// Cancel, retry, pause, resume or restart all runs that an expression means, or say how many there are.
+/// Cancel, retry, pause, resume, restart or patch all runs that an expression means, or say how many there are.
 #[utoipa::path(post, path = "/v1/runs/bulk", tag = "runs", request_body = RunsBulk, responses((status = 200, body = RunsBulkAnswer)))]
 pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Result<Json<RunsBulkAnswer>, No> {
     let deed = body.deed()?;
-    let reason = wire::reason("reason", body.reason)?;
+    let wanted = body.wanted()?;
+    let reason = body.why()?;
     if body.per_s == Some(0) {
         return Err(Problem::invalid("per_s must be at least 1").into());
     }
@@ -74,7 +79,7 @@ pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Re
     }
     let filter = RunFilter::compile(&body.r#where).map_err(|problems| wrong_filter(&body.r#where, problems))?;
     if body.dry_run {
-        return Ok(Json(door.blocking(move |engine| counted(engine, filter)).await?));
+        return Ok(Json(door.blocking(move |engine| counted(engine, filter, wanted)).await?));
     }
     // The kernel puts the newest run there is when the bulk starts.
     let work = BulkWork::Runs { verb: deed, filter: body.r#where, upto: RunId::MAX, per_s: body.per_s };
@@ -100,22 +105,25 @@ fn wrong_filter(text: &str, problems: Vec<flow::expr::Problem>) -> Problem {
     Problem::new("invalid", format!("where: {told}"), fix).problems(problems)
 }
 
-fn counted(engine: &Engine, filter: RunFilter) -> Result<RunsBulkAnswer, StoreError> {
+fn counted(engine: &Engine, filter: RunFilter, wanted: Option<Wanted>) -> Result<RunsBulkAnswer, StoreError> {
     let mut scan = Scan::new(filter, None);
     let mut answer = RunsBulkAnswer { dry_run: true, ..RunsBulkAnswer::default() };
-    let (mut count, mut unclear, mut seen, mut after) = (0, 0, 0, None);
+    let (mut count, mut unclear, mut seen, mut after, mut first) = (0, 0, 0, None, Vec::new());
     loop {
         // A pair of eyes for each page, so that others have theirs.
         let found = engine.read(|reader| scan.look(reader, after, usize::MAX, now()))?;
         for meant in found.runs {
             match meant {
-                Meant::Run(run) => {
+                Meant::Run(run) | Meant::Revised(run, _) => {
                     count += 1;
+                    if first.len() < TRIED_MAX {
+                        first.push(Meant::Run(run));
+                    }
                     if answer.sample.len() < SAMPLE_MAX {
                         answer.sample.push(run);
                     }
                 }
-                Meant::Unclear(refusal) => {
+                Meant::Left(refusal) => {
                     unclear += 1;
                     answer.unclear_first.get_or_insert_with(|| RunRefused::from(refusal));
                 }
@@ -126,7 +134,44 @@ fn counted(engine: &Engine, filter: RunFilter) -> Result<RunsBulkAnswer, StoreEr
         if found.end || seen >= COUNTED_MAX {
             answer.count = Some(count);
             answer.unclear = Some(unclear).filter(|unclear| *unclear > 0);
+            if let Some(wanted) = wanted {
+                tried(engine, wanted, first, &mut answer)?;
+            }
             return Ok(answer);
         }
     }
+}
+
+/// Asks these whether they would take a patch, and changes nothing.
+fn tried(engine: &Engine, wanted: Wanted, mut runs: Vec<Meant>, answer: &mut RunsBulkAnswer) -> Result<(), StoreError> {
+    let (mut texts, mut tried, mut refused) = (Texts::new(wanted), 0, 0);
+    while !runs.is_empty() {
+        let with_texts = texts.of(engine, runs.clone())?;
+        runs.drain(..with_texts.len());
+        for meant in with_texts {
+            let why = match meant {
+                Meant::Run(_) => None,
+                Meant::Left(refusal) => Some(refusal),
+                Meant::Revised(run, new) => {
+                    let by = Actor::parse("signaller").expect("a name");
+                    let command = Command::PatchRun { run, new, node: None, dry: true, by };
+                    match engine.ask_blocking(Request::Command(command)) {
+                        // One that was changed meanwhile is tried again.
+                        Ok(Answer::Reply(Ok(_) | Err(Rejection::RevisionConflict { .. }))) => None,
+                        Ok(Answer::Reply(Err(rejection))) => Some(Refusal { run, why: rejection.to_string() }),
+                        // Others come first; what is known is told.
+                        _ => {
+                            runs.clear();
+                            break;
+                        }
+                    }
+                }
+            };
+            tried += 1;
+            refused += u64::from(why.is_some());
+            answer.refused_first.extend(why.map(RunRefused::from).filter(|_| refused as usize <= REASONS_MAX));
+        }
+    }
+    (answer.tried, answer.refused) = (Some(tried), Some(refused).filter(|refused| *refused > 0));
+    Ok(())
 }

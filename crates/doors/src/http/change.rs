@@ -44,7 +44,7 @@ impl Asked {
     ) -> Result<Asked, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
-        Ok(Asked { wanted: Wanted { operations, with: None }, expected, description, only: None })
+        Ok(Asked { wanted: Wanted { operations, ..Wanted::default() }, expected, description, only: None })
     }
 
     /// With another input for a node; if that stands in a turn or an item, for it there and nowhere else.

@@ -1,14 +1,17 @@
 //! Commands over many tasks of a queue, and the bulks they become.
 
 use super::object::objects;
-use super::{BulkStatus, Instant, KeyPair, Priority, Problem, placed};
+use super::{BulkStatus, Instant, KeyPair, Priority, Problem, placed, reason, unreadable};
+use engine::Wanted;
+use flow::patch::Operations;
 use kernel::bulk::{Bulk, BulkWork, Refusal, RunVerb};
 use kernel::command::Reply;
 use kernel::ids::{BulkId, RunId, TaskId};
-use kernel::limits::IDS_MAX;
+use kernel::limits::{BULK_PATCH_BYTES_MAX, IDS_MAX};
 use kernel::names::*;
 use kernel::queue::BoostOn;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{ObjectBuilder, RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -184,8 +187,8 @@ impl BulkAnswer {
 pub struct BulkView {
     #[schema(value_type = String)]
     pub bulk: BulkId,
-    /// `clear`, `drain`, `reprioritize`, `redrive` or `unblock`; over runs `cancel_runs`, `retry_runs`, `pause_runs` or
-    /// `resume_runs`.
+    /// `clear`, `drain`, `reprioritize`, `redrive` or `unblock`; over runs `cancel_runs`, `retry_runs`, `pause_runs`,
+    /// `resume_runs`, `restart_runs` or `patch_runs`.
     pub work: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -194,6 +197,10 @@ pub struct BulkView {
     /// Which runs, if it is over runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#where: Option<String>,
+    /// Of a patch: what it changes in each text, its `operations`, `set` and `unset`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub patch: Option<Box<RawValue>>,
     /// Tasks changed so far, or runs.
     pub items: u64,
     pub skipped: u64,
@@ -220,6 +227,10 @@ impl From<&Bulk> for BulkView {
             status: bulk.status().into(),
             r#where: match bulk.work() {
                 BulkWork::Runs { filter, .. } => Some(filter.clone()),
+                _ => None,
+            },
+            patch: match bulk.work() {
+                BulkWork::Runs { verb: RunVerb::Patch { change }, .. } => RawValue::from_string(change.clone()).ok(),
                 _ => None,
             },
             items: bulk.items(),
@@ -249,6 +260,8 @@ pub enum RunsVerb {
     Resume,
     /// From `node`.
     Restart,
+    /// By `operations`, `set` and `unset`.
+    Patch,
 }
 
 /// One verb for all runs that an expression means.
@@ -259,6 +272,16 @@ pub struct RunsBulk {
     /// Of a restart: the node to begin anew from, such as `pay`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Of a patch: RFC 6902 over the text that each follows, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<serde_json::Value>>)]
+    pub operations: Option<Box<RawValue>>,
+    /// Of a patch, after its operations: values at paths, such as `nodes.pay.timeout=1m`, wherever that is in the text of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// Of a patch, after that: paths to take away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
     /// CEL over one run: `workflow == "refund" && status == "failed"`. It sees `id`, `workflow`, `version`, `status`, `paused`,
     /// `tags`, `started_at`, `ended_at`, `age` (seconds since the start), `error.code`, `error.message`, `called`, `parent` and
     /// `idempotency_key`; what is not there is an empty text. Runs that others called are left out, unless it reads `called` or
@@ -270,6 +293,9 @@ pub struct RunsBulk {
     /// Why, for the history of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of a patch, instead of `reason`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub by: Option<Actor>,
@@ -281,6 +307,15 @@ pub struct RunsBulk {
 impl RunsBulk {
     /// What is done to each of them.
     pub fn deed(&self) -> Result<RunVerb, Problem> {
+        if let Some(wanted) = self.wanted()? {
+            let change = wanted.kept();
+            if change.len() > BULK_PATCH_BYTES_MAX {
+                let bytes = change.len();
+                let why = format!("the patch has {bytes} bytes; one of many runs may have {BULK_PATCH_BYTES_MAX}");
+                return Err(Problem::invalid(why));
+            }
+            return Ok(RunVerb::Patch { change });
+        }
         let verb = match (self.verb, &self.node) {
             (RunsVerb::Restart, Some(text)) => {
                 // Whichever run it is of.
@@ -296,10 +331,37 @@ impl RunsBulk {
         };
         Ok(match verb {
             RunsVerb::Cancel => RunVerb::Cancel,
-            RunsVerb::Retry | RunsVerb::Restart => RunVerb::Retry,
+            RunsVerb::Retry | RunsVerb::Restart | RunsVerb::Patch => RunVerb::Retry,
             RunsVerb::Pause => RunVerb::Pause,
             RunsVerb::Resume => RunVerb::Resume,
         })
+    }
+}
+
+impl RunsBulk {
+    /// What a patch is to make of each text; `None`: it is none.
+    pub fn wanted(&self) -> Result<Option<Wanted>, Problem> {
+        let operations = self.operations.as_ref().map(|raw| Operations::read(raw.get().as_bytes())).transpose();
+        let operations = operations.map_err(|error| unreadable(&error))?;
+        let wanted = Wanted { operations, set: self.set.clone(), unset: self.unset.clone(), with: None };
+        wanted.check().map_err(|error| unreadable(&error))?;
+        match (self.verb, wanted.is_nothing(), &self.node) {
+            (RunsVerb::Patch, true, _) => Err(Problem::invalid("a patch needs `operations`, `set` or `unset`")),
+            (RunsVerb::Patch, false, Some(_)) => Err(Problem::invalid("only a restart has a `node`")),
+            (RunsVerb::Patch, false, None) => Ok(Some(wanted)),
+            (_, false, _) => Err(Problem::invalid("only a patch has `operations`, `set` and `unset`")),
+            (_, true, _) => Ok(None),
+        }
+    }
+
+    /// Why, in whichever of the two it was said.
+    pub fn why(&self) -> Result<String, Problem> {
+        match (&self.reason, &self.description) {
+            (Some(_), Some(_)) => Err(Problem::invalid("`reason` and `description` are one thing: give one of them")),
+            (None, Some(_)) if self.verb != RunsVerb::Patch => Err(Problem::invalid("only a patch has a `description`")),
+            (None, Some(description)) => reason("description", Some(description.clone())),
+            (given, None) => reason("reason", given.clone()),
+        }
     }
 }
 
@@ -321,6 +383,15 @@ pub struct RunsBulkAnswer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub sample: Vec<RunId>,
+    /// Of a patch: so many of them, the oldest, were asked whether they would take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<u64>,
+    /// So many of those would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u64>,
+    /// Of the first of those, why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_first: Vec<RunRefused>,
     /// For so many runs the expression gives no answer; they would be left as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unclear: Option<u64>,

@@ -2,7 +2,7 @@
 
 use super::object::objects;
 use super::{Instant, NextAction, Problem, ProblemAt};
-use flow::patch::{Change, Difference};
+use flow::patch::{Change, Difference, PatchError};
 use kernel::ids::{RunId, TaskId};
 use kernel::names::*;
 use serde::{Deserialize, Serialize};
@@ -256,14 +256,22 @@ pub struct RunDefinition {
 }
 
 /// A patch that cannot be read or does not fit the text.
-pub fn bad_patch(run: RunId, error: &flow::patch::PatchError, read: bool) -> Problem {
+pub fn bad_patch(run: RunId, error: &PatchError, read: bool) -> Problem {
     let next = NextAction { command: format!("signaller run definition {run}"), description: "the text it follows".to_owned() };
-    let suggestion = error.suggestion.clone().filter(|text| !text.is_empty());
-    let plain = flow::patch::PatchError { suggestion: None, ..error.clone() };
-    let (code, fix) = match read {
-        false => ("invalid_patch", "send a list of operations as RFC 6902 has them"),
-        true => ("patch_failed", "make the operations for the text that the run follows"),
+    let problem = match read {
+        false => unreadable(error),
+        true => of_patch("patch_failed", error, "make the operations for the text that the run follows"),
     };
-    let fix = suggestion.unwrap_or_else(|| fix.to_owned());
-    Problem { next_actions: vec![next], ..Problem::new(code, plain.to_string(), fix) }
+    Problem { next_actions: vec![next], ..problem }
+}
+
+/// A patch that is none, whatever the text.
+pub fn unreadable(error: &PatchError) -> Problem {
+    of_patch("invalid_patch", error, "send a list of operations as RFC 6902 has them")
+}
+
+fn of_patch(code: &'static str, error: &PatchError, fix: &str) -> Problem {
+    let suggestion = error.suggestion.clone().filter(|text| !text.is_empty());
+    let plain = PatchError { suggestion: None, ..error.clone() };
+    Problem::new(code, plain.to_string(), suggestion.unwrap_or_else(|| fix.to_owned()))
 }

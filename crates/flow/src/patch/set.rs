@@ -31,6 +31,18 @@ impl Document {
         Ok(Operations(vec![Operation { path: self.way(path)?, act: Act::Remove }]))
     }
 
+    /// All of these, each on what the one before left; and the document with them done.
+    pub fn set_all(&self, set: &[String], unset: &[String]) -> Result<(Operations, Document), PatchError> {
+        let (mut all, mut document) = (Operations::default(), self.clone());
+        let sets = set.iter().map(|text| (text, true)).chain(unset.iter().map(|path| (path, false)));
+        for (text, is_set) in sets {
+            let operations = if is_set { document.set(text)? } else { document.unset(text)? };
+            document = document.apply(&operations)?;
+            all.extend(operations);
+        }
+        Ok((all, document))
+    }
+
     fn way(&self, path: &str) -> Result<Pointer, PatchError> {
         let path = path.trim();
         let mut pointer = match path.starts_with('/') {

@@ -17,6 +17,7 @@ use crate::chance::Chance;
 use crate::outcomes::{Answer, Outcomes};
 use crate::reference::Expected;
 use book::Book;
+pub use book::revised;
 pub use desk::Desk;
 use kernel::command::{Command, NewRun, NewWorkflow, Outcome, Reply};
 use kernel::ids::{Fence, RunId, TaskId};

@@ -4,10 +4,10 @@
 pub(super) mod runs;
 
 use super::{reprioritize, requeue, unblock};
-use crate::bulk::{Bulk, BulkStatus, BulkWork};
+use crate::bulk::{Bulk, BulkStatus, BulkWork, RunVerb};
 use crate::command::Reply;
 use crate::ids::{BulkId, RunId, TaskId};
-use crate::limits::{BULK_FILTER_BYTES_MAX, BULKS_OPEN_MAX, CHUNK_ITEMS_MAX};
+use crate::limits::{BULK_FILTER_BYTES_MAX, BULK_PATCH_BYTES_MAX, BULKS_OPEN_MAX, CHUNK_ITEMS_MAX};
 use crate::names::{Actor, QueueName};
 use crate::record::{CancelCause, Record};
 use crate::rejection::Rejection;
@@ -26,6 +26,10 @@ pub(super) fn start(step: &mut Step<'_>, work: &BulkWork, by: &Actor, reason: &s
         }
         BulkWork::Runs { filter, .. } if filter.len() > BULK_FILTER_BYTES_MAX => {
             let why = format!("the filter has {} bytes; there may be {BULK_FILTER_BYTES_MAX}", filter.len());
+            return Err(Rejection::Invalid { why });
+        }
+        BulkWork::Runs { verb: RunVerb::Patch { change }, .. } if change.len() > BULK_PATCH_BYTES_MAX => {
+            let why = format!("the patch has {} bytes; one of many runs may have {BULK_PATCH_BYTES_MAX}", change.len());
             return Err(Rejection::Invalid { why });
         }
         BulkWork::Unblock { .. } => {

@@ -36,7 +36,12 @@ fn rows() -> Vec<Row> {
 /// No run is in these scripts.
 fn bulk_over_runs() -> Bulk {
     let (id, run, by) = (BulkId::new(99, 0), RunId::new(7, 0), Actor::parse("ann").unwrap());
-    let work = Box::new(BulkWork::Runs { verb: RunVerb::Pause, filter: "paused".into(), upto: run, per_s: Some(3) });
+    let work = Box::new(BulkWork::Runs {
+        verb: RunVerb::Patch { change: "{\"set\":[\"a=1\"]}".into() },
+        filter: "paused".into(),
+        upto: run,
+        per_s: Some(3),
+    });
     let refused = vec![Refusal { run, why: "it was paused already".into() }];
     let started = Record::BulkStarted { work, by, reason: "a look".into() };
     let advanced = Record::BulkRunsAdvanced { after: run, items: 1, skipped: 1, refused, resume_at: None };

@@ -112,6 +112,7 @@ fn is_changed_run(scene: &Scene<'_>, bulk: &BulkModel, verb: &RunVerb, entry: &E
         (RunVerb::Pause, Record::RunPaused { by, .. }) => by,
         (RunVerb::Resume, Record::RunResumed { by, .. }) => by,
         (RunVerb::Restart { .. }, Record::RunRestarted { by, .. }) => by,
+        (RunVerb::Patch { .. }, Record::RunPatched { by, .. }) => by,
         _ => return false,
     };
     *by == bulk.by && is_own(scene, run)
@@ -121,13 +122,13 @@ fn is_own(scene: &Scene<'_>, run: RunId) -> bool {
     scene.model.runs.runs.get(&run).is_some_and(|run| run.parent.is_none())
 }
 
-/// It would have been changed; of a retry and a restart that is not known.
+/// It would have been changed; of a retry, a restart and a patch that is not known.
 fn may(verb: &RunVerb, run: &RunModel) -> bool {
     let running = run.status == RunStatus::Running;
     match verb {
         RunVerb::Cancel => running,
         RunVerb::Pause => running && !run.own_pause,
         RunVerb::Resume => running && run.own_pause,
-        RunVerb::Retry | RunVerb::Restart { .. } => false,
+        RunVerb::Retry | RunVerb::Restart { .. } | RunVerb::Patch { .. } => false,
     }
 }

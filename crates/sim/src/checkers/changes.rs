@@ -4,7 +4,8 @@ use super::{Check, Scene, ensure};
 use crate::catalogue;
 use crate::model::runs::{self, FrameState, NodeState, body_of};
 use engine::{Answer, Request};
-use kernel::command::{Command, NewRevision};
+use kernel::bulk::Meant;
+use kernel::command::{Command, NewRevision, Reply};
 use kernel::frame::FramePath;
 use kernel::frozen;
 use kernel::ids::RunId;
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 
 pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
     let asks = |command: &Command| match (&entry.owner, &entry.record, command) {
-        (Owner::Run(id), Record::RunPatched { .. }, command) => carried(command).is_some_and(|(run, new)| {
+        (Owner::Run(id), Record::RunPatched { .. }, command) => carried(command).into_iter().any(|(run, new)| {
             let same = entry.payload.as_ref().is_some_and(|payload| is_same(payload, &new.payload));
             run == *id && same && new.base + 1 == revision(&entry.record)
         }),
@@ -35,13 +36,17 @@ fn revision(record: &Record) -> u32 {
     if let Record::RunPatched { revision, .. } = record { *revision } else { 0 }
 }
 
-/// The text that a command brings for a run.
-fn carried(command: &Command) -> Option<(RunId, &NewRevision)> {
+/// The texts that a command brings for runs.
+fn carried(command: &Command) -> Vec<(RunId, &NewRevision)> {
     match command {
-        Command::PatchRun { run, new, dry: false, .. } => Some((*run, new)),
-        Command::RetryRun { run, new: Some(new), .. } => Some((*run, new)),
-        Command::RestartRun { at, new: Some(new), .. } => Some((at.run, new)),
-        _ => None,
+        Command::PatchRun { run, new, dry: false, .. } => vec![(*run, new)],
+        Command::RetryRun { run, new: Some(new), .. } => vec![(*run, new)],
+        Command::RestartRun { at, new: Some(new), .. } => vec![(at.run, new)],
+        Command::AdvanceBulk { runs, .. } => {
+            let revised = |meant| if let &Meant::Revised(run, ref new) = meant { Some((run, &**new)) } else { None };
+            runs.iter().filter_map(revised).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -62,9 +67,18 @@ pub fn answered(scene: &Scene<'_>) -> Check {
         let command = |ticket| if let Some(Request::Command(command)) = turn.request(ticket) { Some(command) } else { None };
         turn.answers.iter().filter(|(ticket, answer)| yes(answer) && command(*ticket).is_some_and(fits)).count()
     };
+    // A bulk says how many of those that it brings texts for have taken them.
+    let by_bulks = turn.answers.iter().filter_map(|(ticket, answer)| match (answer, turn.request(*ticket)) {
+        (Answer::Reply(Ok(Reply::Items { changed, .. })), Some(Request::Command(command @ Command::AdvanceBulk { .. }))) => {
+            Some(*changed).filter(|_| !carried(command).is_empty())
+        }
+        _ => None,
+    });
+    let by_bulks: usize = by_bulks.sum();
+    let is_one = |command: &Command| !matches!(command, Command::AdvanceBulk { .. }) && !carried(command).is_empty();
     let written = |kind: &str| turn.entries.iter().filter(|entry| entry.record.kind() == kind).count();
     let counts = [
-        ("run_patched", taken(&|command| carried(command).is_some())),
+        ("run_patched", taken(&is_one) + by_bulks),
         ("run_restarted", taken(&|command| matches!(command, Command::RestartRun { .. }))),
         ("node_set", taken(&|command| matches!(command, Command::SkipNode { .. }))),
     ];

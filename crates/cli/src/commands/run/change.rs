@@ -1,7 +1,7 @@
 //! `signaller run cancel|pause|resume|retry|delete`: what changes a run's state. Several runs are
 //! changed in order, see [`each`]; all that `--where` means by the server, see [`meant`].
 
-use super::meant::{self, Deed, Meant};
+use super::meant::{self, Deed, Meant, Of};
 use super::operations::OperationsArgs;
 use crate::client::with_query;
 use crate::commands::task::read_input;
@@ -101,10 +101,12 @@ pub struct DeleteArgs {
 
 pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
     if let Some(filter) = &args.meant.many.filter {
+        let dry_run = args.meant.dry_run;
         let (would, done) = ("cancel", "cancelled");
         let deed = Deed {
             verb: RunsVerb::Cancel,
-            node: None,
+            of: Of::Nothing,
+            dry_run,
             command: "run cancel",
             would,
             done,
@@ -123,8 +125,18 @@ pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
 
 pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
     if let Some(filter) = &args.meant.many.filter {
+        let dry_run = args.meant.dry_run;
         let (would, done) = ("pause", "paused");
-        let deed = Deed { verb: RunsVerb::Pause, node: None, command: "run pause", would, done, reason: args.reason, yes: None };
+        let deed = Deed {
+            verb: RunsVerb::Pause,
+            of: Of::Nothing,
+            dry_run,
+            command: "run pause",
+            would,
+            done,
+            reason: args.reason,
+            yes: None,
+        };
         return meant::all(session, &args.meant.many, filter, deed);
     }
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
@@ -137,8 +149,18 @@ pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
 
 pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
     if let Some(filter) = &args.meant.many.filter {
+        let dry_run = args.meant.dry_run;
         let (would, done) = ("resume", "go on");
-        let deed = Deed { verb: RunsVerb::Resume, node: None, command: "run resume", would, done, reason: None, yes: None };
+        let deed = Deed {
+            verb: RunsVerb::Resume,
+            of: Of::Nothing,
+            dry_run,
+            command: "run resume",
+            would,
+            done,
+            reason: None,
+            yes: None,
+        };
         return meant::all(session, &args.meant.many, filter, deed);
     }
     let body = Signed { by: Some(session.by.clone()) };
@@ -151,9 +173,10 @@ pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
 
 pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
     if let Some(filter) = &args.meant.many.filter {
+        let dry_run = args.meant.dry_run;
         let (would, done) = ("retry", "go on from where they stopped");
         let reason = args.reason.clone();
-        let deed = Deed { verb: RunsVerb::Retry, node: None, command: "run retry", would, done, reason, yes: None };
+        let deed = Deed { verb: RunsVerb::Retry, of: Of::Nothing, dry_run, command: "run retry", would, done, reason, yes: None };
         return meant::all(session, &args.meant.many, filter, deed);
     }
     if args.node.is_some() && args.meant.runs.len() > 1 {

@@ -1,5 +1,6 @@
 //! Which runs a command is about: some by their ids, or all that `--where` means, as a bulk.
 
+use super::operations::Patch;
 use crate::commands::{Session, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::plain::plain;
@@ -16,6 +17,9 @@ pub struct Meant {
     pub runs: Vec<RunId>,
     #[command(flatten)]
     pub many: Many,
+    /// With --where: only show how many runs are meant
+    #[arg(long, conflicts_with = "runs")]
+    pub dry_run: bool,
 }
 
 /// The other way: the ids are the argument `runs` of whoever has this.
@@ -29,22 +33,31 @@ pub struct Many {
     /// restart; `signaller bulk` has it.
     #[arg(long = "where", value_name = "EXPR", conflicts_with = "runs")]
     pub filter: Option<String>,
-    /// With --where: only show how many runs are meant
-    #[arg(long, conflicts_with = "runs")]
-    dry_run: bool,
     /// With --where: at most so many a second, such as 50/s
-    #[arg(long = "rate", alias = "per-s", value_name = "RATE", value_parser = parse_per_second, conflicts_with = "runs")]
+    #[arg(long = "rate", alias = "per-s", value_name = "RATE", value_parser = parse_per_second, conflicts_with = "runs", requires = "filter")]
     per_s: Option<u32>,
     /// With --where: answer as soon as it has begun, with its id, instead of waiting for its end
-    #[arg(long, conflicts_with = "runs")]
+    #[arg(long, conflicts_with = "runs", requires = "filter")]
     no_wait: bool,
+}
+
+/// What a verb needs to know beside the runs.
+pub enum Of {
+    Nothing,
+    /// A restart: from where.
+    Node(String),
+    /// A patch: what it changes, and how that was said.
+    Patch {
+        patch: Patch,
+        said: String,
+    },
 }
 
 /// What is done to all of them, in words.
 pub struct Deed {
     pub verb: RunsVerb,
-    /// Of a restart.
-    pub node: Option<String>,
+    pub of: Of,
+    pub dry_run: bool,
     /// `run retry`
     pub command: &'static str,
     /// This would … 3 runs.
@@ -58,12 +71,21 @@ pub struct Deed {
 
 /// Does it to all that `filter` means.
 pub fn all(session: &Session, meant: &Many, filter: &str, deed: Deed) -> Outcome {
+    let (node, patch, said) = match deed.of {
+        Of::Nothing => (None, Patch::default(), String::new()),
+        Of::Node(node) => (Some(node.clone()), Patch::default(), format!(" --node '{node}'")),
+        Of::Patch { patch, said } => (None, patch, said),
+    };
     let body = |dry_run: bool| RunsBulk {
         verb: deed.verb,
-        node: deed.node.clone(),
+        node: node.clone(),
+        operations: patch.operations.clone(),
+        set: patch.set.clone(),
+        unset: patch.unset.clone(),
         r#where: filter.to_owned(),
         per_s: meant.per_s,
         reason: deed.reason.clone(),
+        description: None,
         by: Some(session.by.clone()),
         dry_run,
     };
@@ -71,14 +93,21 @@ pub fn all(session: &Session, meant: &Many, filter: &str, deed: Deed) -> Outcome
     let count = would.count.unwrap_or(0);
     let at_least = if would.at_least { "at least " } else { "" };
     let many = format!("{at_least}{}", count_of(count, "run"));
-    let node = deed.node.as_ref().map_or_else(String::new, |node| format!(" --node '{node}'"));
-    let again = |flags: &str| format!("{}{node} --where '{}'{flags}", deed.command, filter.replace('\'', "'\\''"));
+    let again = |flags: &str| format!("{}{said} --where '{}'{flags}", deed.command, filter.replace('\'', "'\\''"));
     let yes = if deed.yes.is_some() { " --yes" } else { "" };
-    if meant.dry_run {
+    if deed.dry_run {
         let mut text = match count {
             0 => "No run is meant.".to_owned(),
             _ => format!("This would {} {many}: {}{}.", deed.would, listed(&would.sample), more(count, &would)),
         };
+        if let (Some(tried), Some(refused)) = (would.tried, would.refused) {
+            let all = if tried < count || would.at_least { format!("the first {tried}") } else { "them".to_owned() };
+            text.push_str(&format!("\nOf {all}, {refused} would be left as they are:"));
+            would.refused_first.iter().for_each(|one| text.push_str(&format!("\n  {}: {}", one.run, plain(&one.why))));
+            if (would.refused_first.len() as u64) < refused {
+                text.push_str("\n  …");
+            }
+        }
         if let Some(first) = &would.unclear_first {
             let unclear = count_of(would.unclear.unwrap_or(1), "run");
             text.push_str(&format!("\nFor {unclear} it gives no answer; the first, {}: {}", first.run, plain(&first.why)));

@@ -26,6 +26,14 @@ pub struct OperationsArgs {
     unset: Vec<String>,
 }
 
+/// What is to be changed in the texts of many runs, as it is sent.
+#[derive(Clone, Default)]
+pub struct Patch {
+    pub operations: Option<Box<RawValue>>,
+    pub set: Vec<String>,
+    pub unset: Vec<String>,
+}
+
 /// Operations as they are sent, and the revision they were made for.
 pub struct Made {
     pub operations: Box<RawValue>,
@@ -76,18 +84,23 @@ impl OperationsArgs {
         }
     }
 
-    /// Each is made on what the one before left.
     fn made(&self, text: &str) -> Result<Operations, Failure> {
-        let mut document = document(text)?;
-        let mut all = Operations::default();
-        let sets = self.set.iter().map(|set| (set, true)).chain(self.unset.iter().map(|path| (path, false)));
-        for (text, is_set) in sets {
-            let operations = if is_set { document.set(text) } else { document.unset(text) };
-            let operations = operations.map_err(wrong)?;
-            document = document.apply(&operations).map_err(wrong)?;
-            all.extend(operations);
-        }
-        Ok(all)
+        let (operations, _) = document(text)?.set_all(&self.set, &self.unset).map_err(wrong)?;
+        Ok(operations)
+    }
+
+    /// For many runs: what paths mean is found out in the text of each.
+    pub fn for_many(&self) -> Result<Patch, Failure> {
+        let operations = self.file.as_deref().map(|file| Operations::read(&read(file)?).map_err(wrong)).transpose()?;
+        Ok(Patch { operations: operations.as_ref().map(raw), set: self.set.clone(), unset: self.unset.clone() })
+    }
+
+    /// As they stand on a command line.
+    pub fn shown(&self) -> String {
+        let quoted = |flag: &str, text: &String| format!(" {flag} '{}'", text.replace('\'', "'\\''"));
+        let file = self.file.iter().map(|file| quoted("-f", file));
+        let set = self.set.iter().map(|text| quoted("--set", text));
+        file.chain(set).chain(self.unset.iter().map(|path| quoted("--unset", path))).collect()
     }
 }
 

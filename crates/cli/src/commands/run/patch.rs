@@ -1,13 +1,14 @@
 //! `signaller run patch`: another text for a run, now and for what is to come.
 
 use super::edit;
+use super::meant::{self, Deed, Many, Of};
 use super::operations::{Made, OperationsArgs, definition_at};
 use crate::commands::{Session, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::place::env;
 use crate::plain::plain_text;
 use clap::Args;
-use doors::wire::{RunPatch, RunPatched};
+use doors::wire::{RunPatch, RunPatched, RunsVerb};
 use kernel::ids::{RunId, TaskId};
 
 /// Change the definition that a run follows, while it goes on: what has begun stays as it is
@@ -18,22 +19,25 @@ use kernel::ids::{RunId, TaskId};
                         signaller run patch run-7 -f ops.json --dry-run\n  \
                         signaller run patch run-7 --unset nodes.audit --description 'not needed any more'\n  \
                         signaller run patch run-7 --edit\n  \
+                        signaller run patch --where 'workflow == \"refund\" && status == \"running\"' --set nodes.pay.timeout=1m --dry-run\n  \
                         echo '[{\"op\":\"add\",\"path\":\"/nodes/audit\",\"value\":{\"type\":\"audit\",\"after\":[\"pay\"]}}]' | signaller run patch run-7 -f -"
 )]
 pub struct PatchArgs {
     /// The run, by its id [default: the one that this command works in]
-    #[arg(value_name = "RUN", value_parser = run_id)]
+    #[arg(id = "runs", value_name = "RUN", value_parser = run_id)]
     run: Option<RunId>,
+    #[command(flatten)]
+    many: Many,
     #[command(flatten)]
     operations: OperationsArgs,
     /// Open the text in $VISUAL or $EDITOR, and patch it to what is saved there
-    #[arg(long, conflicts_with_all = ["file", "set", "unset"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "unset", "filter"])]
     edit: bool,
-    /// Only tell what it would do; exits as the patch would
+    /// Only tell what it would do; exits as the patch would. With --where, how many are meant and what the first hundred say to it
     #[arg(long)]
     dry_run: bool,
     /// Change nothing unless it is at this revision
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "filter")]
     expected_revision: Option<u32>,
     /// Why, for the history
     #[arg(long, value_name = "TEXT")]
@@ -41,6 +45,9 @@ pub struct PatchArgs {
 }
 
 pub fn run(args: PatchArgs, session: &Session) -> Outcome {
+    if let Some(filter) = args.many.filter.clone() {
+        return patch_all(args, &filter, session);
+    }
     let own = Own::of_worker();
     let run = args.run.or(own.as_ref().map(|own| own.run)).ok_or_else(|| {
         Failure::usage("no run is named").fix("name one, such as run-7; only a worker's own command may leave it out")
@@ -73,6 +80,24 @@ pub fn run(args: PatchArgs, session: &Session) -> Outcome {
         false => args.operations.send(session, run, args.expected_revision, ask)?,
     };
     told(session, &patched)
+}
+
+fn patch_all(args: PatchArgs, filter: &str, session: &Session) -> Outcome {
+    if args.operations.is_empty() {
+        let fix = "give operations with -f FILE, --set PATH=VALUE or --unset PATH";
+        return Err(Failure::usage("nothing is to change").fix(fix));
+    }
+    let deed = Deed {
+        verb: RunsVerb::Patch,
+        of: Of::Patch { patch: args.operations.for_many()?, said: args.operations.shown() },
+        dry_run: args.dry_run,
+        command: "run patch",
+        would: "patch",
+        done: "follow another text",
+        reason: args.description,
+        yes: None,
+    };
+    meant::all(session, &args.many, filter, deed)
 }
 
 /// What a worker's command was given: its lease is its right.

@@ -1,6 +1,6 @@
 //! `signaller run restart|skip`: from a node on once more, or on without it.
 
-use super::meant::{self, Deed, Many};
+use super::meant::{self, Deed, Many, Of};
 use super::operations::OperationsArgs;
 use crate::commands::Session;
 use crate::commands::task::read_input;
@@ -25,6 +25,9 @@ pub struct RestartArgs {
     at: Option<NodeAt>,
     #[command(flatten)]
     many: Many,
+    /// With --where: only show how many runs are meant
+    #[arg(long, conflicts_with = "runs", requires = "filter")]
+    dry_run: bool,
     /// With --where: the node of each run, such as pay
     #[arg(long, value_name = "NODE", requires = "filter")]
     node: Option<String>,
@@ -95,7 +98,12 @@ fn restart_all(args: RestartArgs, session: &Session) -> Outcome {
     }
     let (would, done) = ("restart", "begin anew");
     let (verb, command, reason) = (RunsVerb::Restart, "run restart", args.reason);
-    meant::all(session, &args.many, &filter, Deed { verb, node: Some(node), command, would, done, reason, yes: None })
+    meant::all(
+        session,
+        &args.many,
+        &filter,
+        Deed { verb, of: Of::Node(node), dry_run: args.dry_run, command, would, done, reason, yes: None },
+    )
 }
 
 pub fn skip(args: SkipArgs, session: &Session) -> Outcome {

@@ -1,13 +1,14 @@
 //! Bulks over runs, chunk by chunk: what is done to each, what is left, where it is, and what a restart changes: nothing.
 
-use crate::house::{Desk, actor};
+use crate::house::{self, Desk, actor};
 use crate::properties::compiled;
 use kernel::bulk::{Bulk, BulkWork, Meant, Refusal, RunVerb};
-use kernel::command::{Command, Reply};
+use kernel::command::{Command, NewRevision, Reply};
 use kernel::ids::{BulkId, RunId};
-use kernel::limits::{BULK_FILTER_BYTES_MAX, BULK_REFUSALS_MAX, BULK_RUNS_MAX};
+use kernel::limits::{BULK_FILTER_BYTES_MAX, BULK_PATCH_BYTES_MAX, BULK_REFUSALS_MAX, BULK_RUNS_MAX};
+use kernel::record::Payload;
 use kernel::time::Time;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 fn desk() -> Desk {
     let chain = json!({"workflow": "w", "version": 1, "limits": {"stall": "300d"},
@@ -86,7 +87,7 @@ fn what_refuses_is_left_and_told() {
     let id = begin(&mut desk, work(RunVerb::Retry, None));
     let unclear = Refusal { run: caller, why: "the filter gives no answer".into() };
     let mut meant: Vec<Meant> = [runs[0], running].into_iter().map(Meant::Run).collect();
-    meant.extend([Meant::Unclear(unclear), Meant::Run(called), Meant::Run(nobody)]);
+    meant.extend([Meant::Left(unclear), Meant::Run(called), Meant::Run(nobody)]);
     let reply = desk.ask(Command::AdvanceBulk { bulk: id, from: None, runs: meant, done: false });
     assert_eq!(reply, Reply::Items { changed: 1, skipped: 4 });
     let told: Vec<String> = bulk(&desk, id).refused().iter().map(|one| format!("{}: {}", one.run, one.why)).collect();
@@ -144,6 +145,59 @@ fn every_verb_does_what_it_does_to_one_run() {
     assert_eq!(desk.lease(9).len(), 3);
 }
 
+/// A text of `w` in which `b` is another.
+fn revised(base: u32, b: &Json) -> Box<NewRevision> {
+    let text = json!({"workflow": "w", "version": 1, "limits": {"stall": "300d"},
+        "nodes": {"a": {"type": "x"}, "b": b}});
+    let payload = Payload(json!({"text": text.to_string(), "operations": []}).to_string().into());
+    let ir = house::revised(1, &payload);
+    Box::new(NewRevision { base, ir, payload, description: "not told".into(), alone: false })
+}
+
+#[test]
+fn each_run_is_patched_with_the_text_that_comes_with_it() {
+    for restarts in [false, true] {
+        let mut desk = desk();
+        let runs: Vec<RunId> = (0..6).map(|_| desk.start("w", &json!(null), None)).collect();
+        let id = begin(&mut desk, work(RunVerb::Patch { change: "{}".into() }, None));
+        let later = json!({"type": "x", "after": "a", "timeout": "9s"});
+        let with = |run: RunId, base| Meant::Revised(run, revised(base, &later));
+        // One that was cancelled takes it, too; then two for which there is no text, and one whose text was changed meanwhile.
+        desk.ask(Command::PatchRun { run: runs[4], new: revised(0, &later), node: None, dry: false, by: actor() });
+        desk.cancel(runs[1]);
+        let left = Refusal { run: runs[2], why: "no text fits".into() };
+        let meant = vec![with(runs[0], 0), with(runs[1], 0), Meant::Left(left), Meant::Run(runs[3]), with(runs[4], 0)];
+        let rest = vec![with(runs[4], 1), with(runs[5], 0)];
+        let reply = desk.ask(Command::AdvanceBulk { bulk: id, from: None, runs: meant, done: true });
+        assert_eq!(reply, Reply::Items { changed: 2, skipped: 2 }, "it stops before the one whose text is another by now");
+        let at = bulk(&desk, id);
+        assert_eq!((at.after_run(), at.status()), (Some(runs[3]), kernel::bulk::BulkStatus::Open));
+        let told: Vec<&str> = at.refused().iter().map(|one| one.why.as_str()).collect();
+        assert!(told.contains(&"no text fits") && told.contains(&"there is no text for it"), "{told:?}");
+        if restarts {
+            desk.restart();
+        }
+        // Nothing is done while the first of a chunk is for another text, however often it is asked.
+        for _ in 0..2 {
+            let stale = vec![with(runs[4], 0), with(runs[5], 0)];
+            let reply = desk.ask(Command::AdvanceBulk { bulk: id, from: Some(runs[3]), runs: stale, done: true });
+            assert_eq!(reply, Reply::Items { changed: 0, skipped: 0 });
+            assert_eq!(bulk(&desk, id).after_run(), Some(runs[3]));
+        }
+        let reply = desk.ask(Command::AdvanceBulk { bulk: id, from: Some(runs[3]), runs: rest, done: true });
+        assert_eq!(reply, Reply::Items { changed: 2, skipped: 0 });
+        // The first was somebody else's.
+        let patched = [4, 0, 1, 4, 5].map(|index: usize| runs[index].to_string());
+        assert_eq!(desk.owners("run_patched"), patched);
+        let described = desk.entries.iter().filter_map(|entry| match &entry.record {
+            kernel::record::Record::RunPatched { description, .. } => Some(description.as_str()),
+            _ => None,
+        });
+        assert_eq!(described.filter(|text| *text == "a bad day").count(), 4, "why is the bulk's to say");
+        assert_eq!(desk.owners("bulk_finished"), [id.to_string()]);
+    }
+}
+
 #[test]
 fn a_bulk_over_runs_keeps_to_its_pace_and_to_its_chunk() {
     let mut desk = desk();
@@ -185,6 +239,8 @@ fn a_bulk_over_runs_that_makes_no_sense_is_refused() {
     let long =
         BulkWork::Runs { verb: RunVerb::Cancel, filter: "x".repeat(BULK_FILTER_BYTES_MAX + 1), upto: RunId::MAX, per_s: None };
     assert_eq!(refused(long), "the filter has 4097 bytes; there may be 4096");
+    let change = "x".repeat(BULK_PATCH_BYTES_MAX + 1);
+    assert_eq!(refused(work(RunVerb::Patch { change }, None)), "the patch has 65537 bytes; one of many runs may have 65536");
     let id = begin(&mut desk, work(RunVerb::Cancel, None));
     desk.ask(Command::CancelBulk { bulk: id, by: actor() });
     let no = desk.try_to(command(id, None, &[], true)).expect_err("it was cancelled");

@@ -3,7 +3,7 @@
 //! another place than the bulk is at now is refused, so after whatever crash nothing is done twice and nothing is left out.
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork, Meant, Refusal, RunVerb};
-use crate::command::Reply;
+use crate::command::{NewRevision, Reply};
 use crate::decide::run;
 use crate::ids::{BulkId, RunId};
 use crate::limits::BULK_REFUSALS_MAX;
@@ -43,9 +43,15 @@ pub(in crate::decide) fn advance(
             break;
         }
         let run = meant.run();
+        let new = match meant {
+            // Somebody else has changed its text since: the bulk stops before it, and comes back with another.
+            Meant::Revised(run, new) if step.state().runs.get(*run).is_some_and(|live| live.run.revision() != new.base) => break,
+            Meant::Revised(_, new) => Some(&**new),
+            Meant::Run(_) | Meant::Left(_) => None,
+        };
         let left = match meant {
-            Meant::Unclear(refusal) => Some(refusal.why.clone()),
-            Meant::Run(run) => one(step, &verb, *run, &found).err(),
+            Meant::Left(refusal) => Some(refusal.why.clone()),
+            Meant::Run(run) | Meant::Revised(run, _) => one(step, &verb, *run, new, &found).err(),
         };
         after = Some(run);
         match left {
@@ -70,7 +76,7 @@ pub(in crate::decide) fn advance(
 }
 
 /// The one place where a verb is done to a run. An error is why it was left as it was.
-fn one(step: &mut Step<'_>, verb: &RunVerb, run: RunId, bulk: &Bulk) -> Result<(), String> {
+fn one(step: &mut Step<'_>, verb: &RunVerb, run: RunId, new: Option<&NewRevision>, bulk: &Bulk) -> Result<(), String> {
     let by = bulk.by();
     let reason = match bulk.reason() {
         "" => format!("with {}", bulk.id()),
@@ -85,12 +91,19 @@ fn one(step: &mut Step<'_>, verb: &RunVerb, run: RunId, bulk: &Bulk) -> Result<(
             let at = NodeAt { run, frame: frame.clone(), node: node.clone() };
             run::restart::decide(step, &at, None, &reason, by)
         }
+        RunVerb::Patch { .. } => {
+            let new = new.ok_or("there is no text for it")?;
+            let new = NewRevision { description: reason, ..new.clone() };
+            run::patch::decide(step, run, &new, None, false, by)
+        }
     };
     match reply {
         Ok(Reply::Run { changed: false, .. }) => Err(match verb {
             RunVerb::Pause => "it was paused already".to_owned(),
             RunVerb::Resume => "it was not paused".to_owned(),
-            RunVerb::Cancel | RunVerb::Retry | RunVerb::Restart { .. } => "nothing was to be changed".to_owned(),
+            RunVerb::Cancel | RunVerb::Retry | RunVerb::Restart { .. } | RunVerb::Patch { .. } => {
+                "nothing was to be changed".to_owned()
+            }
         }),
         Ok(_) => Ok(()),
         Err(rejection) => Err(rejection.to_string()),
