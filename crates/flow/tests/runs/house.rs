@@ -24,7 +24,7 @@ use kernel::ids::{Fence, RunId, TaskId};
 use kernel::ir::{EachFailure, Ir, Join, NodeKind};
 use kernel::message::Message;
 use kernel::names::{Actor, WorkflowName};
-use kernel::record::{Failure, Payload};
+use kernel::record::{Failure, Owner, Payload, Record};
 use kernel::rejection::Rejection;
 use kernel::run::{RunSpec, RunStatus};
 use kernel::time::Time;
@@ -168,6 +168,12 @@ impl<'a> House<'a> {
         self.records_max = self.records_max.max(stepped.entries.len());
         if shard == 0 {
             stepped.entries.iter().for_each(|entry| self.ledger.take(entry));
+            for entry in &stepped.entries {
+                // It is given another when it comes about again.
+                if let (Owner::Node(at), Record::NodeReset {}) = (&entry.owner, &entry.record) {
+                    self.inputs.remove(&self.ledger.instance(at));
+                }
+            }
             self.ledger.folded.let_go();
             self.compare();
             self.nothing_lags();
