@@ -83,6 +83,7 @@ const LOADS: [(&[&str], Load); 21] = [
     (&["bulk.runs_restart_per_s", "bulk.runs_restart.wait_ms.max"], runs::bulk_restart),
     (&["run.replay_100k_ms"], runs::replay),
     (&["run.patch_1k_ms", "run.patch_1k.wait_ms.max"], runs::patch),
+    (&["run.patch_10k_items_ms", "run.patch_wait_ms"], runs::patch_items),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
     (&["task.http.per_s"], http::through),
