@@ -67,7 +67,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 21] = [
+const LOADS: [(&[&str], Load); 22] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.

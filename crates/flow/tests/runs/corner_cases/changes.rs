@@ -158,7 +158,7 @@ fn a_restart_in_an_each_keeps_to_its_concurrency() {
 fn fan_out(items: usize, b: Json, other: &str) -> Json {
     let items: Vec<usize> = (0..items).collect();
     let body = json!({"a": {"type": "x"}, "b": b});
-    let each = json!({"type": "each", "items": items, "concurrency": 100_000, "do": {"nodes": body}});
+    let each = json!({"type": "each", "items": items, "concurrency": 10_000, "do": {"nodes": body}});
     plain(json!({"e": each, "z": {"type": "y", "after": "e", "with": other}}), None)
 }
 
