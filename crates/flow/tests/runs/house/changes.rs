@@ -241,6 +241,8 @@ impl House<'_> {
         let spec = RunSpec { origin, ..RunSpec::new(workflow.clone(), 1) };
         let new = NewRun { workflow, version: Some(1), spec, input };
         self.ledger.frames.clear();
+        // What is taken along was given its input there, and may have been given another since.
+        self.inputs.clear();
         let reply = self.ask(0, &Command::ForkRun { fork: Box::new(NewFork { new, texts, parts, change }), by: actor() });
         let Ok(Reply::Started { run, .. }) = reply else { panic!("{reply:?} is no run") };
         (self.root, self.forked) = (run, true);
