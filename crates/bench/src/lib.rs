@@ -67,7 +67,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 22] = [
+const LOADS: [(&[&str], Load); 23] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -84,6 +84,7 @@ const LOADS: [(&[&str], Load); 22] = [
     (&["bulk.runs_patch_per_s", "bulk.runs_patch.wait_ms.max"], runs::bulk_patch),
     (&["run.replay_100k_ms"], runs::replay),
     (&["run.patch_1k_ms", "run.patch_1k.wait_ms.max"], runs::patch),
+    (&["run.patch_10k_items_ms", "run.patch_wait_ms"], runs::patch_items),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
     (&["task.http.per_s"], http::through),

@@ -297,7 +297,8 @@ pub fn patch(options: &Options) -> Result<Vec<Measure>, String> {
         let mut times = Vec::new();
         for revision in 0..20 {
             let from = Instant::now();
-            patched(&engine, run, revision)?;
+            let value = json!({"type": "bench", "after": "n999"});
+            patched(&engine, run, revision, json!([{"op": "add", "path": format!("/nodes/p{revision}"), "value": value}]))?;
             times.push(from.elapsed().as_secs_f64() * 1_000.0);
         }
         Ok(times)
@@ -310,12 +311,11 @@ pub fn patch(options: &Options) -> Result<Vec<Measure>, String> {
     ])
 }
 
-fn patched(engine: &Engine, id: RunId, revision: u32) -> Result<(), String> {
+fn patched(engine: &Engine, id: RunId, revision: u32, operations: serde_json::Value) -> Result<(), String> {
     let row = engine.read(|reader| reader.run(id)).map_err(|error| error.to_string())?;
     let run = row.and_then(|row| Run::from_row(&row.values).ok()).ok_or("the run is gone")?;
     let base = engine.definition(&run, None).map_err(|error| error.to_string())?.ok_or("its text is gone")?;
     let document = Document::read(base.text.as_bytes()).map_err(|problems| problems[0].to_string())?;
-    let operations = json!([{"op": "add", "path": format!("/nodes/p{revision}"), "value": {"type": "bench", "after": "n999"}}]);
     let read = Operations::read(operations.to_string().as_bytes()).map_err(|error| error.to_string())?;
     let text = document.apply(&read).map_err(|error| error.to_string())?.text();
     let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
@@ -327,6 +327,61 @@ fn patched(engine: &Engine, id: RunId, revision: u32) -> Result<(), String> {
         Ok(Answer::Reply(Ok(Reply::Patched(_)))) => Ok(()),
         other => Err(format!("a patch was answered {other:?}")),
     }
+}
+
+const OPEN_ITEMS: usize = 10_000;
+const ITEM_NODES: usize = 40;
+
+/// A run with 10,000 items under way, of 40 nodes each, gets another text: one that they do not see, and one that all of them
+/// follow. Another command is asked meanwhile, until the last of them has followed.
+pub fn patch_items(options: &Options) -> Result<Vec<Measure>, String> {
+    let (_dir, engine) = options.open()?;
+    let head = "workflow: wide\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 10000\n    do:\n      nodes:\n";
+    let mut text = format!("{head}        n0: {{type: bench, with: {{x: '${{item}}'}}}}\n");
+    for at in 1..ITEM_NODES {
+        _ = writeln!(text, "        n{at}: {{type: bench, after: n{}, with: {{x: '${{output}}'}}}}", at - 1);
+    }
+    text.push_str("  z: {type: bench, after: e}\n");
+    put(&engine, &text)?;
+    let items: Vec<usize> = (0..OPEN_ITEMS).collect();
+    let run = start(&engine, "wide", &Payload(format!("{items:?}").into()))?;
+    let opened = || -> Result<bool, String> {
+        let frames = engine.read(|reader| reader.frames(run, OPEN_ITEMS)).map_err(|error| error.to_string())?;
+        Ok(frames.len() == OPEN_ITEMS)
+    };
+    wait_until(opened)?;
+    let followed = || -> Result<bool, String> {
+        let row = engine.read(|reader| reader.run(run)).map_err(|error| error.to_string())?;
+        Ok(row.and_then(|row| Run::from_row(&row.values).ok()).is_some_and(|run| !run.is_following()))
+    };
+    let (wait_ms, mut times) = crate::bulk::beside(&engine, || {
+        let mut times = Vec::new();
+        for revision in 0..6 {
+            let path = if revision % 2 == 0 { "/nodes/z/timeout" } else { "/nodes/e/do/nodes/n9/timeout" };
+            let from = Instant::now();
+            patched(&engine, run, revision, json!([{"op": "add", "path": path, "value": format!("{}s", revision + 60)}]))?;
+            wait_until(followed)?;
+            times.push(from.elapsed().as_secs_f64() * 1_000.0);
+        }
+        Ok(times)
+    })?;
+    let how = "a run with 10,000 items of 40 nodes under way is patched; until all of them have followed, three times that they do not see it and three times that they do";
+    let how_wait = "longest wait of an add to a queue, one every 2 ms, meanwhile";
+    Ok(vec![
+        Measure { name: "run.patch_10k_items_ms", value: percentile(&mut times, 1.0), unit: "ms", how },
+        Measure { name: "run.patch_wait_ms", value: wait_ms, unit: "ms", how: how_wait },
+    ])
+}
+
+fn wait_until(mut is_so: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
+    let from = Instant::now();
+    while !is_so()? {
+        if from.elapsed() > Duration::from_secs(120) {
+            return Err("it does not come about".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// A picture that cannot be folded: in ten columns, most nodes after two of the row above them.

@@ -38,6 +38,7 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
             changes.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
             text
         }
+        RecordBody::RunFollowed {} => "what was under way and can follow that text does".into(),
         RecordBody::RunDeleting { expired: true, .. } => "being deleted: it has grown old".into(),
         RecordBody::RunDeleting { by, .. } => format!("being deleted by {by}"),
         RecordBody::RunDeleted { workflow, by } => format!("a run of {workflow}, deleted by {by}"),
@@ -47,6 +48,7 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::FrameDropped {} => "dropped: nobody waits for it any more".into(),
         RecordBody::FrameReopened { .. } => "taken up again".into(),
         RecordBody::FramePatched { revision } => format!("follows revision {revision} from here on"),
+        RecordBody::FrameReset {} => "something in it begins anew: it is taken up again when there is room".into(),
         RecordBody::NodeStarted { work } => at_work(work, at),
         RecordBody::NodeDone { way, answer } => {
             let way = way.as_ref().map_or_else(String::new, |way| format!(", by {way}"));

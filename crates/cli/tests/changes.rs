@@ -69,6 +69,39 @@ fn a_patch_is_told_before_and_done_and_told_after() {
 }
 
 #[test]
+fn a_patch_tells_the_deadline_and_how_many_keep_their_text() {
+    let house = House::start();
+    house.put(
+        "workflow: wide\nlimits: {deadline: 1h}\nnodes:\n  e:\n    type: each\n    items: input\n    concurrency: 100\n    do:\n      nodes:\n        a: {type: a}\n",
+    );
+    let items: Vec<usize> = (0..60).collect();
+    let run = house.start_run("wide", &json!(items));
+    let deadline = house.view(&run)["deadline"].clone();
+    let operations = json!([
+        {"op": "add", "path": "/nodes/e/do/nodes/a/timeout", "value": "1m"},
+        {"op": "replace", "path": "/limits/deadline", "value": "2h"},
+    ]);
+    for dry_run in [true, false] {
+        let set = "--set nodes.e.do.nodes.a.timeout=1m --set limits.deadline=2h";
+        if dry_run {
+            let shown = house.told(&format!("run patch {run} {set} --dry-run"));
+            assert!(shown.contains("deadline: in 2h") || shown.contains("deadline: in 1h"), "{shown}");
+            assert!(
+                shown.contains("e[0] keeps the text it has: a has begun there") && shown.contains("\nand 10 others"),
+                "{shown}"
+            );
+        }
+        let (status, told) = patch(&house, &run, json!({"operations": operations, "dry_run": dry_run}));
+        assert_eq!((status, &told["keeps_total"]), (200, &json!(60)), "{told}");
+        assert_eq!(told["keeps"].as_array().map(Vec::len), Some(50), "{told}");
+        assert!(told["deadline"].as_str() > deadline.as_str(), "{told}");
+        let now = house.view(&run)["deadline"].clone();
+        assert_eq!(now, if dry_run { deadline.clone() } else { told["deadline"].clone() });
+    }
+    verified(&house.data());
+}
+
+#[test]
 fn what_is_refused_changes_not_one_byte() {
     let house = House::start();
     house.put(LINE);

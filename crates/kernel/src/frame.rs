@@ -8,6 +8,7 @@
 //! | open | failed | `FrameFailed` |
 //! | open | dropped | `FrameDropped` |
 //! | done, failed, dropped | open | `FrameReopened` |
+//! | done, failed | dropped | `FrameReset` |
 //! | any | as before, by another text | `FramePatched` |
 
 use crate::ids::RecordSeq;
@@ -167,6 +168,7 @@ impl FrameState {
                 FrameState::Open
             }
             (Some(state), Record::FramePatched { .. }) => state,
+            (Some(FrameState::Done(_) | FrameState::Failed), Record::FrameReset {}) => FrameState::Dropped,
             (_, record) => panic!("{}: {} does not fit its history", entry.owner, record.kind()),
         }
     }

@@ -58,6 +58,11 @@ pub const PATCH_NODES_ADDED_MAX: usize = 100;
 pub const PATCH_AGENTS_ADDED_MAX: usize = 5;
 /// Nodes, turns and items that the answer to one names.
 pub const PATCH_TOLD_MAX: usize = 50;
+/// Turns and items under way that it looks at for that, and of these such in which something might begin.
+pub const PATCH_LOOKED_MAX: usize = 20_000;
+pub const PATCH_SEARCHED_MAX: usize = 4 * PATCH_TOLD_MAX;
+/// Nodes that are put in their places in another text in one batch.
+pub const PATCH_SLOTS_MAX: usize = 10_000;
 /// Records of another run that a fork takes along.
 pub const FORK_PARTS_MAX: usize = BATCH_ITEMS_MAX;
 /// Runs that call one another.

@@ -364,6 +364,9 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
         by: Actor,
+        /// Its time counts from here.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        anew: bool,
     },
     /// A node of it and all that follows from that are undone, and begin anew.
     RunRestarted {
@@ -373,6 +376,9 @@ pub enum Record {
         deadline: Option<Time>,
         reason: String,
         by: Actor,
+        /// It had ended: its time counts from here.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        anew: bool,
     },
     /// It goes on by another text; the payload has that and the operations that made it.
     RunPatched {
@@ -387,7 +393,12 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Time>,
         by: Actor,
+        /// Not all turns and items under way were looked at: that goes on until `RunFollowed`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
     },
+    /// Of what was under way when it was patched, all that can follow its text does.
+    RunFollowed {},
     RunDeleting {
         by: Actor,
         /// It grew old, or there are too many.
@@ -421,6 +432,8 @@ pub enum Record {
     FramePatched {
         revision: u32,
     },
+    /// Something in it begins anew: it is to be taken up again.
+    FrameReset {},
 
     // Node. The payload of `NodeStarted` is what it asks or spreads over, of `NodeDone` its output.
     NodeStarted {
@@ -459,7 +472,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 65] = [
+    pub const KINDS: [&'static str; 67] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -525,6 +538,8 @@ impl Record {
         "node_rewound",
         "node_set",
         "bulk_runs_advanced",
+        "run_followed",
+        "frame_reset",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -594,6 +609,8 @@ impl Record {
             Record::NodeRewound { .. } => 62,
             Record::NodeSet { .. } => 63,
             Record::BulkRunsAdvanced { .. } => 64,
+            Record::RunFollowed {} => 65,
+            Record::FrameReset {} => 66,
         };
         Record::KINDS[index]
     }

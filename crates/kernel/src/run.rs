@@ -10,7 +10,8 @@
 //! | deleting | – | `RunDeleted` |
 //!
 //! Paused is a field of a running run: by somebody (`RunPaused`, `RunResumed`), or with the run that called it (`RunHeld`,
-//! `RunLetGo`); it goes on when it is neither. One that has ended stays live until every frame below it is closed.
+//! `RunLetGo`); it goes on when it is neither. So is that it was patched and not all under way has been looked at since
+//! (`RunPatched`, `RunFollowed`). One that has ended stays live until every frame below it is closed.
 
 use crate::frame::FramePath;
 use crate::hold::Hold;
@@ -157,6 +158,9 @@ pub struct RunSpec {
     pub parent: Option<NodeAt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    /// How long whoever started it gave it; `deadline` is the earlier of that and what its text says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ms: Option<u64>,
     /// How many runs called one another down to it.
     #[serde(default, skip_serializing_if = "is_none")]
     pub depth: u16,
@@ -176,6 +180,7 @@ impl RunSpec {
             idempotency_key: None,
             parent: None,
             deadline: None,
+            asked_ms: None,
             depth: 0,
             origin: None,
         }
@@ -226,11 +231,15 @@ pub struct Run {
     pub(crate) pauses: u32,
     /// Not all that it works on has heard that it is paused, or is not any more.
     pub(crate) telling: bool,
+    /// Not all turns and items under way have been looked at since it was patched.
+    pub(crate) following: bool,
     /// How often it was tried again.
     pub(crate) again: u32,
     /// How long it was given.
     pub(crate) given_ms: Option<u64>,
     pub(crate) started_at: Time,
+    /// When it last went on after an end.
+    pub(crate) opened_at: Option<Time>,
     pub(crate) ended_at: Option<Time>,
 }
 
@@ -255,9 +264,11 @@ impl Run {
                 hold: Hold::default(),
                 pauses: 0,
                 telling: false,
+                following: false,
                 again: 0,
                 given_ms: spec.deadline.map(|deadline| deadline.ms_since(entry.at)),
                 started_at: entry.at,
+                opened_at: None,
                 ended_at: None,
             },
             (Some(run), Record::RunPaused { reason, by, told }) if run.status == Running => {
@@ -284,30 +295,33 @@ impl Run {
                 Run { status: Cancelled, ..run.ended(entry, *closed) }
             }
             (Some(run), Record::RunClosed {}) if run.status != Running && run.live => Run { live: false, ..run },
-            (Some(mut run), Record::RunReopened { deadline, again, .. })
+            (Some(mut run), Record::RunReopened { deadline, again, anew, .. })
                 if matches!(run.status, Failed | Cancelled) && !run.live =>
             {
                 run.spec.deadline = *deadline;
-                Run { status: Running, live: true, failure: None, ended_at: None, again: *again, ..run }
+                let opened_at = if *anew { Some(entry.at) } else { run.opened_at };
+                Run { status: Running, live: true, failure: None, ended_at: None, again: *again, opened_at, ..run }
             }
-            (Some(mut run), Record::RunRestarted { generation, deadline, .. })
+            (Some(mut run), Record::RunRestarted { generation, deadline, anew, .. })
                 if run.deleting.is_none() && (run.status == Running || !run.live) =>
             {
                 run.spec.deadline = *deadline;
                 let (output, generation) = (ValueAt::Null, *generation);
-                Run { status: Running, live: true, failure: None, ended_at: None, output, generation, ..run }
+                let opened_at = if *anew { Some(entry.at) } else { run.opened_at };
+                Run { status: Running, live: true, failure: None, ended_at: None, output, generation, opened_at, ..run }
             }
-            (Some(mut run), Record::RunPatched { revision, deadline, only, .. })
+            (Some(mut run), Record::RunPatched { revision, deadline, only, more, .. })
                 if run.deleting.is_none() && *revision == run.revision() + 1 =>
             {
                 if run.spec.deadline != *deadline {
-                    run.given_ms = deadline.map(|deadline| deadline.ms_since(run.started_at));
+                    run.given_ms = deadline.map(|deadline| deadline.ms_since(run.opened_at.unwrap_or(run.started_at)));
                 }
                 run.spec.deadline = *deadline;
                 let patch = if only.is_some() { Patch::Alone { alone: entry.seq } } else { Patch::Own(entry.seq) };
                 let patches = run.patches.iter().copied().chain([patch]).collect();
-                Run { patches, ..run }
+                Run { patches, following: *more, ..run }
             }
+            (Some(run), Record::RunFollowed {}) if run.following => Run { following: false, ..run },
             (Some(run), Record::RunDeleting { by, expired }) if !run.live => {
                 Run { live: true, deleting: Some(Box::new(Deleting { by: by.clone(), expired: *expired })), ..run }
             }
@@ -323,7 +337,7 @@ impl Run {
 
     fn ended(self, entry: &Entry, closed: bool) -> Run {
         let hold = self.hold.ended();
-        Run { pause: None, hold, telling: false, ended_at: Some(entry.at), live: !closed, ..self }
+        Run { pause: None, hold, telling: false, following: false, ended_at: Some(entry.at), live: !closed, ..self }
     }
 
     pub fn id(&self) -> RunId {
@@ -400,6 +414,16 @@ impl Run {
         self.started_at
     }
 
+    /// When it was started, or last went on after an end: its time counts from there.
+    pub fn opened_at(&self) -> Time {
+        self.opened_at.unwrap_or_else(|| {
+            // One that went on before that was kept says so by its deadline.
+            let again = self.again > 0 || self.generation > 0;
+            let by_deadline = self.spec.deadline.zip(self.given_ms.filter(|ms| again && *ms > 0));
+            by_deadline.map_or(self.started_at, |(deadline, ms)| deadline.plus_us(-(ms as i64).saturating_mul(1_000)))
+        })
+    }
+
     pub fn ended_at(&self) -> Option<Time> {
         self.ended_at
     }
@@ -425,6 +449,11 @@ impl Run {
     /// Not all that it works on has heard that it is paused, or is not any more.
     pub fn is_telling(&self) -> bool {
         self.telling
+    }
+
+    /// Not all turns and items under way have been looked at since it was patched.
+    pub fn is_following(&self) -> bool {
+        self.following
     }
 
     /// How often it was tried again.

@@ -147,6 +147,8 @@ pub(crate) struct Runs {
     pub(crate) held: Holds,
     /// Runs that were paused or go on, and have yet to say so, from that frame on.
     telling: BTreeMap<RunId, FramePath>,
+    /// Runs that were patched, and the frame from which on those under way have yet to be looked at.
+    following: BTreeMap<RunId, FramePath>,
     recalls: Recalls,
     /// Open frames whose loop, each or run has ended without them: to be dropped, chunk by chunk.
     pub(crate) orphans: BTreeSet<(RunId, FramePath)>,
@@ -311,6 +313,9 @@ impl Runs {
         if run.telling {
             self.telling.insert(run.id, FramePath::root());
         }
+        if run.following {
+            self.following.insert(run.id, FramePath::root());
+        }
         if run.deleting.is_some() {
             self.leaving.insert(run.id);
         } else if let Some(key) = &run.spec.idempotency_key {
@@ -326,6 +331,7 @@ impl Runs {
             self.deadlines.remove(&(deadline, run.id));
         }
         self.telling.remove(&run.id);
+        self.following.remove(&run.id);
         if run.deleting.is_some() {
             self.leaving.remove(run.id);
         }
@@ -482,7 +488,7 @@ impl Runs {
         }
         if !open_after {
             if opens {
-                self.past.push(Past::Node(at.run, at.frame.clone(), node));
+                self.past.push(Past::Node(at.clone()));
             }
             // Whatever is still open below it is nobody's any more.
             let live = &self.live[&at.run];

@@ -44,6 +44,7 @@ pub struct Step<'a> {
     opened: usize,
     dropped: usize,
     told: usize,
+    followed: usize,
     bytes: usize,
     /// Of what was asked of workflows.
     cost: u64,
@@ -76,6 +77,7 @@ impl<'a> Step<'a> {
             opened: 0,
             dropped: 0,
             told: 0,
+            followed: 0,
             bytes: 0,
             cost: 0,
             forgotten: Vec::new(),
@@ -384,6 +386,20 @@ impl<'a> Step<'a> {
     /// The rest of it hears in the next batch.
     pub(crate) fn tell_from(&mut self, run: RunId, path: FramePath) {
         self.state.runs.tell_from(run, path);
+    }
+
+    /// Turns and items that were looked at in this batch because their run was patched.
+    pub(crate) fn followed(&self) -> usize {
+        self.followed
+    }
+
+    pub(crate) fn note_followed(&mut self, many: usize) {
+        self.followed += many;
+    }
+
+    /// The rest of them is looked at in the next batch.
+    pub(crate) fn follow_from(&mut self, run: RunId, path: FramePath) {
+        self.state.runs.follow_from(run, path);
     }
 
     pub(crate) fn forget_recall(&mut self, run: RunId, again: u32) {

@@ -38,7 +38,7 @@ const DEFECTS: [&str; 30] = [
 ];
 
 /// The same in the code of runs.
-const DEFECTS_OF_RUNS: [&str; 25] = [
+const DEFECTS_OF_RUNS: [&str; 26] = [
     "bulk_run_again",
     "bulk_run_left_out",
     "call_begun_anew",
@@ -61,6 +61,7 @@ const DEFECTS_OF_RUNS: [&str; 25] = [
     "pause_stays_above",
     "paused_run_begins",
     "restart_leaves_one",
+    "restart_without_room",
     "run_kept",
     "run_key_unread",
     "value_not_asked_again",

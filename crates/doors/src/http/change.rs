@@ -225,7 +225,8 @@ pub async fn patch(
             let keeps = patched.keeps.iter();
             let keeps = keeps.map(|(frame, node)| TextKept { frame: frame.to_string(), node: node.to_string() }).collect();
             let next = patched.next.iter().map(|at| place(&at.frame, &at.node)).collect();
-            return Ok(Json(RunPatched { revision: patched.revision, next, keeps, ..told }));
+            let (revision, deadline, keeps_total) = (patched.revision, patched.deadline.map(Instant), patched.keeps_total);
+            return Ok(Json(RunPatched { revision, deadline, next, keeps, keeps_total, ..told }));
         }
         Ok(Reply::Done) => return Ok(Json(RunPatched { unchanged: true, ..told })),
         Ok(other) => return Err(unexpected(&Answer::Reply(Ok(other)))),

@@ -65,8 +65,13 @@ pub struct RunPatched {
     pub changes: Vec<String>,
     /// Nodes that have all they wait for, by this.
     pub next: Vec<String>,
-    /// Turns and items under way that keep the text they have.
+    /// When it has to be over by this, if that is another time than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Instant>,
+    /// Turns and items under way that keep the text they have; the first of them.
     pub keeps: Vec<TextKept>,
+    /// How many do, of the first 20,000 under way.
+    pub keeps_total: u64,
     /// What can run and yet may not be what was meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<ProblemAt>,
@@ -137,7 +142,9 @@ impl RunPatched {
             workflow: difference.workflow.iter().map(part).collect(),
             changes: lines(difference),
             next: Vec::new(),
+            deadline: None,
             keeps: Vec::new(),
+            keeps_total: 0,
             warnings: Vec::new(),
             refused: None,
         }

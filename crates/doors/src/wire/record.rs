@@ -201,7 +201,8 @@ pub enum RecordBody {
         reason: String,
         #[schema(value_type = String)] by: Actor,
     },
-    /// It follows another text. `node`: whose worker asked for it; `changes`: what is different, in a run's history.
+    /// It follows another text. `node`: whose worker asked for it; `more`: what is under way goes on being looked at until
+    /// `run_followed`; `changes`: what is different, in a run's history.
     RunPatched {
         revision: u32,
         description: String,
@@ -210,8 +211,11 @@ pub enum RecordBody {
         #[serde(default, skip_serializing_if = "Option::is_none")] only: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")] deadline: Option<Instant>,
         #[schema(value_type = String)] by: Actor,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] more: bool,
         #[serde(default, skip_serializing_if = "Vec::is_empty")] changes: Vec<String>,
     },
+    /// What was under way when it was patched and can follow its text does.
+    RunFollowed {},
     RunDeleting { #[schema(value_type = String)] by: Actor, expired: bool },
     RunDeleted { #[schema(value_type = String)] workflow: WorkflowName, #[schema(value_type = String)] by: Actor },
 
@@ -222,6 +226,8 @@ pub enum RecordBody {
     FrameDropped {},
     FrameReopened { #[serde(default)] revision: u32 },
     FramePatched { revision: u32 },
+    /// Something in it begins anew: it is taken up again when there is room.
+    FrameReset {},
 
     NodeStarted { #[serde(flatten)] work: NodeWork },
     /// `answer`: of an approval, in a run's history.
@@ -318,26 +324,28 @@ impl From<&Record> for RecordBody {
             }
             Record::RunCancelled { reason, by, closed } => Wire::RunCancelled { reason, by, closed },
             Record::RunClosed {} => Wire::RunClosed {},
-            Record::RunReopened { deadline, again, reason, by } => {
+            Record::RunReopened { deadline, again, reason, by, anew: _ } => {
                 Wire::RunReopened { deadline: deadline.map(Instant), again, reason, by }
             }
             Record::RunDeleting { by, expired } => Wire::RunDeleting { by, expired },
             Record::RunDeleted { workflow, by } => Wire::RunDeleted { workflow, by },
-            Record::RunRestarted { node, generation, deadline, reason, by } => {
+            Record::RunRestarted { node, generation, deadline, reason, by, anew: _ } => {
                 let (node, deadline) = (super::place(&node.frame, &node.node), deadline.map(Instant));
                 Wire::RunRestarted { node, generation, deadline, reason, by }
             }
-            Record::RunPatched { revision, description, node, only, deadline, by } => {
+            Record::RunPatched { revision, description, node, only, deadline, by, more } => {
                 let (node, deadline) = (node.map(|at| super::place(&at.frame, &at.node)), deadline.map(Instant));
                 let only = only.map(|frame| frame.to_string());
-                Wire::RunPatched { revision, description, node, only, deadline, by, changes: Vec::new() }
+                Wire::RunPatched { revision, description, node, only, deadline, by, more, changes: Vec::new() }
             }
+            Record::RunFollowed {} => Wire::RunFollowed {},
             Record::FrameOpened { revision } => Wire::FrameOpened { revision },
             Record::FrameDone { .. } => Wire::FrameDone {},
             Record::FrameFailed { failure } => Wire::FrameFailed { error: TaskError::from(&failure) },
             Record::FrameDropped {} => Wire::FrameDropped {},
             Record::FrameReopened { revision } => Wire::FrameReopened { revision },
             Record::FramePatched { revision } => Wire::FramePatched { revision },
+            Record::FrameReset {} => Wire::FrameReset {},
             Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
             Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), answer: None },
             Record::NodeFailed { failure, then } => {

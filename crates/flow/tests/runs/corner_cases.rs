@@ -3,6 +3,7 @@
 
 mod again;
 mod bulks;
+mod changes;
 mod failures;
 mod pauses;
 mod removal;

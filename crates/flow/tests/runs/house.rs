@@ -177,6 +177,7 @@ impl<'a> House<'a> {
             self.ledger.folded.let_go();
             self.compare();
             self.nothing_lags();
+            self.items_have_room();
             self.nobody_is_abandoned();
             self.pauses_go_down();
             self.album.entries.extend(stepped.entries);

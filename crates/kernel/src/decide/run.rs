@@ -1,5 +1,6 @@
 //! What is asked of a run as a whole: start, cancel, and the answer to an approval; the rest is in files of its own.
 
+pub(super) mod follow;
 pub(super) mod fork;
 pub(super) mod patch;
 pub(super) mod pause;
@@ -51,7 +52,8 @@ pub(super) fn start(step: &mut Step<'_>, new: &NewRun, by: &Actor) -> Result<Rep
     };
     let limit_ms = ir.limits.deadline_ms;
     let deadline = new.spec.deadline.into_iter().chain(limit_ms.map(|ms| step.now().plus_ms(ms))).min();
-    let spec = RunSpec { workflow, version, deadline, ..new.spec.clone() };
+    let asked_ms = new.spec.deadline.map(|deadline| deadline.ms_since(step.now()));
+    let spec = RunSpec { workflow, version, deadline, asked_ms, ..new.spec.clone() };
     let run = step.new_run();
     begin(step, run, spec, new.input.clone(), by);
     Ok(Reply::Started { run, duplicate: false })
@@ -156,9 +158,11 @@ fn take_up(step: &mut Step<'_>) {
 }
 
 /// What cannot go on fails; what was held for the next batch is looked at again; what is due wakes; what nobody waits for is
-/// dropped; who has not heard of a pause does; what was called is called back; what is to be deleted goes on going.
+/// dropped; who has not heard of a pause does, and who has not seen a patch; what was called is called back; what is to be deleted goes on going.
 pub(super) fn proceed(step: &mut Step<'_>) {
     unfit::go_on(step);
+    // Before anything is looked at by the numbers that nodes have in a text.
+    follow::go_on(step);
     take_up(step);
     for run in step.state().runs.late(step.now()) {
         let message = "it was not over by its deadline".into();

@@ -45,6 +45,9 @@ pub static RUNS: Table = Table {
         ("ended_at", Kind::Int),
         ("origin", Kind::Text),
         ("patches", Kind::Text),
+        ("asked_ms", Kind::Int),
+        ("opened_at", Kind::Int),
+        ("following", Kind::Int),
     ],
 };
 
@@ -145,6 +148,11 @@ impl Columns<'_> {
         FramePath::parse(text).ok_or_else(|| self.bad(format!("`{text}` is not the path of a frame")))
     }
 
+    /// In milliseconds.
+    fn span_or_null(&mut self) -> Result<Option<u64>, BadRow> {
+        self.int_or_null()?.map(u64::try_from).transpose().map_err(|_| self.bad("negative"))
+    }
+
     fn failure(&mut self) -> Result<Option<Failure>, BadRow> {
         let code = self.text_or_null()?.map(str::to_owned);
         let message = self.text_or_null()?.map(str::to_owned);
@@ -195,6 +203,9 @@ impl Run {
             self.ended_at.into(),
             spec.origin.as_ref().map_or(Value::Null, json),
             json_list(&self.patches),
+            spec.asked_ms.map(|ms| ms as i64).into(),
+            self.opened_at.into(),
+            flag(self.following),
         ];
         Row { table: &RUNS, values }
     }
@@ -225,22 +236,26 @@ impl Run {
         let pauses = c.within()?;
         let telling = c.flag()?;
         let again = c.within()?;
-        let given_ms = c.int_or_null()?.map(u64::try_from).transpose().map_err(|_| c.bad("negative"))?;
+        let given_ms = c.span_or_null()?;
         let started_at = c.time()?;
         let ended_at = c.time_or_null()?;
         let origin: Option<Box<Origin>> = c.json_or_null()?.map(Box::new);
         let patches: Option<Vec<Patch>> = c.json_or_null()?;
+        let asked_ms = c.span_or_null()?;
+        let opened_at = c.time_or_null()?;
+        let following = c.flag()?;
         let running = status == RunStatus::Running;
         if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
         }
-        if !running && (pause.is_some() || hold.held || telling) {
+        if !running && (pause.is_some() || hold.held || telling || following) {
             return Err(c.bad_at("pause", format!("set on a run that is {}", status.as_str())));
         }
         if (status == RunStatus::Failed) != failure.is_some() {
             return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
         }
-        let spec = Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, depth, origin });
+        let spec =
+            Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, asked_ms, depth, origin });
         Ok(Run {
             id,
             last,
@@ -260,6 +275,8 @@ impl Run {
             again,
             given_ms,
             started_at,
+            opened_at,
+            following,
             ended_at,
         })
     }

@@ -5,7 +5,7 @@ use super::{Live, Rewind};
 use crate::eval::Shape;
 use crate::frame::{Frame, FramePath, FrameState};
 use crate::ids::RecordSeq;
-use crate::ir::{Ir, NodeIx, OnError, ROOT};
+use crate::ir::{Ir, NodeIx, NodeKind, OnError, ROOT};
 use crate::names::NodeId;
 use crate::node::{NodeState, Output, Slot, Started, Told};
 use crate::record::{Failure, Record};
@@ -128,6 +128,11 @@ impl<'a> Copying<'a> {
         let below: Vec<(FramePath, FrameState, u32)> =
             self.live.below(path, id).map(|(path, frame)| (path.clone(), frame.state, frame.revision)).collect();
         let last = below.len().saturating_sub(1);
+        // Of an each the item that begins anew takes the room of one.
+        let mut room = match above.ir.node(node).kind {
+            NodeKind::Each { concurrency, .. } => concurrency.saturating_sub(u32::from(through.is_some())),
+            _ => 1,
+        };
         for (at, (from, state, revision)) in below.into_iter().enumerate() {
             let index = from.up().map_or(0, |(.., index)| index);
             if is_loop && through.is_some_and(|through| index > through) {
@@ -158,7 +163,14 @@ impl<'a> Copying<'a> {
                     self.nodes(&from, &frame, true);
                     self.copied.push(own(Record::FrameDropped {}, None));
                 }
-                _ => self.nodes(&from, &frame, false),
+                FrameState::Open if !is_loop && !reopened && room == 0 => {
+                    self.nodes(&from, &frame, true);
+                    self.copied.push(own(Record::FrameDropped {}, None));
+                }
+                _ => {
+                    room -= u32::from(!is_loop && !reopened);
+                    self.nodes(&from, &frame, false);
+                }
             }
         }
     }

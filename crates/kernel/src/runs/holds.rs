@@ -1,9 +1,10 @@
 //! What cannot go on: some of it until the next batch, some until values are at hand that an expression of it reads. By these
 //! values, so that one that comes moves only those who waited for it. Derived, and asked for again after a restart.
 
-use super::Held;
+use super::{Held, Spot};
 use crate::frame::FramePath;
 use crate::ids::{RecordSeq, RunId};
+use crate::ir::NodeIx;
 use crate::time::Time;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,15 +153,14 @@ impl Holds {
         self.ready.contains_key(held) || self.loads.contains_key(held)
     }
 
-    /// A run goes on by another text: whatever of it is held is asked for again.
-    pub fn forget(&mut self, run: RunId) {
-        let mut held: BTreeSet<Held> = BTreeSet::new();
-        for first in [Held::first_of(run), Held::Frame(run, FramePath::root())] {
-            let of_run = |held: &&Held| held.run() == run && std::mem::discriminant(*held) == std::mem::discriminant(&first);
-            held.extend(self.ready.range(&first..).map(|(held, _)| held).take_while(of_run).cloned());
-            held.extend(self.loads.range(&first..).map(|(held, _)| held).take_while(of_run).cloned());
-            held.extend(self.resumed.range(&first..).map(|(held, _)| held).take_while(of_run).cloned());
-        }
+    /// A frame goes on by another text: whatever of it is held is asked for again.
+    pub fn forget(&mut self, run: RunId, path: &FramePath) {
+        let at = |node| Held::Node(Spot { run, frame: path.clone(), node: NodeIx(node) });
+        let of_frame = at(0)..=at(u32::MAX);
+        let mut held: BTreeSet<Held> = BTreeSet::from([Held::Frame(run, path.clone())]);
+        held.extend(self.ready.range(of_frame.clone()).map(|(held, _)| held.clone()));
+        held.extend(self.loads.range(of_frame.clone()).map(|(held, _)| held.clone()));
+        held.extend(self.resumed.range(of_frame).map(|(held, _)| held.clone()));
         held.iter().for_each(|held| self.settled(held));
     }
 

@@ -57,6 +57,17 @@ impl Live {
         self.turns(path, node, 0, u32::MAX)
     }
 
+    /// With those that were undone.
+    pub(crate) fn opened_by<'a>(
+        &'a self,
+        path: &FramePath,
+        node: &NodeId,
+    ) -> impl Iterator<Item = (&'a FramePath, &'a Frame)> + use<'a> {
+        let (first, last) = (path.below(node.clone(), 0, 0), path.below(node.clone(), u32::MAX, u32::MAX));
+        let depth = first.depth();
+        self.frames.range(first..=last).filter(move |(path, _)| path.depth() == depth)
+    }
+
     /// One of them.
     pub(crate) fn turn(&self, path: &FramePath, node: &NodeId, index: u32) -> Option<(&FramePath, &Frame)> {
         self.turns(path, node, index, index).next_back()

@@ -8,6 +8,7 @@ use crate::frame::{Frame, FramePath, FrameState};
 use crate::ids::RunId;
 use crate::ir::{NodeIx, NodeKind};
 use crate::node::NodeState;
+use crate::run::NodeAt;
 
 /// What may have become past.
 #[derive(Debug)]
@@ -15,17 +16,9 @@ pub(super) enum Past {
     /// This frame, or what is below it.
     Frame(RunId, FramePath),
     /// What this loop or each opened.
-    Node(RunId, FramePath, NodeIx),
+    Node(NodeAt),
     /// Anything of a run that was loaded whole.
     Run(RunId),
-}
-
-impl Past {
-    pub(super) fn run(&self) -> RunId {
-        match self {
-            Past::Frame(run, _) | Past::Node(run, ..) | Past::Run(run) => *run,
-        }
-    }
 }
 
 impl Runs {
@@ -34,7 +27,12 @@ impl Runs {
         for past in std::mem::take(&mut self.past) {
             match past {
                 Past::Frame(run, path) => self.with(run, |live| live.settle_frame(&path)),
-                Past::Node(run, path, node) => self.with(run, |live| live.settle_node(&path, node)),
+                Past::Node(NodeAt { run, frame, node }) => self.with(run, |live| {
+                    // By its name: a patch may have given it another number since.
+                    if let Some(node) = live.find(&frame, &node) {
+                        live.settle_node(&frame, node);
+                    }
+                }),
                 Past::Run(run) => self.with(run, Live::settle),
             }
         }

@@ -1,5 +1,5 @@
-//! What a batch did not come to: runs that have yet to tell what they work on that they are paused or go on, and nodes that
-//! are tried again and have yet to call back the runs they called. Both follow from rows, so a crash loses nothing.
+//! What a batch did not come to: runs that have yet to tell what they work on that they are paused or go on, those that were
+//! patched and whose turns and items under way have yet to be looked at, and nodes that are tried again and have yet to call back the runs they called. All follow from rows, so a crash loses nothing.
 
 use super::{Live, Runs};
 use crate::frame::{Frame, FramePath};
@@ -44,7 +44,7 @@ impl Recalls {
 
 impl Runs {
     pub(super) fn has_to_tell(&self) -> bool {
-        !self.telling.is_empty() || !self.recalls.all.is_empty()
+        !self.telling.is_empty() || !self.following.is_empty() || !self.recalls.all.is_empty()
     }
 
     /// Where a run goes on telling.
@@ -58,6 +58,19 @@ impl Runs {
 
     pub(crate) fn telling_next(&self) -> Option<RunId> {
         self.telling.keys().next().copied()
+    }
+
+    /// Where a run goes on looking.
+    pub(crate) fn following_from(&self, run: RunId) -> FramePath {
+        self.following.get(&run).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn follow_from(&mut self, run: RunId, path: FramePath) {
+        self.following.insert(run, path);
+    }
+
+    pub(crate) fn following_next(&self) -> Option<RunId> {
+        self.following.keys().next().copied()
     }
 
     /// Those that are to be called back in this batch, with the node that waits for each.

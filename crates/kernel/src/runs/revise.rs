@@ -1,7 +1,6 @@
 //! A run goes on by another text: the slots of a frame are put in the places that their nodes have there. Nodes that are not in
 //! it any more are kept aside with what had become of them, as their rows are.
 
-use super::past::Past;
 use super::{Known, Runs, Spot, wake_at};
 use crate::frame::{Frame, FramePath};
 use crate::ids::{RecordSeq, RunId};
@@ -104,11 +103,12 @@ impl Runs {
                 live.spreads.insert((path.clone(), node), spread);
             }
         }
-        self.undo_without_node(run, path);
-        // What is known by the numbers that nodes had in the text before is asked for again, or found again.
-        self.held.forget(run);
-        self.past.retain(|past| past.run() != run);
-        self.past.push(Past::Run(run));
+        let opened = before.ir.body(before.body).nodes.iter().filter(|node| before.ir.body_of(**node).is_some());
+        let opened: Vec<NodeId> = opened.map(|node| before.ir.node(*node).id.clone()).collect();
+        let gone: Vec<&NodeId> = opened.iter().filter(|id| live.find(path, id).is_none()).collect();
+        gone.into_iter().for_each(|id| self.undo_without_node(run, path, id));
+        // What is known by the numbers that its nodes had in the text before is asked for again.
+        self.held.forget(run, path);
     }
 }
 

@@ -16,16 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Runs {
     /// So is what belongs to a loop or an each that is not in the text any more.
-    pub(super) fn undo_without_node(&mut self, run: RunId, path: &FramePath) {
+    pub(super) fn undo_without_node(&mut self, run: RunId, path: &FramePath, id: &NodeId) {
         let live = self.live.get_mut(&run).expect("it is being revised");
-        let is_gone = |below: &FramePath| {
-            below.depth() == path.depth() + 1
-                && below.is_within(path)
-                && below.up().is_some_and(|(_, id, _)| live.find(path, id).is_none())
-        };
-        let gone: Vec<FramePath> = live.frames.keys().filter(|below| is_gone(below)).cloned().collect();
+        let gone: Vec<FramePath> = live.opened_by(path, id).map(|(path, _)| path.clone()).collect();
         for path in gone {
-            live.undo(&path);
+            let undone = live.undo(&path);
+            self.past.extend(undone.into_iter().map(|path| Past::Frame(run, path)));
         }
     }
 

@@ -22,9 +22,7 @@ pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
     let open = frames.iter().filter(|state| **state == FrameState::Open).count();
     if matches!(entry.record, Record::FrameReopened { .. }) {
         let room = if let NodeKind::Each { concurrency, .. } = kind { *concurrency as usize } else { 1 };
-        return ensure(open < room || is_restarted(scene, *id, path), || {
-            format!("{} took up frame {index} beside {open} others", at.show())
-        });
+        return ensure(open < room, || format!("{} took up frame {index} beside {open} others", at.show()));
     }
     ensure(frames.len() == index as usize, || format!("frame {index} of {} after {}", at.show(), frames.len()))?;
     let fits = match (kind, runs.node(&at)) {
@@ -37,16 +35,6 @@ pub fn opened(scene: &Scene<'_>, entry: &Entry) -> Check {
         _ => false,
     };
     ensure(fits, || format!("{} opened frame {index} with {frames:?}, being {:?}", at.show(), runs.node(&at)))
-}
-
-/// Something in it was restarted: it goes on at once, however many others do.
-fn is_restarted(scene: &Scene<'_>, id: RunId, path: &FramePath) -> bool {
-    scene.turn.before().iter().any(|entry| match (&entry.owner, &entry.record) {
-        (Owner::Run(run), Record::RunRestarted { node, .. }) if *run == id => {
-            std::iter::successors(Some(node.frame.clone()), |frame| frame.up().map(|(above, ..)| above)).any(|of| of == *path)
-        }
-        _ => false,
-    })
 }
 
 pub fn closed(scene: &Scene<'_>, entry: &Entry) -> Check {

@@ -34,6 +34,12 @@ pub struct RunModel {
     pub again: u32,
     /// How long it was given.
     pub given_ms: Option<u64>,
+    /// And how long by whoever started it.
+    pub asked_ms: Option<u64>,
+    /// When it last began to go on.
+    pub opened_at: Time,
+    /// Not all under way has been looked at since it was patched.
+    pub following: bool,
     pub deleting: bool,
     pub workflow: WorkflowName,
     pub key: Option<IdempotencyKey>,
@@ -251,6 +257,9 @@ impl Runs {
                 telling: false,
                 again: 0,
                 given_ms: spec.deadline.map(|deadline| deadline.ms_since(entry.at)).filter(|ms| *ms > 0),
+                asked_ms: spec.asked_ms.filter(|ms| *ms > 0),
+                opened_at: entry.at,
+                following: false,
                 deleting: false,
                 workflow: spec.workflow.clone(),
                 key: spec.idempotency_key.clone(),
@@ -269,6 +278,7 @@ impl Runs {
         let end = |run: &mut RunModel, status, closed: bool| {
             (run.status, run.live) = (status, !closed);
             (run.paused, run.own_pause, run.held, run.telling) = (false, false, false, false);
+            run.following = false;
         };
         match (&entry.record, run.status) {
             (Record::RunPaused { told, .. }, Running) if !run.own_pause => run.pause(true, run.held, *told),
@@ -295,6 +305,7 @@ impl Runs {
                     return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
                 }
                 (run.status, run.live, run.deadline, run.again) = (Running, true, *deadline, *again);
+                run.opened_at = entry.at;
             }
             (Record::RunRestarted { generation, deadline, .. }, _)
                 if !run.deleting && (run.status == Running || !run.live) && *generation == run.generation + 1 =>
@@ -306,28 +317,32 @@ impl Runs {
                 if *deadline != given {
                     return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
                 }
+                if run.status != Running {
+                    run.opened_at = entry.at;
+                }
                 (run.status, run.live, run.deadline, run.generation) = (Running, true, *deadline, *generation);
             }
-            (Record::RunPatched { revision, deadline, only, .. }, Running | Failed | Cancelled)
+            (Record::RunPatched { revision, deadline, only, more, .. }, Running | Failed | Cancelled)
                 if !run.deleting && (run.status == Running || !run.live) && *revision == run.revision() + 1 =>
             {
                 let text = entry.payload.as_ref().and_then(catalogue::changed).ok_or("a text that nobody thought of")?;
                 let (before, after) = (run.ir.limits.deadline_ms, text.ir.limits.deadline_ms);
-                // Another time that it is given counts from its start.
-                let same = before == after || only.is_some();
-                let given = if same { run.deadline } else { after.map(|ms| run.started_at.plus_ms(ms)) };
+                // Another time that it is given counts from when it began to go on, and what its starter gave it stays.
+                let least = || after.into_iter().chain(run.asked_ms).min().map(|ms| run.opened_at.plus_ms(ms));
+                let given = if before == after || only.is_some() { run.deadline } else { least() };
                 if *deadline != given {
                     return Err(format!("{id} is to be over at {deadline:?}, not at {given:?}"));
                 }
                 if run.deadline != given {
-                    run.given_ms = given.map(|at| at.ms_since(run.started_at)).filter(|ms| *ms > 0);
+                    run.given_ms = given.map(|at| at.ms_since(run.opened_at)).filter(|ms| *ms > 0);
                 }
-                run.deadline = given;
+                (run.deadline, run.following) = (given, *more);
                 if only.is_none() {
                     run.ir = text.ir.clone();
                 }
                 run.texts.push(text);
             }
+            (Record::RunFollowed {}, Running) if run.following => run.following = false,
             (Record::RunDeleting { .. }, Done | Failed | Cancelled) if !run.live => (run.live, run.deleting) = (true, true),
             (Record::RunDeleted { .. }, _) if run.deleting => drop(self.runs.remove(&id)),
             _ => return Err(misfit(run)),
@@ -345,6 +360,7 @@ impl Runs {
             (Record::FrameDone { .. }, Some(Open)) => (Done, revision),
             (Record::FrameFailed { .. }, Some(Open)) => (Failed, revision),
             (Record::FrameDropped {}, Some(Open)) => (Dropped, revision),
+            (Record::FrameReset {}, Some(Done | Failed)) => (Dropped, revision),
             (record, before) => return Err(format!("{} of {}, which is {before:?}", record.kind(), entry.owner)),
         };
         self.frames.insert((id, path.clone()), FrameModel { last: entry.seq, state, revision });

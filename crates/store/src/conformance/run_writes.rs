@@ -156,7 +156,10 @@ pub(super) fn runs_that_have_ended_are_found_oldest_first(open: &mut Open<'_>) {
         Owner::Run(run(10)),
         Record::RunFailed { failure: Failure { code: "x".into(), message: String::new() }, node: None, closed: true },
     );
-    scribe.record(Owner::Run(run(10)), Record::RunReopened { deadline: None, again: 1, reason: String::new(), by: actor("ada") });
+    scribe.record(
+        Owner::Run(run(10)),
+        Record::RunReopened { deadline: None, again: 1, reason: String::new(), by: actor("ada"), anew: true },
+    );
     store.commit(&scribe.batch()).unwrap();
     // By their end: 5, 3, 7, 1, 6.
     let (never, always) = (Time::from_us(i64::MIN), Time::from_us(i64::MAX));

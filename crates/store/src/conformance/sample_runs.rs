@@ -59,6 +59,7 @@ fn a_run_with_every_node(scribe: &mut Scribe) {
         tags: vec![tag("vip"), tag("größe \"7\"")],
         idempotency_key: Some(IdempotencyKey::parse("order/7").expect("a good key")),
         deadline: Some(scribe.now().plus_ms(3_600_000)),
+        asked_ms: Some(3_600_000),
         ..plain_run("refund")
     };
     scribe.start(run(100), full);
@@ -134,15 +135,18 @@ fn a_run_with_frames(scribe: &mut Scribe) {
     // Patched, restarted, and told what one of its nodes gives.
     let (by, description) = (actor("ada"), "lint more".into());
     let at = node(102, "rounds[1].check[3]", "lint");
-    let patched = Record::RunPatched { revision: 1, description, node: Some(at), only: None, deadline: None, by: by.clone() };
+    let patched =
+        Record::RunPatched { revision: 1, description, node: Some(at), only: None, deadline: None, by: by.clone(), more: true };
     scribe.record_with(Owner::Run(run(102)), patched, payload("{\"text\":\"{}\",\"operations\":[]}"));
     scribe.record(frame("rounds[1]"), Record::FramePatched { revision: 1 });
+    scribe.record(Owner::Run(run(102)), Record::RunFollowed {});
     let at = node(102, "rounds[1].check[0]", "lint");
     let (generation, reason) = (1, "wrong file".into());
-    let restarted = Record::RunRestarted { node: at.clone(), generation, deadline: None, reason, by: by.clone() };
+    let restarted = Record::RunRestarted { node: at.clone(), generation, deadline: None, reason, by: by.clone(), anew: false };
     scribe.record(Owner::Run(run(102)), restarted);
     note(scribe, &node(102, "", "rounds"), Record::NodeRewound { turns: 2, generation });
     note(scribe, &at, Record::NodeReset {});
+    scribe.record(frame("rounds[1].check[0]"), Record::FrameReset {});
     let set = Record::NodeSet { reason: "by hand".into(), by };
     scribe.record_with(Owner::Node(node(102, "rounds[1].check[2]", "lint")), set, payload("{}"));
 }
@@ -167,6 +171,7 @@ fn runs_that_end(scribe: &mut Scribe) {
             again: 1,
             reason: "the bank answers".into(),
             by: actor("bob"),
+            anew: true,
         },
     );
     note(scribe, &node(104, "", "fix"), Record::NodeReopened { by: actor("bob"), only: false });

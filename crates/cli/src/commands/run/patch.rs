@@ -7,6 +7,7 @@ use crate::commands::{Session, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::place::env;
 use crate::plain::plain_text;
+use crate::units::{grouped, now, show_when};
 use clap::Args;
 use doors::wire::{RunPatch, RunPatched, RunsVerb};
 use kernel::ids::{RunId, TaskId};
@@ -138,8 +139,15 @@ fn told(session: &Session, patched: &RunPatched) -> Outcome {
     if !patched.next.is_empty() {
         lines.push(format!("next: {}", patched.next.join(", ")));
     }
+    if let Some(deadline) = patched.deadline {
+        lines.push(format!("deadline: {} ({deadline})", show_when(deadline, now())));
+    }
     for kept in &patched.keeps {
         lines.push(format!("{} keeps the text it has: {} has begun there and is another in the new one", kept.frame, kept.node));
+    }
+    let others = patched.keeps_total.saturating_sub(patched.keeps.len() as u64);
+    if others > 0 {
+        lines.push(format!("and {} others", grouped(others)));
     }
     let answer = Answer::new(patched, lines.join("\n"));
     Ok(match patched.dry_run {

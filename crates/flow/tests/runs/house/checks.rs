@@ -1,12 +1,14 @@
 //! What holds after every command.
 
 use super::House;
-use kernel::frame::Token;
+use kernel::frame::{FramePath, Token};
 use kernel::ids::TaskId;
-use kernel::ir::Join;
+use kernel::ir::{Join, NodeKind};
 use kernel::message::Message;
+use kernel::names::NodeId;
 use kernel::node::{NodeState, Started};
 use kernel::run::{NodeAt, RunStatus};
+use std::collections::BTreeMap;
 
 impl House<'_> {
     /// The fold of the records is what is live.
@@ -39,6 +41,26 @@ impl House<'_> {
                     let id = &ir.node(*node).id;
                     assert!(waits || state.is_held(*run, &path, Some(*node)), "{name}: `{id}` in `{path}` could go on");
                 }
+            }
+        }
+    }
+
+    /// Of an each no more items are open than may be at once, whatever was restarted or tried again in it.
+    pub(super) fn items_have_room(&self) {
+        for (run, name) in &self.ledger.runs {
+            let Some(live) = self.shards[0].state.live_run(*run) else { continue };
+            let mut open: BTreeMap<(FramePath, NodeId), u32> = BTreeMap::new();
+            for (path, _) in live.frames().filter(|(path, _)| !path.is_root() && live.goes_on(path)) {
+                let (above, id, _) = path.up().expect("it is below the root");
+                *open.entry((above, id.clone())).or_default() += 1;
+            }
+            for ((path, id), many) in open {
+                let ir = live.frame(&path).expect("it is above one that goes on").ir();
+                let room = match ir.node(ir.find(&id).expect("a node of the workflow")).kind {
+                    NodeKind::Each { concurrency, .. } => concurrency,
+                    _ => 1,
+                };
+                assert!(many <= room, "{name}: {many} of `{id}` in `{path}` at once, and there is room for {room}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::book::Book;
 use super::shard::Shard;
 use super::{Compiled, START_MS, actor};
-use kernel::command::{Command, Grant, NewRun, NewWorkflow, Outcome, Reply};
+use kernel::command::{Command, Grant, NewRevision, NewRun, NewWorkflow, Outcome, Patched, Reply};
 use kernel::ids::{RunId, TaskId};
 use kernel::ir::Ir;
 use kernel::limits::{CHUNK_ITEMS_MAX, STEP_RECORDS_MAX};
@@ -86,6 +86,24 @@ impl Desk {
 
     pub fn retry(&mut self, run: RunId) {
         self.ask(Command::RetryRun { run, node: None, new: None, reason: String::new(), by: actor() });
+    }
+
+    /// By this text from here on.
+    pub fn patch(&mut self, run: RunId, text: &Json, dry: bool) -> Patched {
+        let base = self.shard.state.live_run(run).expect("it is under way").run().revision();
+        let payload = Payload(serde_json::json!({"text": text.to_string(), "operations": []}).to_string().into());
+        let ir = super::book::revised(1, &payload);
+        self.book.programs(&ir);
+        let new = Box::new(NewRevision { base, ir, payload, description: String::new(), alone: false });
+        let reply = self.ask(Command::PatchRun { run, new, node: None, dry, by: actor() });
+        let Reply::Patched(patched) = reply else { panic!("{reply:?} is no patch") };
+        *patched
+    }
+
+    /// Begins anew from there.
+    pub fn rewind(&mut self, place: &str) {
+        let at = NodeAt::parse(place).expect("a node");
+        self.ask(Command::RestartRun { at, new: None, reason: "again".into(), by: actor() });
     }
 
     pub fn restart(&mut self) {

@@ -74,14 +74,15 @@ pub(in crate::decide) fn decide(step: &mut Step<'_>, fork: &NewFork, by: &Actor)
     };
     let limits = texts.iter().rfind(|text| text.only.is_none()).map_or(&ir.limits, |text| &text.ir.limits);
     let deadline = new.spec.deadline.into_iter().chain(limits.deadline_ms.map(|ms| step.now().plus_ms(ms))).min();
+    let asked_ms = new.spec.deadline.map(|deadline| deadline.ms_since(step.now()));
     let run = step.new_run();
-    let spec = RunSpec { workflow, version, deadline, parent: None, depth: 0, ..new.spec.clone() };
+    let spec = RunSpec { workflow, version, deadline, asked_ms, parent: None, depth: 0, ..new.spec.clone() };
     step.record_run(run, Record::RunStarted { spec: Box::new(spec), by: by.clone() }, Some(new.input.clone()));
     for (at, text) in texts.iter().enumerate() {
         let revision = at as u32 + 1;
         step.learn_revision(run, revision, text.ir.clone());
         let (description, only, by) = (text.description.clone(), text.only.clone(), by.clone());
-        let patched = Record::RunPatched { revision, description, node: None, only, deadline, by };
+        let patched = Record::RunPatched { revision, description, node: None, only, deadline, by, more: false };
         step.record_run(run, patched, Some(text.payload.clone()));
     }
     for part in parts {

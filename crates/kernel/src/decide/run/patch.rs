@@ -2,21 +2,23 @@
 //! the new text from here on; a turn or an item that is under way follows it if it can, and otherwise keeps the text it has. What
 //! is opened later follows the text of the frame it is opened in.
 
+use super::follow::{self, Fit, Likeness};
 use super::found;
 use crate::command::Reply;
-use crate::frame::{Frame, FramePath};
+use crate::frame::{Frame, FramePath, Verdict};
 use crate::frozen::Frozen;
 use crate::ids::RunId;
 use crate::ir::{BodyIx, Ir, NodeIx, OnError, ROOT};
-use crate::limits::{CHUNK_ITEMS_MAX, PATCH_TOLD_MAX, RUN_REVISIONS_MAX};
+use crate::limits::{PATCH_LOOKED_MAX, PATCH_SEARCHED_MAX, PATCH_TOLD_MAX, RUN_REVISIONS_MAX};
 use crate::names::{Actor, NodeId};
-use crate::node::{NodeState, Slot, Started};
+use crate::node::{NodeState, Slot};
 use crate::record::{Payload, Record};
 use crate::rejection::Rejection;
 use crate::run::{NodeAt, RunStatus};
-use crate::runs::{Live, Spot};
-use crate::step::{FollowUp, Step};
+use crate::runs::Live;
+use crate::step::Step;
 use crate::time::Time;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// A text that was compiled at the door, for one run.
@@ -37,10 +39,13 @@ pub struct NewRevision {
 pub struct Patched {
     pub run: RunId,
     pub revision: u32,
+    /// When it has to be over by it, if that is another time.
+    pub deadline: Option<Time>,
     /// Nodes that have all they wait for, by it.
     pub next: Vec<NodeAt>,
-    /// Turns and items under way that keep the text they have, with the node that is why.
+    /// Turns and items under way that keep the text they have, with the node that is why: the first, and how many.
     pub keeps: Vec<(FramePath, NodeId)>,
+    pub keeps_total: u64,
 }
 
 /// `dry`: nothing is changed. `node`: whose worker asks.
@@ -64,7 +69,6 @@ pub(in crate::decide) fn decide(
     let patched = outlook(live, new, &is_open);
     if !dry {
         record(step, run, new, node, by);
-        go_on(step, run);
     }
     Ok(Reply::Patched(Box::new(patched)))
 }
@@ -123,11 +127,11 @@ pub(super) fn check(
         return Err(Rejection::Frozen { at: NodeAt { run, frame: root, node }, status, frozen });
     }
     // What was undone and is still being stopped has to be known until then.
-    for (path, frame) in &live.frames {
-        let (above, node, _) = path.up().expect("it is below the root");
-        let of_root = above.is_root() && new.ir.find_in(ROOT, node).is_none();
-        if of_root && (frame.is_open() || frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Started { .. }))) {
-            let at = NodeAt { run, frame: above, node: node.clone() };
+    let own = live.ir().body(ROOT).nodes.iter().filter(|node| live.ir().body_of(**node).is_some());
+    for id in own.map(|node| &live.ir().node(*node).id).filter(|id| new.ir.find_in(ROOT, id).is_none()) {
+        let busy = |frame: &Frame| frame.nodes.iter().any(|slot| matches!(slot.state, NodeState::Started { .. }));
+        if live.opened_by(&root, id).any(|(_, frame)| frame.is_open() || busy(frame)) {
+            let at = NodeAt { run, frame: root, node: id.clone() };
             return Err(Rejection::Frozen { at, status: "being stopped", frozen: Frozen::Gone });
         }
     }
@@ -181,37 +185,46 @@ fn revision_of(step: &Step<'_>, run: RunId, path: &FramePath) -> u32 {
 
 /// What would become of it, looked at without changing anything.
 fn outlook(live: &Live, new: &NewRevision, is_open: &dyn Fn(&FramePath, NodeIx, &Slot) -> bool) -> Patched {
-    let (run, mut next, mut keeps) = (live.run.id, Vec::new(), Vec::new());
-    let mut follow: Vec<FramePath> = Vec::new();
-    for (path, frame) in live.open_frames() {
-        let above = path.up().map(|(above, ..)| above);
-        let why = match &above {
-            None => None,
-            Some(above) if !follow.contains(above) => continue,
-            Some(_) if follow.len() > CHUNK_ITEMS_MAX => path.up().map(|(_, of, _)| of.clone()),
-            Some(_) if live.run.is_alone(frame.revision) => path.up().map(|(_, of, _)| of.clone()),
-            Some(_) => against(path, frame, &new.ir, is_open),
+    let (revision, deadline) = (live.run.revision() + 1, deadline(live, &new.ir));
+    let deadline = deadline.filter(|_| live.run.status == RunStatus::Running && deadline != live.run.spec.deadline);
+    let mut told = Patched { run: live.run.id, revision, deadline, next: Vec::new(), keeps: Vec::new(), keeps_total: 0 };
+    let (mut likeness, mut searched) = (Likeness::to(&new.ir), 0);
+    // Frames that follow, as far as there may be others in them.
+    let mut follow: FxHashSet<FramePath> = FxHashSet::default();
+    for (path, frame) in live.open_frames().take(PATCH_LOOKED_MAX) {
+        let Some((above, ..)) = path.up() else {
+            told.next.extend(freed(live, path, frame, new));
+            continue;
         };
-        if let Some(node) = why {
-            keeps.push((path.clone(), node));
+        if !above.is_root() && !follow.contains(&above) {
             continue;
         }
-        let body = path.up().and_then(|(_, of, _)| new.ir.body_of(new.ir.find(of)?)).unwrap_or(ROOT);
-        let after = frame.revised(&new.ir, live.run.revision() + 1, body, |_| None).0;
-        let nodes = new.ir.body(body).nodes.iter();
-        let free = nodes.filter(|node| {
-            let waited = frame
-                .ir
-                .find(&new.ir.node(**node).id)
-                .is_some_and(|node| frame.ir.node(node).body == frame.body && frame.verdict(node) != crate::frame::Verdict::Wait);
-            *after.node(**node) == NodeState::Waiting && after.verdict(**node) == crate::frame::Verdict::Enter && !waited
-        });
-        next.extend(free.map(|node| NodeAt { run, frame: path.clone(), node: new.ir.node(*node).id.clone() }));
-        follow.push(path.clone());
+        let fit = match live.run.is_alone(frame.revision) {
+            true => path.up().map_or(Fit::Same, |(_, of, _)| Fit::Keeps(of.clone())),
+            false => likeness.of(path, frame, |node, slot| is_open(path, node, slot)),
+        };
+        match fit {
+            Fit::Same => {}
+            Fit::Keeps(node) => {
+                told.keeps_total += 1;
+                if told.keeps.len() < PATCH_TOLD_MAX {
+                    told.keeps.push((path.clone(), node));
+                }
+            }
+            Fit::Follows => {
+                let (waits, is_deep) = likeness.shape(path, frame);
+                if is_deep {
+                    follow.insert(path.clone());
+                }
+                if waits && searched < PATCH_SEARCHED_MAX && told.next.len() < PATCH_TOLD_MAX {
+                    searched += 1;
+                    told.next.extend(freed(live, path, frame, new));
+                }
+            }
+        }
     }
-    next.truncate(PATCH_TOLD_MAX);
-    keeps.truncate(PATCH_TOLD_MAX);
-    Patched { run, revision: live.run.revision() + 1, next, keeps }
+    told.next.truncate(PATCH_TOLD_MAX);
+    told
 }
 
 /// The run follows the new text, or only the frame that is meant.
@@ -223,59 +236,39 @@ pub(super) fn record_for(step: &mut Step<'_>, run: RunId, new: &NewRevision, pat
     let (revision, deadline) = (live.run.revision() + 1, live.run.spec.deadline);
     step.learn_revision(run, revision, new.ir.clone());
     let (description, only, by) = (new.description.clone(), Some(path.clone()), by.clone());
-    let patched = Record::RunPatched { revision, description, node: None, only, deadline, by };
+    let patched = Record::RunPatched { revision, description, node: None, only, deadline, by, more: false };
     step.record_run(run, patched, Some(new.payload.clone()));
-    follow(step, run, path, &new.ir, |step| {
+    follow::turn(step, run, path, &new.ir, |step| {
         step.record_frame(run, path, Record::FramePatched { revision }, None);
     });
 }
 
-/// The run follows the new text, and what is under way in it as far as it can.
+/// Nodes of a frame that have all they wait for by another text, and had not before.
+fn freed(live: &Live, path: &FramePath, frame: &Frame, new: &NewRevision) -> Vec<NodeAt> {
+    let body = path.up().and_then(|(_, of, _)| new.ir.body_of(new.ir.find(of)?)).unwrap_or(ROOT);
+    let after = frame.revised(&new.ir, live.run.revision() + 1, body, |_| None).0;
+    let nodes = new.ir.body(body).nodes.iter();
+    let free = nodes.filter(|node| {
+        let before = frame.ir.find(&new.ir.node(**node).id).filter(|node| frame.ir.node(*node).body == frame.body);
+        let waited = before.is_some_and(|node| frame.verdict(node) != Verdict::Wait);
+        *after.node(**node) == NodeState::Waiting && after.verdict(**node) == Verdict::Enter && !waited
+    });
+    free.map(|node| NodeAt { run: live.run.id, frame: path.clone(), node: new.ir.node(*node).id.clone() }).collect()
+}
+
+/// The run follows the new text, and what is under way in it as far as it can: what a batch has no room for, in later ones.
 pub(super) fn record(step: &mut Step<'_>, run: RunId, new: &NewRevision, node: Option<&NodeAt>, by: &Actor) {
     let live = step.state().runs.get(run).expect("it was looked at");
     let revision = live.run.revision() + 1;
-    let deadline = deadline(live, &new.ir);
+    let (deadline, more) = (deadline(live, &new.ir), follow::is_more(step, live));
     step.learn_revision(run, revision, new.ir.clone());
     let (description, node, by) = (new.description.clone(), node.cloned(), by.clone());
-    follow(step, run, &FramePath::root(), &new.ir, |step| {
-        step.record_run(
-            run,
-            Record::RunPatched { revision, description, node, only: None, deadline, by },
-            Some(new.payload.clone()),
-        );
+    let patched = Record::RunPatched { revision, description, node, only: None, deadline, by, more };
+    follow::turn(step, run, &FramePath::root(), &new.ir, |step| {
+        step.record_run(run, patched, Some(new.payload.clone()));
     });
-    let live = step.state().runs.get(run).expect("as above");
-    let paths: Vec<FramePath> = live.open_frames().map(|(path, _)| path.clone()).filter(|path| !path.is_root()).collect();
-    let mut many = 0;
-    for path in paths {
-        if many == CHUNK_ITEMS_MAX {
-            return;
-        }
-        let live = step.state().runs.get(run).expect("as above");
-        let above = path.up().and_then(|(above, ..)| live.frame(&above)).is_some_and(|above| above.revision == revision);
-        let frame = live.frame(&path).expect("it is open");
-        if above && !live.run.is_alone(frame.revision) && against(&path, frame, &new.ir, &|_, _, _| false).is_none() {
-            follow(step, run, &path, &new.ir, |step| {
-                step.record_frame(run, &path, Record::FramePatched { revision }, None);
-            });
-            many += 1;
-        }
-    }
-}
-
-/// Records that a frame goes on by another text. Nodes that were taken out before and are in this one are new in it.
-fn follow(step: &mut Step<'_>, run: RunId, path: &FramePath, new: &Ir, record: impl FnOnce(&mut Step<'_>)) {
-    let live = step.state().runs.get(run).expect("it is being revised");
-    let body = path.up().map_or(Some(ROOT), |(_, of, _)| new.body_of(new.find(of)?)).expect("its loop or each is there");
-    let back: Vec<NodeId> = live.removed(path).filter(|id| new.find_in(body, id).is_some()).cloned().collect();
-    record(step);
-    for id in back {
-        let live = step.state().runs.get(run).expect("as above");
-        let node = live.find(path, &id).expect("it is in the text");
-        if live.slot(path, node).is_some_and(|slot| slot.state != NodeState::Waiting) {
-            step.record_node(&Spot { run, frame: path.clone(), node }, Record::NodeReset {}, None);
-        }
-    }
+    follow::move_on(step, run, &FramePath::root());
+    follow::follow(step, run);
 }
 
 /// A frame that was closed goes on, by the text of the frame above if it can.
@@ -285,38 +278,26 @@ pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePat
     let above = path.up().and_then(|(above, ..)| live.frame(&above)).expect("it is below the root");
     let frame = live.frame(path).expect("it is being reopened");
     let ir = if revision == frame.revision { frame.ir.clone() } else { above.ir.clone() };
-    follow(step, run, path, &ir, |step| {
+    follow::turn(step, run, path, &ir, |step| {
         step.record_frame(run, path, Record::FrameReopened { revision }, None);
     });
 }
 
-/// Another time that the run is given counts from its start.
+/// Another time that the run is given counts from when it was opened last. Whoever started it may have given it less.
 fn deadline(live: &Live, new: &Ir) -> Option<Time> {
-    if new.limits.deadline_ms == live.ir().limits.deadline_ms {
-        return live.run.spec.deadline;
+    let (run, before) = (&live.run, live.ir().limits.deadline_ms);
+    if new.limits.deadline_ms == before {
+        return run.spec.deadline;
     }
-    new.limits.deadline_ms.map(|ms| live.run.started_at.plus_ms(ms))
+    // Of one that was started before this was kept apart: what it was given other than by its text was asked for.
+    let asked_ms = run.spec.asked_ms.or(run.given_ms.filter(|given| Some(*given) != before)).filter(|ms| *ms > 0);
+    let given_ms = new.limits.deadline_ms.into_iter().chain(asked_ms).min();
+    given_ms.map(|ms| run.opened_at().plus_ms(ms))
 }
 
-/// Whatever may go on in a run, whose nodes may wait for something else now.
+/// Whatever may go on in a run that has taken much along.
 pub(super) fn go_on(step: &mut Step<'_>, run: RunId) {
-    let Some(live) = step.state().runs.get(run).filter(|live| live.run.status == RunStatus::Running) else { return };
-    let (mut spots, mut over) = (Vec::new(), Vec::new());
-    for (path, frame) in live.open_frames() {
-        for (node, slot) in frame.ir.body(frame.body).nodes.iter().zip(&frame.nodes) {
-            let moves = match &slot.state {
-                NodeState::Waiting => true,
-                NodeState::Started { at, .. } => matches!(at, Started::Turning { .. } | Started::Spreading { .. }),
-                _ => false,
-            };
-            if moves {
-                spots.push(Spot { run, frame: path.clone(), node: *node });
-            }
-        }
-        if frame.open == 0 {
-            over.push(path.clone());
-        }
-    }
-    spots.into_iter().for_each(|spot| step.follow(FollowUp::Arrive(spot)));
-    over.into_iter().for_each(|path| step.follow(FollowUp::Close(run, path)));
+    let live = step.state().runs.get(run).expect("it was just started");
+    let paths: Vec<FramePath> = live.open_frames().map(|(path, _)| path.clone()).collect();
+    paths.iter().for_each(|path| follow::move_on(step, run, path));
 }

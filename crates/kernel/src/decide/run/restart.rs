@@ -1,11 +1,11 @@
 //! Restart a run from a node: that one and all that follows from it are undone and begin anew, in a new generation; what came
 //! before stays. In a loop the turns after it are undone, too, and the loop goes on from that turn; in an each the other items
-//! stay. Whatever else had stopped short goes again, as it does with a retry.
+//! stay, and one that was over is taken up when there is room for it. Whatever else had stopped short goes again, as it does with a retry.
 
 use super::{found, patch, retry};
 use crate::command::Reply;
 use crate::decide::walk;
-use crate::frame::FramePath;
+use crate::frame::{FramePath, FrameState};
 use crate::ids::RunId;
 use crate::ir::{NodeIx, NodeKind};
 use crate::names::Actor;
@@ -46,8 +46,9 @@ pub(in crate::decide) fn decide(
     };
     let frame = rewind.levels.last().expect("the node's own").path.clone();
     let node = NodeAt { frame, ..at.clone() };
-    let (reason, by) = (reason.to_owned(), by);
-    step.record_run(run, Record::RunRestarted { node, generation, deadline, reason, by: by.clone() }, None);
+    let anew = live.run.status != RunStatus::Running;
+    let restarted = Record::RunRestarted { node, generation, deadline, reason: reason.to_owned(), by: by.clone(), anew };
+    step.record_run(run, restarted, None);
     // From the inside out, so that nothing is dropped that stays.
     for level in rewind.levels.iter().rev() {
         undo(step, run, level, generation, by);
@@ -55,15 +56,7 @@ pub(in crate::decide) fn decide(
     if let Some(new) = new {
         patch::record_for(step, run, new, &rewind.levels.last().expect("the node's own").path, by);
     }
-    for level in &rewind.levels {
-        if !level.path.is_root()
-            && !step.state().runs.get(run).and_then(|live| live.frame(&level.path)).is_some_and(|f| f.is_open())
-        {
-            patch::reopen(step, run, &level.path);
-        }
-        retry::reopen(step, run, &level.path, None, by);
-    }
-    patch::go_on(step, run);
+    take_up(step, run, &rewind.levels, by);
     Ok(Reply::Run { run, status: RunStatus::Running, changed: true })
 }
 
@@ -87,6 +80,31 @@ fn check(live: &Live, at: &NodeAt) -> Result<Rewind, Rejection> {
         return Err(Rejection::NotBegun { at: at.clone() });
     }
     Ok(rewind)
+}
+
+/// The frames that lead to the node go on, those above first. An item of an each that was over, and what is in it, only when
+/// there is room for it.
+fn take_up(step: &mut Step<'_>, run: RunId, levels: &[Level], by: &Actor) {
+    let (mut of_each, mut waits) = (false, false);
+    for Level { path, through, .. } in levels {
+        let live = step.state().runs.get(run).expect("it is being restarted");
+        let frame = live.frame(path).expect("it leads to the node");
+        let over = !path.is_root() && !frame.is_open();
+        let (state, is_each) = (frame.state, |node: NodeIx| matches!(frame.ir.node(node).kind, NodeKind::Each { .. }));
+        let leads_on = through.is_some_and(|(node, _)| is_each(node));
+        waits |= over && of_each && !crate::defect("restart_without_room");
+        of_each = leads_on;
+        if waits {
+            if matches!(state, FrameState::Done(_) | FrameState::Failed) {
+                step.record_frame(run, path, Record::FrameReset {}, None);
+            }
+            continue;
+        }
+        if over {
+            patch::reopen(step, run, path);
+        }
+        retry::reopen(step, run, path, None, by);
+    }
 }
 
 fn undo(step: &mut Step<'_>, run: RunId, level: &Level, generation: u32, by: &Actor) {

@@ -74,7 +74,7 @@ fn record(step: &mut Step<'_>, run: RunId, again: u32, reason: &str, by: &Actor)
     let live = step.state().runs.get(run).expect("it is being reopened");
     let deadline = deadline(step, live);
     let (reason, by) = (reason.to_owned(), by.clone());
-    step.record_run(run, Record::RunReopened { deadline, again, reason, by }, None);
+    step.record_run(run, Record::RunReopened { deadline, again, reason, by, anew: true }, None);
 }
 
 /// As long as it was given at first.

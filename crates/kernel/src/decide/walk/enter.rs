@@ -102,6 +102,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 idempotency_key: None,
                 parent: Some(at),
                 deadline: limit_ms.map(|ms| step.now().plus_ms(ms)),
+                asked_ms: node.timeout_ms,
                 depth: parent.run.spec.depth + 1,
                 origin: None,
             };

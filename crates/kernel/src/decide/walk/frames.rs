@@ -113,7 +113,15 @@ fn turn(step: &mut Step<'_>, spot: &Spot) {
         _ = open(step, spot, 0);
         return;
     };
-    let FrameState::Done(output) = frame.state else { return };
+    let output = match frame.state {
+        FrameState::Done(output) => output,
+        // It was cut off when something around it had ended, and that goes on.
+        FrameState::Dropped => {
+            let path = path.clone();
+            return retry::take_up(step, spot.run, &path, None, &super::super::itself());
+        }
+        FrameState::Open | FrameState::Failed => return,
+    };
     // A loop that waits for nobody leaves room for others, too.
     if step.opened() >= CHUNK_ITEMS_MAX {
         return step.hold_over(Held::Node(spot.clone()));
@@ -290,6 +298,12 @@ pub(in crate::decide) fn drop_orphans(step: &mut Step<'_>) {
             step.record_frame(run, &path, Record::FrameDropped {}, None);
         }
         step.adopt(run, &path);
+        // Its loop or each may have been restarted since: it takes it up again.
+        above(step, run, &path, |step, spot| {
+            if matches!(state(step, spot), Some(NodeState::Started { .. })) {
+                step.follow(FollowUp::Arrive(spot.clone()));
+            }
+        });
         let ended = step.state().runs.get(run).is_some_and(|live| live.run.live && live.run.status != RunStatus::Running);
         if ended && !step.state().runs.has_orphans(run) {
             step.record_run(run, Record::RunClosed {}, None);
