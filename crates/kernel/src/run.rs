@@ -417,9 +417,8 @@ impl Run {
     /// When it was started, or last went on after an end: its time counts from there.
     pub fn opened_at(&self) -> Time {
         self.opened_at.unwrap_or_else(|| {
-            // One that went on before that was kept says so by its deadline.
-            let again = self.again > 0 || self.generation > 0;
-            let by_deadline = self.spec.deadline.zip(self.given_ms.filter(|ms| again && *ms > 0));
+            // One that was tried again before that was kept says so by its deadline.
+            let by_deadline = self.spec.deadline.zip(self.given_ms.filter(|ms| self.again > 0 && *ms > 0));
             by_deadline.map_or(self.started_at, |(deadline, ms)| deadline.plus_us(-(ms as i64).saturating_mul(1_000)))
         })
     }

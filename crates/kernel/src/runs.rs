@@ -490,9 +490,9 @@ impl Runs {
             if opens {
                 self.past.push(Past::Node(at.clone()));
             }
-            // Whatever is still open below it is nobody's any more.
+            // Whatever is still open below it, or was to be taken up again, is nobody's any more.
             let live = &self.live[&at.run];
-            for (path, _) in live.below(&at.frame, &at.node).filter(|(_, frame)| frame.is_open()) {
+            for (path, _) in live.below(&at.frame, &at.node).filter(|(path, _)| live.is_busy(path)) {
                 self.orphans.insert((at.run, path.clone()));
             }
         }
@@ -640,7 +640,12 @@ impl Runs {
             let running = live.run.status == RunStatus::Running;
             for (path, frame) in std::iter::once((&root, &live.root)).chain(&live.frames) {
                 let nodes = || frame.ir.body(frame.body).nodes.iter().zip(&frame.nodes);
-                let busy = nodes().any(|(_, slot)| matches!(slot.state, NodeState::Started { .. }));
+                // An item that a restart has left to be taken up goes on then with the loops and eaches that lead to its node.
+                let waits = running && live.waits_for_room(path);
+                let busy = nodes().any(|(_, slot)| match &slot.state {
+                    NodeState::Started { at, .. } => !waits || !matches!(at, Started::Turning { .. } | Started::Spreading { .. }),
+                    _ => false,
+                });
                 let wanted = running && live.is_wanted(path);
                 if (!wanted && (frame.is_open() || busy)) || (!frame.is_open() && busy) {
                     self.orphans.insert((*id, path.clone()));

@@ -48,6 +48,15 @@ impl Live {
         slot.is_some_and(|slot| matches!(slot.state, NodeState::Started { .. })) && self.is_wanted(&above)
     }
 
+    /// Whether a frame was cut off, or is to begin anew in part, and what it belongs to goes on or waits likewise.
+    pub(crate) fn waits_for_room(&self, path: &FramePath) -> bool {
+        let Some((above, node, _)) = path.up() else { return false };
+        let cut = self.frame(path).is_some_and(|frame| frame.state == FrameState::Dropped && !frame.undone);
+        let slot = self.find(&above, node).and_then(|node| self.slot(&above, node));
+        let goes_on = slot.is_some_and(|slot| matches!(slot.state, NodeState::Started { .. }));
+        cut && goes_on && (self.is_wanted(&above) || self.waits_for_room(&above))
+    }
+
     /// The frames that a loop or an each of this frame has opened, in order.
     pub(crate) fn below<'a>(
         &'a self,
