@@ -76,8 +76,8 @@ pub fn rows(folds: Vec<Fold>, texts: &Texts, (from, until): (Instant, Instant)) 
         let mut key: Vec<(u32, NodeId, (u32, u32))> = Vec::new();
         let turn = |turn: &Option<(u32, u32)>| turn.map_or((0, 0), |(index, generation)| (index + 1, generation));
         key.extend(fold.way.iter().map(|(of, index)| (place(fold, of), of.clone(), turn(index))));
-        key.push((place(fold, &fold.node), fold.node.clone(), (0, u32::from(!fold.is_undone()))));
-        key
+        key.push((place(fold, &fold.node), fold.node.clone(), (0, 0)));
+        (key, !fold.is_undone())
     };
     let mut keyed: Vec<_> = folds.into_iter().map(|fold| (key(&fold), fold)).collect();
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
@@ -101,8 +101,9 @@ impl Fold {
             name.push_str(&format!("{dot}{of}[{index}]"));
         }
         let slash = if name.is_empty() { "" } else { "/" };
-        let mut totals = TimelineTotals::default();
-        for span in self.tracks.iter().flat_map(|track| &track.spans) {
+        let (mut totals, all_undone) = (TimelineTotals::default(), self.is_undone());
+        // What was undone is not counted with the rest.
+        for span in self.tracks.iter().flat_map(|track| &track.spans).filter(|span| all_undone || !span.undone) {
             *totals.of(span.what) += span.from.ms_until(span.to.unwrap_or(until)).max(0).unsigned_abs();
             totals.attempts += u64::from(span.attempt.is_some());
         }

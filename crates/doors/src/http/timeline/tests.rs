@@ -113,7 +113,10 @@ l running x1: inside 0-10, inside 40-
 l[0]/a running x1: queued 0-1 undone, running 1-40 undone
 l[0@1]/a running x1: queued 41-42, running 42-
 ";
-    assert_eq!(shown(&rows(apart(tracks), &Texts::default(), bounds(100))), expected);
+    let rows = rows(apart(tracks), &Texts::default(), bounds(100));
+    assert_eq!(shown(&rows), expected);
+    // Undone time is not added to the rest.
+    assert_eq!((rows[0].totals.asking_ms, rows[2].totals.running_ms), (40, 39));
     let told: Vec<String> = moments.iter().map(TimelineMoment::sentence).collect();
     assert_eq!(told, ["patched to revision 1 by ana: d", "restarted from l, generation 1, by ana"]);
 }
@@ -129,9 +132,10 @@ fn failures_are_seen_among_many() {
         };
         text += &format!("run-1/e[{item}]/x {item} {to}\n");
     }
+    text += "run-1//e 0 {\"record\":\"node_started\",\"at\":{\"asking\":{\"until\":null}}}\n";
     let rows = rows(folded(tracks(&text, 2_400)), &Texts::default(), bounds(2_400));
-    assert_eq!(shown(&rows), "e[*]/x failed x20: running 0-19, running 7-7!boom\n");
-    assert_eq!(rows[0].failed, 1);
+    assert_eq!(shown(&rows), "e asking x1: asking 0-\ne[*]/x failed x20: running 0-19, running 7-7!boom\n");
+    assert_eq!(rows[1].failed, 1);
 }
 
 #[test]
