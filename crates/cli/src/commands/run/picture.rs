@@ -259,7 +259,7 @@ mod tests {
         assert!(names[3].starts_with("  ▸ rounds[12]/lint") && names[4].starts_with("  ✓ rounds[11]/lint"), "{names:?}");
         // On a narrow terminal a name gives way to the state, its beginning and its end stay.
         let narrow = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap(), Some(50));
-        assert!(narrow[3].starts_with("  ▸ round…lint  t         running          30 s"), "{narrow:?}");
+        assert!(narrow[3].starts_with("  ▸ round…/lint  t         running          30 s"), "{narrow:?}");
         // The one that is done is not told one by one.
         let counts = doors::wire::NodeCounts {
             done: 2,

@@ -97,7 +97,7 @@ fn what_a_restart_undoes_ends_with_it() {
         run-1//ask 5 {{"record":"node_started","at":{{"asking":{{"until":null}}}}}}
         run-1//l 10 {{"record":"node_done","output":"own","went":"done"}}
         run-1 30 {{"record":"run_patched","revision":1,"description":"d","by":"ana"}}
-        run-1 40 {{"record":"run_restarted","node":"run-1//l","generation":1,"reason":"","by":"ana"}}
+        run-1 40 {{"record":"run_restarted","node":{{"run":"run-1","frame":"","node":"l"}},"generation":1,"reason":"","by":"ana"}}
         run-1//ask 40 {{"record":"node_reset"}}
         run-1//l 40 {{"record":"node_rewound","turns":0,"generation":1}}
         run-1/l[0@1]/a 41 {{"record":"node_started","at":{{"working":{{"task":"task-3"}}}}}}
