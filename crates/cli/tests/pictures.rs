@@ -249,3 +249,22 @@ fn a_picture_goes_to_a_file_or_to_whoever_reads() {
     house.refused(&format!("run graph {run} --svg -o nowhere/g.svg"), 2, "usage");
     house.refused(&format!("run graph {run} -o g.svg"), 2, "usage");
 }
+
+#[test]
+fn runs_that_were_called_for_nothing_are_marked() {
+    let house = House::start();
+    house.put("workflow: child\nnodes: {c: {type: approval}}\n");
+    house.put("workflow: caller\nnodes:\n  call: {type: workflow, workflow: child}\n");
+    let run = house.start_run("caller", &json!({}));
+    house.node_is(&run, "call", "running");
+    let called = || house.ok(&format!("run list --parent {run}"))["runs"].as_array().unwrap().clone();
+    let first = called();
+    assert_eq!((first.len(), &first[0]["undone"]), (1, &Value::Null), "{first:?}");
+    house.ok(&format!("run restart {run}/call"));
+    talk::until("it is called once more", || (called().len() == 2).then_some(()));
+    // The newest comes first.
+    let both = called();
+    assert_eq!((&both[0]["undone"], &both[1]["undone"]), (&Value::Null, &json!(true)), "{both:?}");
+    assert_eq!(both[1]["run"], first[0]["run"], "{both:?}");
+    assert!(house.told(&format!("run list --parent {run}")).contains("undone by a restart"));
+}
