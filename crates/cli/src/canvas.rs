@@ -15,11 +15,12 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// The lines as they are now; all of them are ours, and those beyond the last row are counted.
-    pub fn draw(&mut self, lines: &[String]) {
+    /// The lines as they are now; all of them are ours, and those beyond the last row are counted, but for so many at the end
+    /// that are always seen.
+    pub fn draw(&mut self, lines: &[String], kept: usize) {
         let size = tcgetwinsize(std::io::stderr()).map_or((COLUMNS, ROWS), |size| (size.ws_col, size.ws_row));
         let size = (if size.0 == 0 { COLUMNS } else { size.0 }, if size.1 == 0 { ROWS } else { size.1 });
-        let lines = fit(lines, size);
+        let lines = fit(lines, kept, size);
         if lines == self.lines && size == self.size {
             return;
         }
@@ -44,20 +45,25 @@ fn write(text: &str) {
 }
 
 /// The last column and the last row stay free, so that nothing wraps or scrolls.
-fn fit(lines: &[String], (columns, rows): (u16, u16)) -> Vec<String> {
+fn fit(lines: &[String], kept: usize, (columns, rows): (u16, u16)) -> Vec<String> {
     let (width, height) = (usize::from(columns).saturating_sub(1).max(1), usize::from(rows).saturating_sub(1).max(2));
-    let mut fitting: Vec<String> = lines.iter().take(height).map(|line| cut(line, width)).collect();
-    if lines.len() > height {
-        let more = lines.len() - (height - 1);
-        fitting.truncate(height - 1);
-        fitting.push(cut(&format!("… and {more} more"), width));
+    if lines.len() <= height {
+        return lines.iter().map(|line| cut(line, width)).collect();
     }
-    fitting
+    // One row says how many there are beyond.
+    let kept = kept.min(height - 1);
+    let shown = height - 1 - kept;
+    let more = format!("… and {} more", lines.len() - shown - kept);
+    let last = &lines[lines.len() - kept..];
+    lines[..shown].iter().chain([&more]).chain(last).map(|line| cut(line, width)).collect()
 }
 
-/// So many columns of a line, its colours left alone.
+/// So many columns of a line, its colours left alone; where it was longer, the last says so.
 fn cut(line: &str, width: usize) -> String {
-    let (mut out, mut left, mut coloured, mut rest) = (String::with_capacity(line.len()), width, false, line);
+    if columns_in(line) <= width {
+        return line.to_owned();
+    }
+    let (mut out, mut left, mut coloured, mut rest) = (String::with_capacity(line.len()), width - 1, false, line);
     while let Some(c) = rest.chars().next() {
         let colour = colour_bytes(rest);
         if colour > 0 {
@@ -72,7 +78,8 @@ fn cut(line: &str, width: usize) -> String {
         out.push(c);
         rest = &rest[c.len_utf8()..];
     }
-    if coloured && !rest.is_empty() {
+    out.push('…');
+    if coloured {
         out.push_str("\x1b[0m");
     }
     out
@@ -92,15 +99,19 @@ fn columns_of(c: char) -> usize {
     if wide { 2 } else { 1 }
 }
 
-/// How many rows a line takes on a terminal of this width: more than one if it was wider when the line was drawn.
-fn rows_of(line: &str, columns: u16) -> usize {
+fn columns_in(line: &str) -> usize {
     let (mut rest, mut width) = (line, 0);
     while let Some(c) = rest.chars().next() {
         let colour = colour_bytes(rest);
         width += if colour > 0 { 0 } else { columns_of(c) };
         rest = &rest[colour.max(c.len_utf8() * usize::from(colour == 0))..];
     }
-    width.div_ceil(usize::from(columns).max(1)).max(1)
+    width
+}
+
+/// How many rows a line takes on a terminal of this width: more than one if it was wider when the line was drawn.
+fn rows_of(line: &str, columns: u16) -> usize {
+    columns_in(line).div_ceil(usize::from(columns).max(1)).max(1)
 }
 
 /// What draws the new lines over the old ones, without taking away first what stays.
@@ -125,16 +136,19 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_cut_and_counted() {
-        assert_eq!(fit(&lines(3), (80, 24)), ["line 1", "line 2", "line 3"]);
-        assert_eq!(fit(&lines(3), (80, 4)), ["line 1", "line 2", "line 3"]);
-        assert_eq!(fit(&lines(30), (80, 5)), ["line 1", "line 2", "line 3", "… and 27 more"]);
-        assert_eq!(fit(&lines(2), (5, 24)), ["line", "line"]);
+        assert_eq!(fit(&lines(3), 0, (80, 24)), ["line 1", "line 2", "line 3"]);
+        assert_eq!(fit(&lines(3), 1, (80, 4)), ["line 1", "line 2", "line 3"]);
+        assert_eq!(fit(&lines(30), 0, (80, 5)), ["line 1", "line 2", "line 3", "… and 27 more"]);
+        assert_eq!(fit(&lines(30), 1, (80, 5)), ["line 1", "line 2", "… and 27 more", "line 30"]);
+        assert_eq!(fit(&lines(30), 1, (80, 2)), ["… and 29 more", "line 30"]);
+        assert_eq!(fit(&lines(2), 0, (6, 24)), ["line…", "line…"]);
         for (line, width, shown) in [
-            ("\x1b[32mdone\x1b[0m now", 6, "\x1b[32mdone\x1b[0m n\x1b[0m"),
+            ("\x1b[32mdone\x1b[0m now", 6, "\x1b[32mdone\x1b[0m …\x1b[0m"),
             ("\x1b[32mdone\x1b[0m", 4, "\x1b[32mdone\x1b[0m"),
-            ("\x1b[32mdone\x1b[0m", 2, "\x1b[32mdo\x1b[0m"),
-            ("größer", 4, "größ"),
-            ("漢字だ", 5, "漢字"),
+            ("\x1b[32mdone\x1b[0m", 2, "\x1b[32md…\x1b[0m"),
+            ("größer", 4, "grö…"),
+            ("漢字だ", 5, "漢字…"),
+            ("漢字だ", 4, "漢…"),
         ] {
             assert_eq!(cut(line, width), shown, "{line} {width}");
         }

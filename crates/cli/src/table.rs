@@ -118,6 +118,23 @@ pub fn facts(screen: &Screen, facts: &[(&str, String)]) -> String {
     facts.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// How many columns the terminal has; `None` where there is none.
+pub fn columns() -> Option<usize> {
+    Table::new().width().filter(|width| *width > 0).map(usize::from)
+}
+
+/// A name of no more than so many signs: the beginning and the end, which tell it from others.
+pub fn middle(text: &str, chars_max: usize) -> String {
+    let count = text.chars().count();
+    if count <= chars_max {
+        return text.to_owned();
+    }
+    let kept = chars_max.saturating_sub(1);
+    let (first, last) = (kept.div_ceil(2), kept / 2);
+    let (begin, end): (String, String) = (text.chars().take(first).collect(), text.chars().skip(count - last).collect());
+    format!("{begin}…{end}")
+}
+
 /// Text that fits in a cell.
 pub fn short(text: &str, chars_max: usize) -> String {
     let line = text.lines().next().unwrap_or("");

@@ -73,7 +73,7 @@ pub async fn fork(
         duplicate: false,
         dry_run,
         origin: RunOrigin::from(&origin),
-        base: other.revision(),
+        base: other.follows(),
         revision: revision(&fork),
         kept: kept.iter().map(ToString::to_string).collect(),
         anew: anew.iter().map(|at| place(&at.frame, &at.node)).collect(),

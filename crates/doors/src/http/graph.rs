@@ -4,7 +4,7 @@ use super::Door;
 use super::answer::No;
 use super::body::{Named, Params};
 use super::node::{self, Frames, body_of};
-use super::run::{definition, turns_of, with_ending};
+use super::run::{Standing, turns_of};
 use super::runs::now;
 use super::workflows::unknown;
 use crate::wire::*;
@@ -17,10 +17,10 @@ use flow::graph::svg::{Carried, Live, Stand, Status, svg};
 use kernel::frame::{FramePath, FrameState};
 use kernel::ids::RunId;
 use kernel::ir::{Ir, NodeIx, NodeKind, ROOT};
-use kernel::names::WorkflowName;
+use kernel::names::{NodeId, WorkflowName};
 use kernel::rejection::Rejection;
-use kernel::row::{FrameRow, NodeRow};
-use std::collections::{HashMap, HashSet};
+use kernel::row::FrameRow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use store::StoreError;
 
 /// Nodes and frames of one run that are looked at; what is beyond is not counted, and the picture says so.
@@ -66,16 +66,10 @@ pub async fn run(State(door): State<Door>, Named(run): Named<RunId>) -> Result<i
 }
 
 fn drawn(engine: &Engine, id: RunId) -> Result<Option<Result<String, Problem>>, StoreError> {
-    let found = engine.read(|reader| {
-        let Some((run, view)) = with_ending(reader, id)? else { return Ok(None) };
-        let frames = reader.frames(id, LOOKED_AT_MAX + 1)?;
-        let nodes = reader.nodes(&store::NodeQuery::of(id, LOOKED_AT_MAX + 1))?;
-        let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        let nodes = nodes.iter().map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some((run, view, frames, nodes)))
-    })?;
-    let Some((run, view, mut frames, mut rows)) = found else { return Ok(None) };
-    let Some(ir) = definition(engine, &run)? else {
+    let found = engine.read(|reader| Standing::now(reader, id, (LOOKED_AT_MAX, false)))?;
+    let Some(standing) = found else { return Ok(None) };
+    let texts = standing.texts(engine)?;
+    let Some(ir) = texts.newest() else {
         let message = format!("the workflow of {id} is not to be had any more, so there is nothing to draw");
         return Ok(Some(Err(Problem::new(
             "workflow_not_found",
@@ -83,73 +77,90 @@ fn drawn(engine: &Engine, id: RunId) -> Result<Option<Result<String, Problem>>, 
             format!("see what is known of it: signaller run show {id}"),
         ))));
     };
-    let more = rows.len() > LOOKED_AT_MAX || frames.len() > LOOKED_AT_MAX;
-    rows.truncate(LOOKED_AT_MAX);
-    frames.truncate(LOOKED_AT_MAX);
-    let mut nodes: Vec<(NodeIx, FramePath, NodeView)> = Vec::with_capacity(rows.len());
-    for row in &rows {
-        if let Some(ix) = ir.find(&row.at.node) {
-            nodes.push((ix, row.at.frame.clone(), NodeView::new(row, Some(&ir))));
+    let whole = Frames::of(&texts, &standing.nodes);
+    let (mut nodes, mut removed) = (Vec::with_capacity(standing.nodes.len()), Vec::new());
+    for row in &standing.nodes {
+        match ir.find(&row.at.node).filter(|_| texts.removed(&row.at).is_none()) {
+            Some(ix) => nodes.push((ix, row.at.frame.clone(), standing.node(&texts, row))),
+            None => removed.push(standing.node(&texts, row)),
         }
     }
     engine.read(|reader| node::at_work(&mut |task| node::task_of(reader, task), nodes.iter_mut().map(|(_, _, node)| node)))?;
-    let whole = Frames::of(&ir, &rows);
     nodes.iter_mut().for_each(|(_, frame, node)| whole.explain(frame, node));
     let now = Instant(now());
-    let mut live = heading(&view, more, now);
-    live.nodes = stands(&ir, &view, &frames, &nodes, now);
-    live.edges = whole.carried().into_iter().map(|(taken, untaken)| Carried { taken, untaken }).collect();
-    Ok(Some(Ok(svg(&ir, Some(&live)))))
+    let mut live = heading(&standing.head(), standing.more, now);
+    live.notes.extend(Some(gone(&removed)).filter(|_| !removed.is_empty()));
+    live.nodes = stands(ir, &standing, &nodes, now);
+    live.edges = whole.carried(ir).into_iter().map(|(taken, untaken)| Carried { taken, untaken }).collect();
+    Ok(Some(Ok(svg(ir, Some(&live)))))
+}
+
+/// Nodes that patches have taken out and that are named.
+const GONE_MAX: usize = 6;
+
+/// `taken out by patches: tail (3 done, revision 2)`
+fn gone(removed: &[NodeView]) -> String {
+    let mut of: BTreeMap<&NodeId, (u32, BTreeMap<Status, u64>)> = BTreeMap::new();
+    for node in removed {
+        let (revision, counts) = of.entry(&node.id).or_default();
+        *revision = node.removed.unwrap_or(0).max(*revision);
+        *counts.entry(node.status.into()).or_default() += 1;
+    }
+    let one = |(id, (revision, counts)): (&&NodeId, &(u32, BTreeMap<Status, u64>))| {
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(status, count)| if *count == 1 { status.as_str().to_owned() } else { format!("{count} {}", status.as_str()) })
+            .collect();
+        format!("{id} ({}, gone since revision {revision})", counts.join(", "))
+    };
+    let named: Vec<String> = of.iter().take(GONE_MAX).map(one).collect();
+    let more = if of.len() > GONE_MAX { format!(" and {} more", of.len() - GONE_MAX) } else { String::new() };
+    format!("taken out by patches after they had begun: {}{more}", named.join(", "))
 }
 
 fn heading(view: &RunView, more: bool, now: Instant) -> Live {
     let took = view.duration_ms.unwrap_or_else(|| view.started_at.ms_until(now).max(0).unsigned_abs());
-    let status = match view.status {
-        RunStatus::Running => Status::Running,
-        RunStatus::Done => Status::Done,
-        RunStatus::Failed => Status::Failed,
-        RunStatus::Cancelled => Status::Cancelled,
-    };
+    let status = Status::from(view.status);
     let mut about = vec![format!("version {}", view.version)];
+    about.extend((view.revision > 0).then(|| format!("revision {}", view.revision)));
+    about.extend((view.generation > 0).then(|| format!("generation {}", view.generation)));
     let paused = if view.pause.is_some() || view.held { ", paused" } else { "" };
-    about.push(match view.status {
-        RunStatus::Running => format!("running for {}{paused}", lasted(took)),
-        _ => format!("{} after {}", status.as_str(), lasted(took)),
+    // What lay between the end of one generation and the start of the next is in it.
+    about.push(match (view.status, view.generation) {
+        (RunStatus::Running, 0) => format!("running for {}{paused}", lasted(took)),
+        (RunStatus::Running, _) => format!("running, first started {} ago{paused}", lasted(took)),
+        (_, 0) => format!("{} after {}", status.as_str(), lasted(took)),
+        _ => format!("{} {} after its first start", status.as_str(), lasted(took)),
     });
-    about.extend(view.error.as_ref().map(|error| {
+    about.extend(view.ended_at.is_none().then(|| format!("as of {}", to_the_second(now))));
+    about.extend(more.then(|| format!("of more than {LOOKED_AT_MAX} nodes not all are counted")));
+    let mut notes = Vec::new();
+    notes.extend(view.error.as_ref().map(|error| {
         let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!("{node}: "));
         format!("{at}{}: {}", error.code, error.message)
     }));
-    about.extend(view.ended_at.is_none().then(|| format!("as of {now}")));
-    about.extend(more.then(|| format!("of more than {LOOKED_AT_MAX} nodes not all are counted")));
     Live {
         heading: format!("{} · {}", view.run, view.workflow),
-        about: about.join(" · "),
+        about,
+        notes,
         status: Some(status),
         over: view.ended_at.is_some(),
         ..Live::default()
     }
 }
 
-fn drawn_status(status: NodeStatus) -> Status {
-    match status {
-        NodeStatus::Waiting => Status::Waiting,
-        NodeStatus::Queued => Status::Queued,
-        NodeStatus::Running => Status::Running,
-        NodeStatus::Asking => Status::Asking,
-        NodeStatus::Sleeping => Status::Sleeping,
-        NodeStatus::Done => Status::Done,
-        NodeStatus::Failed => Status::Failed,
-        NodeStatus::Skipped => Status::Skipped,
-        NodeStatus::Cancelled => Status::Cancelled,
-    }
+/// An instant as people read it.
+pub fn to_the_second(at: Instant) -> String {
+    let text = at.to_string();
+    let seconds = text.split(['.', 'Z']).next().unwrap_or_default();
+    format!("{} UTC", seconds.replace('T', " "))
 }
 
 /// How each node stands, over all turns and items.
-fn stands(ir: &Ir, run: &RunView, frames: &[FrameRow], nodes: &[(NodeIx, FramePath, NodeView)], now: Instant) -> Vec<Stand> {
+fn stands(ir: &Ir, standing: &Standing, nodes: &[(NodeIx, FramePath, NodeView)], now: Instant) -> Vec<Stand> {
     let mut stands = vec![Stand::default(); ir.nodes.len()];
     for (ix, _, node) in nodes {
-        stands[ix.at()].add(drawn_status(node.status), 1);
+        stands[ix.at()].add(node.status.into(), 1);
     }
     // What went wrong is told before what goes on, and that before the rest.
     let weight = |node: &NodeView| match node.status {
@@ -173,8 +184,8 @@ fn stands(ir: &Ir, run: &RunView, frames: &[FrameRow], nodes: &[(NodeIx, FramePa
             };
         }
     }
-    wait(ir, run, frames, nodes, &mut stands);
-    notes(ir, frames, nodes, &mut stands);
+    wait(ir, standing, nodes, &mut stands);
+    notes(ir, standing, nodes, &mut stands);
     stands
 }
 
@@ -195,12 +206,13 @@ fn details(node: &NodeView) -> Vec<String> {
 }
 
 /// Nodes of open frames that nothing has happened to yet.
-fn wait(ir: &Ir, run: &RunView, frames: &[FrameRow], nodes: &[(NodeIx, FramePath, NodeView)], stands: &mut [Stand]) {
+fn wait(ir: &Ir, standing: &Standing, nodes: &[(NodeIx, FramePath, NodeView)], stands: &mut [Stand]) {
     let mut reached: HashMap<&FramePath, HashSet<NodeIx>> = HashMap::new();
     nodes.iter().for_each(|(ix, frame, _)| _ = reached.entry(frame).or_default().insert(*ix));
     let root = FramePath::root();
-    let open = frames.iter().filter(|frame| matches!(frame.state, FrameState::Open)).map(|frame| &frame.path);
-    let own = Some(&root).filter(|_| run.ended_at.is_none());
+    let counts = |frame: &&FrameRow| matches!(frame.state, FrameState::Open) && !standing.undone.contains(&frame.path);
+    let open = standing.frames.iter().filter(counts).map(|frame| &frame.path);
+    let own = Some(&root).filter(|_| standing.run.ended_at().is_none());
     for path in open.chain(own) {
         let body = if path.is_root() { Some(ROOT) } else { body_of(ir, path) };
         let known = reached.get(path);
@@ -213,8 +225,8 @@ fn wait(ir: &Ir, run: &RunView, frames: &[FrameRow], nodes: &[(NodeIx, FramePath
 }
 
 /// `turn 3 of 5`, `items 812/1000, 2 failed`.
-fn notes(ir: &Ir, frames: &[FrameRow], nodes: &[(NodeIx, FramePath, NodeView)], stands: &mut [Stand]) {
-    let turns = turns_of(frames);
+fn notes(ir: &Ir, standing: &Standing, nodes: &[(NodeIx, FramePath, NodeView)], stands: &mut [Stand]) {
+    let turns = turns_of(&standing.frames, &standing.undone);
     let mut sums: HashMap<NodeIx, (FrameCounts, u64, u64)> = HashMap::new();
     for (ix, frame, node) in nodes.iter().filter(|(ix, _, _)| ir.body_of(*ix).is_some()) {
         let (sum, items, count) = sums.entry(*ix).or_default();
@@ -225,6 +237,7 @@ fn notes(ir: &Ir, frames: &[FrameRow], nodes: &[(NodeIx, FramePath, NodeView)], 
             sum.done += counts.done;
             sum.failed += counts.failed;
             sum.dropped += counts.dropped;
+            sum.undone += counts.undone;
         }
     }
     for (ix, (sum, items, count)) in sums {
@@ -237,7 +250,7 @@ fn notes(ir: &Ir, frames: &[FrameRow], nodes: &[(NodeIx, FramePath, NodeView)], 
         if matches!(ir.node(ix).kind, NodeKind::Loop { .. }) && begun == 0 {
             continue;
         }
-        for (number, what) in [(sum.failed, "failed"), (sum.dropped, "dropped")] {
+        for (number, what) in [(sum.failed, "failed"), (sum.dropped, "dropped"), (sum.undone, "undone")] {
             if number > 0 {
                 note.push_str(&format!(", {number} {what}"));
             }

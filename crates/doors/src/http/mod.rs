@@ -21,6 +21,7 @@ mod server;
 mod status;
 mod stream;
 mod tasks;
+mod texts;
 mod timeline;
 mod values;
 mod work;

@@ -6,6 +6,7 @@ use super::approvals::answer_of;
 use super::body::{Named, Params};
 use super::run::{turns_of, undone};
 use super::tasks::with_payloads;
+use super::texts::{Texts, here};
 use super::values::value;
 use crate::wire::*;
 use axum::extract::State;
@@ -13,14 +14,14 @@ use engine::Engine;
 use kernel::explain::why_skipped;
 use kernel::frame::{Frame, FramePath, Token};
 use kernel::ids::{RunId, TaskId};
-use kernel::ir::{BodyIx, Ir, ROOT};
+use kernel::ir::{BodyIx, EdgeIx, Ir, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output, Slot, Started};
 use kernel::rejection::Rejection;
 use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::task::Task;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use store::{Reader, StoreError};
 
@@ -59,45 +60,51 @@ pub async fn show(
             return Ok(Err(Problem::from(&Rejection::RunNotFound { run })));
         };
         let found = Run::from_row(&row.values)?;
-        let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
-        let at = engine.read(|reader| present(reader, &found, &at))?.unwrap_or(at);
-        Ok(whole(engine, ir.as_ref(), &at)?.ok_or_else(|| inside(ir.as_deref(), &at, unknown(&text))))
+        let (frames, undone) = engine.read(|reader| {
+            let frames = rows_of(reader, found.id())?;
+            let undone = undone(reader, &found, &frames)?;
+            Ok((frames, undone))
+        })?;
+        let texts = Texts::now(engine, &found, &frames)?;
+        let at = NodeAt { frame: frame_meant(&frames, &undone, &at.frame).unwrap_or(at.frame), ..at };
+        let mut seen = Seen { engine, run: &found, frames: &frames, undone: &undone, texts };
+        Ok(seen.whole(&at)?.ok_or_else(|| inside(seen.texts.newest().map(|ir| &**ir), &at, unknown(&text))))
     });
     Ok(Json(found.await??))
 }
 
-/// The node that is meant: in turns and items of the newest generation, where it is not said which. `None`: as it is said.
+fn rows_of(reader: &mut dyn Reader, run: RunId) -> Result<Vec<FrameRow>, StoreError> {
+    let rows = reader.frames(run, LOOKED_AT_MAX)?;
+    Ok(rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?)
+}
+
+/// The node that is meant, where a turn or an item is not said to be of a generation. `None`: as it is said.
 pub fn present(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option<NodeAt>, StoreError> {
     if run.generation() == 0 || at.frame.is_root() {
         return Ok(None);
     }
-    let rows = reader.frames(run.id(), LOOKED_AT_MAX)?;
-    let mut frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    let frames = rows_of(reader, run.id())?;
     let undone = undone(reader, run, &frames)?;
-    frames.retain(|frame| !undone.contains(&frame.path));
-    Ok(frame_meant(&frames, &at.frame).map(|frame| NodeAt { frame, ..at.clone() }))
+    Ok(frame_meant(&frames, &undone, &at.frame).map(|frame| NodeAt { frame, ..at.clone() }))
 }
 
 /// The text that the turn or item of a node follows; `None`: that is not known.
 pub fn revision_at(reader: &mut dyn Reader, run: &Run, at: &NodeAt) -> Result<Option<u32>, StoreError> {
     let at = present(reader, run, at)?.unwrap_or_else(|| at.clone());
-    for row in reader.frames(run.id(), LOOKED_AT_MAX)? {
-        let FrameRow { path, revision, .. } = FrameRow::from_row(&row.values)?;
-        if path == at.frame {
-            return Ok(Some(revision));
-        }
-    }
-    Ok(None)
+    Ok(rows_of(reader, run.id())?.into_iter().find(|row| row.path == at.frame).map(|row| row.revision))
 }
 
-fn frame_meant(frames: &[FrameRow], path: &FramePath) -> Option<FramePath> {
+/// The turn or item that is meant: of the newest generation, where it is not said which. `None`: as it is said.
+pub fn frame_meant(frames: &[FrameRow], undone: &BTreeSet<FramePath>, path: &FramePath) -> Option<FramePath> {
     let Some((above, node, index)) = path.up() else { return Some(FramePath::root()) };
-    if path.generation() > 0 {
-        return None;
+    let above = frame_meant(frames, undone, &above)?;
+    let counts = || frames.iter().map(|frame| &frame.path).filter(|path| !undone.contains(path));
+    let exact = above.below(node.clone(), index, path.generation());
+    if counts().any(|known| *known == exact) {
+        return Some(exact);
     }
-    let above = frame_meant(frames, &above)?;
-    let here = |frame: &&FrameRow| frame.path.up().is_some_and(|(up, of, at)| up == above && of == node && at == index);
-    frames.iter().filter(here).map(|frame| &frame.path).max().cloned()
+    let here = |known: &&FramePath| known.up().is_some_and(|(up, of, at)| up == above && of == node && at == index);
+    counts().filter(here).filter(|_| path.generation() == 0).max().cloned()
 }
 
 /// Of a node inside of a loop or an each: what it stands in, and the first of its places.
@@ -114,57 +121,63 @@ fn standing(ir: &Ir, node: &NodeId) -> Option<(NodeId, String)> {
     Some((of?, format!("{}/{node}", steps.join("."))))
 }
 
-/// The turns or items of a loop or an each, unless there are too many to count.
-fn frames_of(reader: &mut dyn Reader, at: &NodeAt) -> Result<Option<FrameCounts>, StoreError> {
-    let rows = reader.frames(at.run, LOOKED_AT_MAX)?;
-    if rows.len() == LOOKED_AT_MAX {
-        return Ok(None);
-    }
-    let mut frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(run) = reader.run(at.run)?.map(|row| Run::from_row(&row.values)).transpose()? {
-        let undone = undone(reader, &run, &frames)?;
-        frames.retain(|frame| !undone.contains(&frame.path));
-    }
-    Ok(turns_of(&frames).remove(&(at.frame.clone(), at.node.clone())))
+/// A run with what is needed to look at one of its nodes.
+struct Seen<'a> {
+    engine: &'a Engine,
+    run: &'a Run,
+    frames: &'a [FrameRow],
+    undone: &'a BTreeSet<FramePath>,
+    texts: Texts,
 }
 
-fn whole(engine: &Engine, ir: Option<&Arc<Ir>>, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
-    let Some(row) = engine.read(|reader| reader.node(at))? else {
-        // One of the run's own frame that nothing has happened to yet.
-        let Some((ir, node)) = ir.and_then(|ir| Some((ir, ir.find(&at.node)?))) else { return Ok(None) };
-        if !at.frame.is_root() || ir.node(node).body != ROOT {
-            return Ok(None);
+impl Seen<'_> {
+    fn whole(&mut self, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
+        let engine = self.engine;
+        let Some(row) = engine.read(|reader| reader.node(at))? else { return self.unreached(at) };
+        let row = NodeRow::from_row(&row.values)?;
+        self.texts.look_for(engine, self.run, [at])?;
+        let mut view = NodeView::new(&row, self.texts.of(at).map(|ir| &**ir));
+        view.removed = self.texts.removed(at).map(|removed| removed.revision);
+        view.undone = self.undone.contains(&at.frame);
+        // Unless there are too many to count.
+        if self.frames.len() < LOOKED_AT_MAX {
+            view.frames = turns_of(self.frames, self.undone).remove(&(at.frame.clone(), at.node.clone()));
         }
-        let mut view = NodeView::waiting(&at.frame, &at.node, type_of(&ir.node(node).kind));
-        let mut frames = Frames::default();
-        engine.read(|reader| frames.look(reader, ir, at.run, &at.frame))?;
-        frames.wait(&at.frame, &mut view);
-        return Ok(Some(view));
-    };
-    let row = NodeRow::from_row(&row.values)?;
-    let mut view = NodeView::new(&row, ir.map(|ir| &**ir));
-    let task = view.task.map(|task| with_payloads(engine, task)).transpose()?.flatten();
-    engine.read(|reader| {
-        at_work(&mut |task| task_of(reader, task), [&mut view])?;
-        view.frames = frames_of(reader, at)?;
-        if let Some(ir) = ir {
-            let mut frames = Frames::default();
-            frames.look(reader, ir, at.run, &at.frame)?;
-            frames.explain(&at.frame, &mut view);
-            frames.wait(&at.frame, &mut view);
+        let task = view.task.map(|task| with_payloads(engine, task)).transpose()?.flatten();
+        engine.read(|reader| {
+            at_work(&mut |task| task_of(reader, task), [&mut view])?;
+            if let Some(ir) = self.texts.at(&at.frame) {
+                let mut frames = Frames::default();
+                frames.look(reader, ir, at.run, &at.frame)?;
+                frames.explain(&at.frame, &mut view);
+                frames.wait(&at.frame, &mut view);
+            }
+            if let NodeState::Done { output: Output::At(at), .. } = row.slot.state() {
+                view.output = value(reader, engine.blobs(), *at)?;
+            }
+            view.answer = answer_of(reader, engine, &row.slot)?;
+            view.input = input(reader, engine, &row.slot)?;
+            Ok(())
+        })?;
+        if let Some(task) = task {
+            view.attempts = Some(task.attempt);
+            view.input = task.input;
         }
-        if let NodeState::Done { output: Output::At(at), .. } = row.slot.state() {
-            view.output = value(reader, engine.blobs(), *at)?;
-        }
-        view.answer = answer_of(reader, engine, &row.slot)?;
-        view.input = input(reader, engine, &row.slot)?;
-        Ok(())
-    })?;
-    if let Some(task) = task {
-        view.attempts = Some(task.attempt);
-        view.input = task.input;
+        Ok(Some(view))
     }
-    Ok(Some(view))
+
+    /// One that nothing has happened to yet, in the run's own frame or in a turn or an item that was opened.
+    fn unreached(&self, at: &NodeAt) -> Result<Option<NodeView>, StoreError> {
+        let opened = at.frame.is_root() || self.frames.iter().any(|frame| frame.path == at.frame);
+        let Some(ir) = self.texts.at(&at.frame).filter(|_| opened) else { return Ok(None) };
+        let Some(node) = here(ir, &at.frame, &at.node) else { return Ok(None) };
+        let mut view = NodeView::waiting(&at.frame, &at.node, type_of(&ir.node(node).kind));
+        view.undone = self.undone.contains(&at.frame);
+        let mut frames = Frames::default();
+        self.engine.read(|reader| frames.look(reader, ir, at.run, &at.frame))?;
+        frames.wait(&at.frame, &mut view);
+        Ok(Some(view))
+    }
 }
 
 /// What a node that was started is at; of a task it is worked out elsewhere.
@@ -223,25 +236,23 @@ pub fn at_work<'a>(task_of: &mut TaskOf<'_>, nodes: impl IntoIterator<Item = &'a
     Ok(())
 }
 
-/// Frames of one run put together of their nodes, for what only all of these can say.
+/// Frames of one run put together of their nodes, each by its own text, for what only all of these can say.
 #[derive(Default)]
-pub struct Frames<'a> {
-    ir: Option<&'a Arc<Ir>>,
+pub struct Frames {
     known: HashMap<FramePath, Frame>,
 }
 
-impl<'a> Frames<'a> {
-    pub fn of(ir: &'a Arc<Ir>, rows: &[NodeRow]) -> Frames<'a> {
+impl Frames {
+    pub fn of(texts: &Texts, rows: &[NodeRow]) -> Frames {
         let mut by_frame: HashMap<FramePath, Vec<&NodeRow>> = HashMap::new();
         rows.iter().for_each(|row| by_frame.entry(row.at.frame.clone()).or_default().push(row));
         by_frame.entry(FramePath::root()).or_default();
-        let known = by_frame.into_iter().filter_map(|(path, rows)| Some((path.clone(), frame(ir, &path, &rows)?)));
-        Frames { ir: Some(ir), known: known.collect() }
+        let put = |(path, rows): (FramePath, Vec<&NodeRow>)| frame(texts.at(&path)?, &path, &rows).map(|frame| (path, frame));
+        Frames { known: by_frame.into_iter().filter_map(put).collect() }
     }
 
     /// Reads a frame, unless it is known.
-    pub fn look(&mut self, reader: &mut dyn Reader, ir: &'a Arc<Ir>, run: RunId, path: &FramePath) -> Result<(), StoreError> {
-        self.ir = Some(ir);
+    pub fn look(&mut self, reader: &mut dyn Reader, ir: &Arc<Ir>, run: RunId, path: &FramePath) -> Result<(), StoreError> {
         if self.known.contains_key(path) {
             return Ok(());
         }
@@ -256,8 +267,8 @@ impl<'a> Frames<'a> {
 
     /// Why a node was skipped.
     pub fn why(&self, path: &FramePath, node: &NodeId) -> Option<String> {
-        let (ir, frame) = (self.ir?, self.known.get(path)?);
-        why_skipped(frame, ir.find(node)?)
+        let frame = self.known.get(path)?;
+        why_skipped(frame, here(frame.ir(), path, node)?)
     }
 
     pub fn explain(&self, path: &FramePath, node: &mut NodeView) {
@@ -266,17 +277,24 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Of each edge: how often it carried something live, and how often not, over all frames that are known.
-    pub fn carried(&self) -> Vec<(u64, u64)> {
-        let Some(ir) = self.ir else { return Vec::new() };
+    /// Of each edge of a text: how often it carried something live, and how often not, over all frames that are known. In those
+    /// that follow another text it is the edge between the same two, for the same reason.
+    pub fn carried(&self, ir: &Arc<Ir>) -> Vec<(u64, u64)> {
         let mut carried = vec![(0, 0); ir.edges.len()];
-        for (path, frame) in &self.known {
-            let Some(body) = body_of(ir, path) else { continue };
-            for edge in ir.body(body).nodes.iter().flat_map(|node| &ir.node(*node).outs) {
-                match frame.carried(*edge) {
-                    Some(Token::Live) => carried[edge.at()].0 += 1,
-                    Some(Token::Dead(_)) => carried[edge.at()].1 += 1,
-                    None => {}
+        let ends = |ir: &Ir, edge: EdgeIx| {
+            let edge = ir.edge(edge);
+            (ir.node(edge.from).id.clone(), ir.node(edge.to).id.clone(), edge.on)
+        };
+        let edges = (0..ir.edges.len() as u32).map(EdgeIx);
+        let drawn: HashMap<_, EdgeIx> = edges.map(|edge| (ends(ir, edge), edge)).collect();
+        for frame in self.known.values() {
+            let own = frame.ir();
+            for edge in own.body(frame.body()).nodes.iter().flat_map(|node| &own.node(*node).outs) {
+                let same = if Arc::ptr_eq(own, ir) { Some(*edge) } else { drawn.get(&ends(own, *edge)).copied() };
+                match (same, frame.carried(*edge)) {
+                    (Some(edge), Some(Token::Live)) => carried[edge.at()].0 += 1,
+                    (Some(edge), Some(Token::Dead(_))) => carried[edge.at()].1 += 1,
+                    _ => {}
                 }
             }
         }
@@ -285,8 +303,9 @@ impl<'a> Frames<'a> {
 
     /// Which nodes before one that waits have not ended.
     pub fn wait(&self, path: &FramePath, node: &mut NodeView) {
-        let (Some(ir), Some(frame)) = (self.ir, self.known.get(path)) else { return };
-        let Some(ix) = ir.find(&node.id).filter(|_| node.status == NodeStatus::Waiting) else { return };
+        let Some(frame) = self.known.get(path) else { return };
+        let ir = frame.ir();
+        let Some(ix) = here(ir, path, &node.id).filter(|_| node.status == NodeStatus::Waiting) else { return };
         let open = ir.node(ix).ins.iter().filter(|edge| frame.carried(**edge).is_none());
         let mut from: Vec<NodeId> = open.map(|edge| ir.node(ir.edge(*edge).from).id.clone()).collect();
         from.dedup();
@@ -306,7 +325,6 @@ pub fn body_of(ir: &Ir, path: &FramePath) -> Option<BodyIx> {
 fn frame(ir: &Arc<Ir>, path: &FramePath, rows: &[&NodeRow]) -> Option<Frame> {
     let body = body_of(ir, path)?;
     // One that a patch has taken out, or put elsewhere, is not of it any more.
-    let here = |row: &&NodeRow| ir.find(&row.at.node).filter(|node| ir.node(*node).body == body);
-    let nodes = rows.iter().filter_map(|row| Some((here(row)?, row.slot.clone())));
+    let nodes = rows.iter().filter_map(|row| Some((here(ir, path, &row.at.node)?, row.slot.clone())));
     Some(Frame::of_nodes(ir, body, nodes))
 }

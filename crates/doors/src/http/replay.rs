@@ -6,6 +6,7 @@ use super::body::{Named, Params};
 use super::explain::{ended, first_of};
 use super::node::Frames;
 use super::run::Standing;
+use super::texts::Texts;
 use super::values::legible;
 use crate::wire::{self, *};
 use axum::extract::State;
@@ -97,7 +98,9 @@ impl Shown<'_> {
         let lost_run = || StoreError::Failed(format!("{} is not what its records make", self.run));
         let (live, standing) = then.live().zip(Standing::then(then)).ok_or_else(lost_run)?;
         let ir = live.ir().clone();
-        let mut run = standing.view(Some(&ir), nodes_max, &mut |task| Ok(then.task(task).cloned()))?;
+        let mut texts = Texts::then(live);
+        texts.look_for(self.engine, &standing.run, standing.nodes.iter().map(|row| &row.at))?;
+        let mut run = standing.view(&texts, nodes_max, &mut |task| Ok(then.task(task).cloned()))?;
         let time = self.seen_from(run.ended_at.is_none());
         let mut explanation = match run.status {
             wire::RunStatus::Running => then.explain(time).map(|told| RunExplanation::from(&told)).ok_or_else(lost_run)?,
@@ -114,7 +117,7 @@ impl Shown<'_> {
             if with_outputs {
                 self.outputs(reader, &standing, &mut run);
             }
-            self.complete(reader, &ir, &standing, &mut record);
+            self.complete(reader, (&ir, &texts), &standing, &mut record);
             Ok(())
         })?;
         let note = self.note();
@@ -218,7 +221,13 @@ impl Shown<'_> {
     }
 
     /// What the record alone does not say: who answered, and why a node was skipped.
-    fn complete(&mut self, reader: &mut dyn Reader, ir: &Arc<Ir>, standing: &Standing, record: &mut RecordView) {
+    fn complete(
+        &mut self,
+        reader: &mut dyn Reader,
+        (ir, texts): (&Arc<Ir>, &Texts),
+        standing: &Standing,
+        record: &mut RecordView,
+    ) {
         let entry = &self.replayed.entry;
         let Owner::Node(at) = &entry.owner else { return };
         match &mut record.record {
@@ -226,7 +235,7 @@ impl Shown<'_> {
                 let said = self.value(reader, &wire::place(&at.frame, &at.node), ValueAt::Record(entry.seq));
                 *answer = said.and_then(|text| serde_json::from_str(text.get()).ok());
             }
-            RecordBody::NodeSkipped { why, .. } => *why = Frames::of(ir, &standing.nodes).why(&at.frame, &at.node),
+            RecordBody::NodeSkipped { why, .. } => *why = Frames::of(texts, &standing.nodes).why(&at.frame, &at.node),
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ use super::answer::{Json, No};
 use super::body::{Named, Params};
 use super::node::{self, Frames, TaskOf};
 use super::runs::wrong_cursor;
+use super::texts::Texts;
 use super::values::value;
 use crate::wire::{self, *};
 use axum::extract::State;
@@ -21,7 +22,6 @@ use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::runs::undone_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 use store::{Reader, StoreError};
 
 /// Nodes and frames of one run that are looked at to count and choose from.
@@ -45,7 +45,7 @@ pub async fn show(
 
 fn whole(engine: &Engine, id: RunId, nodes_max: usize, all_generations: bool) -> Result<Option<RunView>, StoreError> {
     let found = engine.read(|reader| {
-        let Some(standing) = Standing::now(reader, id, all_generations)? else { return Ok(None) };
+        let Some(standing) = Standing::now(reader, id, (LOOKED_AT_MAX, all_generations))? else { return Ok(None) };
         let run = &standing.run;
         let input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
         let is_done = run.status() == kernel::run::RunStatus::Done;
@@ -53,8 +53,8 @@ fn whole(engine: &Engine, id: RunId, nodes_max: usize, all_generations: bool) ->
         Ok(Some((standing, input, output)))
     })?;
     let Some((standing, input, output)) = found else { return Ok(None) };
-    let ir = definition(engine, &standing.run)?;
-    let view = engine.read(|reader| standing.view(ir.as_ref(), nodes_max, &mut |task| node::task_of(reader, task)))?;
+    let texts = standing.texts(engine)?;
+    let view = engine.read(|reader| standing.view(&texts, nodes_max, &mut |task| node::task_of(reader, task)))?;
     Ok(Some(RunView { input, output, ..view }))
 }
 
@@ -65,31 +65,35 @@ pub struct Standing {
     pub ending: Option<Record>,
     /// There is something in it that `retry` would take up.
     pub retryable: bool,
-    /// By their keys, as in the store.
+    /// By their keys, as in the store; those that restarts have undone are among them.
     pub frames: Vec<FrameRow>,
+    pub undone: BTreeSet<FramePath>,
     pub nodes: Vec<NodeRow>,
     /// There are more nodes than those.
     pub more: bool,
 }
 
 impl Standing {
-    /// Without what restarts have undone, unless that is wanted.
-    fn now(reader: &mut dyn Reader, id: RunId, all_generations: bool) -> Result<Option<Standing>, StoreError> {
+    /// Without nodes that restarts have undone, unless those are wanted, and with so many at the most.
+    pub fn now(
+        reader: &mut dyn Reader,
+        id: RunId,
+        (looked_at_max, all_generations): (usize, bool),
+    ) -> Result<Option<Standing>, StoreError> {
         let Some(row) = reader.run(id)? else { return Ok(None) };
         let run = Run::from_row(&row.values)?;
         let (ending, retryable) = (ending_of(reader, &run)?, can_retry(reader, &run)?);
-        let frames = reader.frames(id, LOOKED_AT_MAX)?;
-        let nodes = reader.nodes(&store::NodeQuery::of(id, LOOKED_AT_MAX + 1))?;
-        let more = nodes.len() > LOOKED_AT_MAX;
-        let mut frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-        let nodes = nodes.iter().take(LOOKED_AT_MAX).map(|row| NodeRow::from_row(&row.values));
+        let frames = reader.frames(id, looked_at_max)?;
+        let nodes = reader.nodes(&store::NodeQuery::of(id, looked_at_max + 1))?;
+        let more = nodes.len() > looked_at_max || frames.len() == looked_at_max;
+        let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let nodes = nodes.iter().take(looked_at_max).map(|row| NodeRow::from_row(&row.values));
         let mut nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+        let undone = undone(reader, &run, &frames)?;
         if !all_generations {
-            let undone = undone(reader, &run, &frames)?;
-            frames.retain(|frame| !undone.contains(&frame.path));
             nodes.retain(|row| !undone.contains(&row.at.frame) && !is_reset(&run, row));
         }
-        Ok(Some(Standing { run, ending, retryable, frames, nodes, more }))
+        Ok(Some(Standing { run, ending, retryable, frames, undone, nodes, more }))
     }
 
     /// As its records have made it.
@@ -97,59 +101,76 @@ impl Standing {
         let live = replay.live()?;
         let run = live.run().clone();
         let (mut frames, mut nodes) = live.rows();
-        let undone = |path: &FramePath| live.frame(path).is_some_and(|frame| frame.is_undone());
-        frames.retain(|frame| !undone(&frame.path));
-        nodes.retain(|row| !undone(&row.at.frame) && !is_reset(&run, row));
+        let is_undone = |path: &FramePath| live.frame(path).is_some_and(|frame| frame.is_undone());
+        let undone: BTreeSet<FramePath> = frames.iter().map(|frame| frame.path.clone()).filter(is_undone).collect();
+        nodes.retain(|row| !undone.contains(&row.at.frame) && !is_reset(&run, row));
         let retryable = may_retry(&run) && nodes.iter().any(|row| row.at.frame.is_root() && stopped_short(&row.slot));
         let more = nodes.len() > LOOKED_AT_MAX;
         frames.truncate(LOOKED_AT_MAX);
         nodes.truncate(LOOKED_AT_MAX);
-        Some(Standing { run, ending: replay.ending().cloned(), retryable, frames, nodes, more })
+        Some(Standing { run, ending: replay.ending().cloned(), retryable, frames, undone, nodes, more })
+    }
+
+    /// What its parts follow now.
+    pub fn texts(&self, engine: &Engine) -> Result<Texts, StoreError> {
+        let mut texts = Texts::now(engine, &self.run, &self.frames)?;
+        texts.look_for(engine, &self.run, self.nodes.iter().map(|row| &row.at))?;
+        Ok(texts)
+    }
+
+    /// What is seen of it without its nodes.
+    pub fn head(&self) -> RunView {
+        with_end(&self.run, self.ending.as_ref(), self.retryable)
     }
 
     /// What is seen of it, but for its input and its output, which are read apart.
-    pub fn view(&self, ir: Option<&Arc<Ir>>, nodes_max: usize, task_of: &mut TaskOf<'_>) -> Result<RunView, StoreError> {
-        let mut view = with_end(&self.run, self.ending.as_ref(), self.retryable);
+    pub fn view(&self, texts: &Texts, nodes_max: usize, task_of: &mut TaskOf<'_>) -> Result<RunView, StoreError> {
+        let mut view = self.head();
         let mut nodes: Vec<(FramePath, NodeView)> =
-            self.nodes.iter().map(|row| (row.at.frame.clone(), NodeView::new(row, ir.map(|ir| &**ir)))).collect();
+            self.nodes.iter().map(|row| (row.at.frame.clone(), self.node(texts, row))).collect();
         node::at_work(task_of, nodes.iter_mut().map(|(_, node)| node))?;
-        if let Some(ir) = ir {
-            let whole = Frames::of(ir, &self.nodes);
-            nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
-            // Those of the run's own frame come first, so all of them have been looked at.
-            if view.status == wire::RunStatus::Running {
-                let unreached = unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node));
-                nodes.extend(unreached.collect::<Vec<_>>());
-                nodes.iter_mut().for_each(|(frame, node)| whole.wait(frame, node));
-            }
+        let whole = Frames::of(texts, &self.nodes);
+        nodes.iter_mut().for_each(|(frame, node)| whole.explain(frame, node));
+        // Those of the run's own frame come first, so all of them have been looked at.
+        if let (Some(ir), wire::RunStatus::Running) = (texts.newest(), view.status) {
+            let unreached = unreached(ir, &nodes).into_iter().map(|node| (FramePath::root(), node));
+            nodes.extend(unreached.collect::<Vec<_>>());
+            nodes.iter_mut().for_each(|(frame, node)| whole.wait(frame, node));
         }
-        let mut counts = count(nodes.iter().map(|(_, node)| node.status));
+        let mut counts = count(nodes.iter().filter(|(_, node)| !node.undone).map(|(_, node)| node.status));
+        counts.undone = nodes.iter().filter(|(_, node)| node.undone).count() as u64;
         counts.more = self.more;
         view.counts = Some(counts);
-        let turns = turns_of(&self.frames);
+        let turns = turns_of(&self.frames, &self.undone);
         for (frame, node) in &mut nodes {
             node.frames = turns.get(&(frame.clone(), node.id.clone())).cloned();
         }
         // What is going on, or went wrong, is seen whatever the limit; then all in the order of the definition.
         let weight = |(frame, node): &(FramePath, NodeView)| match node.status {
             _ if frame.is_root() => 0,
+            _ if node.undone => 3,
             status if status.is_under_way() || status == NodeStatus::Failed => 1,
             _ => 2,
         };
-        nodes.sort_by_key(weight);
-        nodes.truncate(nodes_max);
-        let place = |id: &NodeId| ir.and_then(|ir| ir.find(id).map(|node| ir.node(node).place)).unwrap_or(0);
-        nodes.sort_by(|(frame, node), (other_frame, other)| {
-            (frame, place(&node.id), &node.id).cmp(&(other_frame, place(&other.id), &other.id))
-        });
-        view.nodes = nodes.into_iter().map(|(_, node)| node).collect();
+        let place = |frame: &FramePath, id: &NodeId| {
+            let ir = texts.at(frame);
+            ir.and_then(|ir| ir.find(id).map(|node| ir.node(node).place)).unwrap_or(u32::MAX)
+        };
+        nodes.sort_by_cached_key(|(frame, node)| (frame.clone(), place(frame, &node.id), node.id.clone()));
+        let mut chosen: Vec<usize> = (0..nodes.len()).collect();
+        chosen.sort_by_key(|at| weight(&nodes[*at]));
+        let chosen: HashSet<usize> = chosen.into_iter().take(nodes_max).collect();
+        view.nodes = nodes.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)).map(|(_, (_, node))| node).collect();
         Ok(view)
     }
-}
 
-/// What a run walks through; `None` where that is not to be had any more.
-pub fn definition(engine: &Engine, run: &Run) -> Result<Option<Arc<Ir>>, StoreError> {
-    Ok(engine.definition(run, None)?.map(|followed| followed.ir))
+    /// A node by the text of its own turn or item.
+    pub fn node(&self, texts: &Texts, row: &NodeRow) -> NodeView {
+        let mut view = NodeView::new(row, texts.of(&row.at).map(|ir| &**ir));
+        view.removed = texts.removed(&row.at).map(|removed| removed.revision);
+        view.undone = self.undone.contains(&row.at.frame);
+        view
+    }
 }
 
 /// The frames of a run that restarts have undone.
@@ -161,18 +182,8 @@ pub fn undone(reader: &mut dyn Reader, run: &Run, frames: &[FrameRow]) -> Result
 }
 
 /// One that a restart has undone in a frame that stays.
-fn is_reset(run: &Run, row: &NodeRow) -> bool {
+pub fn is_reset(run: &Run, row: &NodeRow) -> bool {
     run.generation() > 0 && *row.slot.state() == NodeState::Waiting
-}
-
-/// The same, with a look at its frames: none before the first restart.
-fn undone_in(reader: &mut dyn Reader, run: &Run) -> Result<BTreeSet<FramePath>, StoreError> {
-    if run.generation() == 0 {
-        return Ok(BTreeSet::new());
-    }
-    let rows = reader.frames(run.id(), LOOKED_AT_MAX)?;
-    let frames = rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
-    undone(reader, run, &frames)
 }
 
 /// The run's row, and what only its records say: which node failed it, who cancelled it.
@@ -263,13 +274,14 @@ fn count(all: impl Iterator<Item = NodeStatus>) -> NodeCounts {
     counts
 }
 
-/// The turns and items that each loop and each has begun.
-pub fn turns_of(frames: &[FrameRow]) -> HashMap<(FramePath, NodeId), FrameCounts> {
+/// The turns and items that each loop and each has begun; those that restarts have undone are counted apart.
+pub fn turns_of(frames: &[FrameRow], undone: &BTreeSet<FramePath>) -> HashMap<(FramePath, NodeId), FrameCounts> {
     let mut turns: HashMap<(FramePath, NodeId), FrameCounts> = HashMap::new();
     for frame in frames {
         let Some((above, node, _)) = frame.path.up() else { continue };
         let counts = turns.entry((above, node.clone())).or_default();
         *match frame.state {
+            _ if undone.contains(&frame.path) => &mut counts.undone,
             FrameState::Open => &mut counts.open,
             FrameState::Done(_) => &mut counts.done,
             FrameState::Failed => &mut counts.failed,
@@ -308,46 +320,60 @@ pub async fn nodes(
     let found = door.blocking(move |engine| {
         let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
         let found = Run::from_row(&row.values)?;
-        let ir = engine.definition(&found, None)?.map(|followed| followed.ir);
-        engine.read(|reader| page(reader, engine, &asked, &found, ir, &query)).map(Some)
+        page(engine, asked, found, &query).map(Some)
     });
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
 }
 
-fn page(
-    reader: &mut dyn Reader,
-    engine: &Engine,
-    asked: &store::NodeQuery,
-    run: &Run,
-    ir: Option<Arc<Ir>>,
-    query: &NodeQuery,
-) -> Result<NodeList, StoreError> {
-    let limit = asked.limit - 1;
-    let rows = reader.nodes(asked)?;
-    let undone = if query.all_generations { BTreeSet::new() } else { undone_in(reader, run)? };
-    let mut nodes = Vec::with_capacity(rows.len().min(limit));
-    let mut last = None;
-    let mut whole = Frames::default();
-    for row in rows.iter().take(limit) {
-        let row = NodeRow::from_row(&row.values)?;
-        let mut view = NodeView::new(&row, ir.as_deref());
-        last = Some(view.node.clone());
-        let is_undone = undone.contains(&row.at.frame) || is_reset(run, &row);
-        if is_undone && !query.all_generations {
-            continue;
-        }
-        node::at_work(&mut |task| node::task_of(reader, task), [&mut view])?;
-        if let Some(ir) = ir.as_ref().filter(|_| view.status == NodeStatus::Skipped) {
-            whole.look(reader, ir, asked.run, &row.at.frame)?;
-            whole.explain(&row.at.frame, &mut view);
-        }
-        if query.status.is_some_and(|status| status != view.status) {
-            continue;
-        }
-        if let (true, NodeState::Done { output: Output::At(at), .. }) = (query.output, row.slot.state()) {
-            view.output = value(reader, engine.blobs(), *at)?;
-        }
-        nodes.push(view);
+/// The frames of a run that was changed or restarted: of any other there is no need to look.
+pub fn frames_of(reader: &mut dyn Reader, run: &Run) -> Result<Vec<FrameRow>, StoreError> {
+    if run.generation() == 0 && run.revision() == 0 {
+        return Ok(Vec::new());
     }
-    Ok(NodeList { nodes, next: last.filter(|_| rows.len() > limit) })
+    let rows = reader.frames(run.id(), LOOKED_AT_MAX)?;
+    Ok(rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?)
+}
+
+fn page(engine: &Engine, mut asked: store::NodeQuery, run: Run, query: &NodeQuery) -> Result<NodeList, StoreError> {
+    let limit = asked.limit - 1;
+    let (frames, undone, rows) = engine.read(|reader| {
+        let frames = frames_of(reader, &run)?;
+        let undone = undone(reader, &run, &frames)?;
+        if let Some(frame) = asked.frame.as_mut().filter(|_| !query.all_generations) {
+            let meant = node::frame_meant(&frames, &undone, frame);
+            *frame = meant.unwrap_or_else(|| frame.clone());
+        }
+        Ok((frames, undone, reader.nodes(&asked)?))
+    })?;
+    let more = rows.len() > limit;
+    let rows = rows.iter().take(limit).map(|row| NodeRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+    let last = rows.last().map(|row| wire::place(&row.at.frame, &row.at.node));
+    let standing = Standing { run, ending: None, retryable: false, frames, undone, nodes: rows, more };
+    let texts = standing.texts(engine)?;
+    // Who names a turn or an item means it, also if it was undone.
+    let shown = |row: &&NodeRow| {
+        let is_undone = standing.undone.contains(&row.at.frame) && asked.frame.is_none();
+        query.all_generations || (!is_undone && !is_reset(&standing.run, row))
+    };
+    let mut nodes = Vec::with_capacity(standing.nodes.len());
+    engine.read(|reader| {
+        let mut whole = Frames::default();
+        for row in standing.nodes.iter().filter(shown) {
+            let mut view = standing.node(&texts, row);
+            node::at_work(&mut |task| node::task_of(reader, task), [&mut view])?;
+            if let Some(ir) = texts.at(&row.at.frame).filter(|_| view.status == NodeStatus::Skipped) {
+                whole.look(reader, ir, asked.run, &row.at.frame)?;
+                whole.explain(&row.at.frame, &mut view);
+            }
+            if query.status.is_some_and(|status| status != view.status) {
+                continue;
+            }
+            if let (true, NodeState::Done { output: Output::At(at), .. }) = (query.output, row.slot.state()) {
+                view.output = value(reader, engine.blobs(), *at)?;
+            }
+            nodes.push(view);
+        }
+        Ok(())
+    })?;
+    Ok(NodeList { nodes, next: last.filter(|_| more) })
 }

@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::run::{frames_of, undone};
 use super::values::value;
 use super::workflows::unknown;
 use crate::wire::{self, *};
@@ -13,9 +14,12 @@ use flow::input::InputSchema;
 use kernel::command::{Command, NewRun, Reply};
 use kernel::ids::RunId;
 use kernel::names::WorkflowName;
+use kernel::node::Started;
 use kernel::record::Payload;
+use kernel::row::NodeRow;
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::time::Time;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Reader, StoreError};
@@ -113,12 +117,43 @@ pub async fn list(State(door): State<Door>, Params(query): Params<RunQuery>) -> 
     // One more than shown tells whether there is a next page.
     let limits = store::RunQuery { before, limit: limit + 1, ..store::RunQuery::default() };
     let asked = store::RunQuery { workflow, status, paused, tag, parent, called, idempotency_key, ..limits };
-    let rows = door.read(move |reader| reader.runs(&asked)).await?;
-    let more = rows.len() > limit;
-    let runs = rows.iter().take(limit).map(|row| Ok(RunView::from(&Run::from_row(&row.values)?)));
-    let runs = runs.collect::<Result<Vec<_>, No>>()?;
+    let found = door.read(move |reader| {
+        let rows = reader.runs(&asked)?;
+        let more = rows.len() > limit;
+        let runs = rows.iter().take(limit).map(|row| Run::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let mut views: Vec<RunView> = runs.iter().map(RunView::from).collect();
+        if let Some(parent) = parent {
+            let undone = called_for_nothing(reader, parent, &runs)?;
+            views.iter_mut().for_each(|view| view.undone = undone.contains(&view.run));
+        }
+        Ok((views, more))
+    });
+    let (runs, more) = found.await?;
     let next = runs.last().filter(|_| more).map(|run| run.run.to_string());
     Ok(Json(RunList { runs, next }))
+}
+
+/// Of the runs that a run has called: those whose node was restarted since, or stands in a turn or an item that is undone.
+fn called_for_nothing(reader: &mut dyn Reader, parent: RunId, called: &[Run]) -> Result<HashSet<RunId>, StoreError> {
+    let Some(caller) = reader.run(parent)?.map(|row| Run::from_row(&row.values)).transpose()? else {
+        return Ok(HashSet::new());
+    };
+    if caller.generation() == 0 {
+        return Ok(HashSet::new());
+    }
+    let frames = frames_of(reader, &caller)?;
+    let undone = undone(reader, &caller, &frames)?;
+    let mut found = HashSet::new();
+    for run in called {
+        let Some(at) = &run.spec().parent else { continue };
+        let row = reader.node(at)?.map(|row| NodeRow::from_row(&row.values)).transpose()?;
+        let work = row.as_ref().and_then(|row| row.slot.work()).map(|(_, at)| at);
+        let is_its = matches!(work, Some(Started::Calling { run: called, .. }) if *called == run.id());
+        if undone.contains(&at.frame) || !is_its {
+            found.insert(run.id());
+        }
+    }
+    Ok(found)
 }
 
 pub fn wrong_cursor(cursor: &str) -> Problem {

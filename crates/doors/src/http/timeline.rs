@@ -8,19 +8,24 @@ use super::Door;
 use super::answer::{Json, No};
 use super::body::{Named, Params};
 use super::graph::picture;
-use super::run::definition;
+use super::node::body_of;
+use super::run::undone;
 use super::runs::now;
+use super::texts::Texts;
 use crate::wire::*;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use engine::Engine;
+use kernel::frame::{FramePath, FrameState};
 use kernel::ids::{RecordSeq, RunId};
 use kernel::ir::Ir;
 use kernel::names::NodeId;
 use kernel::rejection::Rejection;
-use kernel::run::Run;
+use kernel::row::FrameRow;
+use kernel::run::{NodeAt, Run};
+use std::collections::HashSet;
 use store::StoreError;
-use track::Tracks;
+use track::{Track, Tracks};
 
 /// Records of a run that are looked at, and of these at once.
 const RECORDS_MAX: usize = 100_000;
@@ -60,14 +65,17 @@ fn whole(
     query: &TimelineQuery,
     limit: usize,
 ) -> Result<Option<Result<Timeline, Problem>>, StoreError> {
-    let Some(row) = engine.read(|reader| reader.run(id))? else { return Ok(None) };
-    let run = Run::from_row(&row.values)?;
-    let ir = definition(engine, &run)?;
-    if let (Some(node), Some(ir)) = (&query.node, ir.as_deref())
-        && ir.find(node).is_none()
-    {
-        return Ok(Some(Err(not_a_node(id, node, ir))));
-    }
+    // Every frame has a record of its own, so there are not more to be seen.
+    let found = engine.read(|reader| {
+        let Some(row) = reader.run(id)? else { return Ok(None) };
+        let run = Run::from_row(&row.values)?;
+        let frames = reader.frames(id, RECORDS_MAX)?;
+        let frames = frames.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?;
+        let undone = undone(reader, &run, &frames)?;
+        Ok(Some((run, frames, undone)))
+    })?;
+    let Some((run, frames, undone)) = found else { return Ok(None) };
+    let mut texts = Texts::now(engine, &run, &frames)?;
     let (mut tracks, mut after, mut left, mut more) = (Tracks::default(), RecordSeq::NONE, RECORDS_MAX, false);
     loop {
         let page = engine.read(|reader| reader.run_history(id, after, PAGE.min(left) + 1, true))?;
@@ -84,15 +92,64 @@ fn whole(
     }
     let ended_at = run.ended_at().map(Instant);
     let until = ended_at.unwrap_or_else(|| Instant(now())).max(Instant(run.started_at()));
-    let mut tracks = tracks.ended(until);
+    let moments = tracks.moments().to_vec();
+    let mut tracks = tracks.ended(until, &undone);
+    if let (Some(node), Some(ir)) = (&query.node, texts.newest())
+        && ir.find(node).is_none()
+        && !tracks.iter().any(|track| track.at.node == *node)
+    {
+        return Ok(Some(Err(not_a_node(id, node, ir))));
+    }
+    if !query.all_generations {
+        tracks.retain(|track| !track.undone);
+        tracks.iter_mut().for_each(|track| track.spans.retain(|span| !span.undone));
+    }
+    texts.look_for(engine, &run, tracks.iter().map(|track| &track.at))?;
+    // What was taken out before it came to anything is not missed.
+    tracks.retain(|track| track.status != NodeStatus::Waiting || !track.spans.is_empty() || texts.removed(&track.at).is_none());
+    if run.ended_at().is_none() {
+        let open = frames.iter().filter(|frame| frame.state == FrameState::Open && !undone.contains(&frame.path));
+        waiting(&mut tracks, id, &texts, open.map(|frame| frame.path.clone()));
+    } else {
+        tracks.retain(|track| track.status != NodeStatus::Waiting || !track.spans.is_empty());
+    }
     tracks.retain(|track| query.node.as_ref().is_none_or(|node| track.at.node == *node));
     let folded = if query.all || query.node.is_some() { fold::apart(tracks) } else { fold::folded(tracks) };
-    let mut rows = fold::rows(folded, ir.as_deref(), (Instant(run.started_at()), until));
+    let mut rows = fold::rows(folded, &texts, (Instant(run.started_at()), until));
     let left_out = rows.len().saturating_sub(limit) as u64;
     rows.truncate(limit);
     let (workflow, version) = (run.spec().workflow.clone(), run.spec().version);
     let (status, started_at) = (run.status().into(), Instant(run.started_at()));
-    Ok(Some(Ok(Timeline { run: id, workflow, version, status, started_at, ended_at, until, rows, left_out, more })))
+    let (revision, generation) = (run.revision(), run.generation());
+    Ok(Some(Ok(Timeline {
+        run: id,
+        workflow,
+        version,
+        revision,
+        generation,
+        status,
+        started_at,
+        ended_at,
+        until,
+        moments,
+        rows,
+        left_out,
+        more,
+    })))
+}
+
+/// Nodes that nothing has happened to yet, of the run's own frame and of the turns and items that are open.
+fn waiting(tracks: &mut Vec<Track>, run: RunId, texts: &Texts, open: impl Iterator<Item = FramePath>) {
+    let known: HashSet<NodeAt> = tracks.iter().map(|track| track.at.clone()).collect();
+    for frame in std::iter::once(FramePath::root()).chain(open) {
+        let Some((ir, body)) = texts.at(&frame).and_then(|ir| Some((ir, body_of(ir, &frame)?))) else { continue };
+        for node in &ir.body(body).nodes {
+            let at = NodeAt { run, frame: frame.clone(), node: ir.node(*node).id.clone() };
+            if !known.contains(&at) {
+                tracks.push(Track::new(at));
+            }
+        }
+    }
 }
 
 fn not_a_node(run: RunId, node: &NodeId, ir: &Ir) -> Problem {

@@ -1,6 +1,7 @@
 //! Nodes of runs, what happened to them and what they wait for.
 
 use super::{AnswerView, Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
+use flow::graph::pen::Status;
 use kernel::explain::{RunExplanation as Explained, Wait};
 use kernel::frame::FramePath;
 use kernel::ids::{RunId, TaskId};
@@ -43,18 +44,6 @@ pub enum NodeStatus {
 }
 
 impl NodeStatus {
-    pub const ALL: [(&'static str, NodeStatus); 9] = [
-        ("waiting", NodeStatus::Waiting),
-        ("queued", NodeStatus::Queued),
-        ("running", NodeStatus::Running),
-        ("asking", NodeStatus::Asking),
-        ("sleeping", NodeStatus::Sleeping),
-        ("done", NodeStatus::Done),
-        ("failed", NodeStatus::Failed),
-        ("skipped", NodeStatus::Skipped),
-        ("cancelled", NodeStatus::Cancelled),
-    ];
-
     pub fn of(state: &NodeState) -> NodeStatus {
         match state {
             NodeState::Waiting => NodeStatus::Waiting,
@@ -77,11 +66,39 @@ impl NodeStatus {
     }
 
     pub fn as_str(self) -> &'static str {
-        NodeStatus::ALL.iter().find(|(_, status)| *status == self).map_or("", |(name, _)| name)
+        Status::from(self).as_str()
     }
 
     pub fn is_under_way(self) -> bool {
         matches!(self, NodeStatus::Queued | NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping)
+    }
+}
+
+/// As it is drawn: the names of the states stand there.
+impl From<NodeStatus> for Status {
+    fn from(status: NodeStatus) -> Status {
+        match status {
+            NodeStatus::Waiting => Status::Waiting,
+            NodeStatus::Queued => Status::Queued,
+            NodeStatus::Running => Status::Running,
+            NodeStatus::Asking => Status::Asking,
+            NodeStatus::Sleeping => Status::Sleeping,
+            NodeStatus::Done => Status::Done,
+            NodeStatus::Failed => Status::Failed,
+            NodeStatus::Skipped => Status::Skipped,
+            NodeStatus::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+impl From<RunStatus> for Status {
+    fn from(status: RunStatus) -> Status {
+        match status {
+            RunStatus::Running => Status::Running,
+            RunStatus::Done => Status::Done,
+            RunStatus::Failed => Status::Failed,
+            RunStatus::Cancelled => Status::Cancelled,
+        }
     }
 }
 
@@ -105,7 +122,13 @@ pub struct NodeView {
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     pub status: NodeStatus,
-    /// When it was started.
+    /// A restart has undone the turn or item that it stands in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
+    /// A patch has taken it out: the first revision of the run's definition without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u32>,
+    /// When it was started; of a loop or an each in which something was tried again or restarted, the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Instant>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +208,8 @@ impl NodeView {
             frame: frame.to_string(),
             kind: Some(kind),
             status: NodeStatus::Waiting,
+            undone: false,
+            removed: None,
             since: None,
             ended_at: None,
             duration_ms: None,
@@ -284,6 +309,9 @@ pub struct FrameCounts {
     pub done: u64,
     pub failed: u64,
     pub dropped: u64,
+    /// Turns or items that restarts have undone. They are not among the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub undone: u64,
 }
 
 /// Which nodes of a run to list, and whether with what they gave.
@@ -294,7 +322,8 @@ pub struct NodeQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub status: Option<NodeStatus>,
-    /// Of this turn or item alone, such as `rounds[1]`; empty for the run's own frame.
+    /// Of this turn or item alone, such as `rounds[1]`; empty for the run's own frame. After a restart that is the newest of its
+    /// place: `rounds[1@2]`, opened in generation 2. Which was first is said with `all_generations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<String>,
     /// With what they gave.
@@ -324,7 +353,7 @@ pub struct NodeList {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct NodeShowQuery {
-    /// Such as `pay` or `rounds[1]/pay`.
+    /// Such as `pay` or `rounds[1]/pay`; after a restart that of the newest generation.
     pub node: String,
 }
 

@@ -193,7 +193,7 @@ pub struct RunView {
     pub started_at: Instant,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Instant>,
-    /// From its start to its end.
+    /// From its first start to its end, with all that lay between: a retry or a restart later does not count from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,6 +210,9 @@ pub struct RunView {
     /// The node that called it, such as `run-7/pay`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// In a list of what one run has called: a restart has undone that call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
@@ -258,6 +261,7 @@ impl From<&Run> for RunView {
             tags: spec.tags.clone(),
             idempotency_key: spec.idempotency_key.clone(),
             parent: spec.parent.as_ref().map(NodeAt::show),
+            undone: false,
             error: run.failure().map(TaskError::from),
             failed_at: None,
             cancelled: None,
@@ -271,6 +275,10 @@ impl From<&Run> for RunView {
 }
 
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
@@ -326,6 +334,9 @@ pub struct NodeCounts {
     pub failed: u64,
     pub skipped: u64,
     pub cancelled: u64,
+    /// Nodes that restarts have undone, where those were asked for. They are not among the others.
+    #[serde(skip_serializing_if = "is_none")]
+    pub undone: u64,
     /// There are more than were counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,

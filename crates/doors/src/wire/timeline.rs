@@ -1,8 +1,8 @@
 //! When the nodes of a run did what.
 
-use super::{Instant, NodeStatus, RunStatus, TaskError};
+use super::{Cursor, Instant, NodeStatus, RunStatus, TaskError};
 use kernel::ids::RunId;
-use kernel::names::{NodeId, WorkerName, WorkflowName};
+use kernel::names::{Actor, NodeId, WorkerName, WorkflowName};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -21,6 +21,9 @@ pub struct TimelineQuery {
     /// Each turn and item by itself; else more than a dozen are one row.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
+    /// Also what restarts have undone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all_generations: bool,
     /// 200 when left out, at most 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -34,12 +37,21 @@ pub struct Timeline {
     #[schema(value_type = String)]
     pub workflow: WorkflowName,
     pub version: u32,
+    /// How often its definition was changed.
+    #[serde(default, skip_serializing_if = "is_never")]
+    pub revision: u32,
+    /// How often it was restarted from a node.
+    #[serde(default, skip_serializing_if = "is_never")]
+    pub generation: u32,
     pub status: RunStatus,
     pub started_at: Instant,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Instant>,
     /// Where the time line ends: when the run did, or now.
     pub until: Instant,
+    /// When the run was changed under way, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<TimelineMoment>,
     /// In the order of the definition.
     pub rows: Vec<TimelineRow>,
     /// Rows beyond the limit.
@@ -50,10 +62,71 @@ pub struct Timeline {
     pub more: bool,
 }
 
+/// A moment at which somebody changed a run under way.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TimelineMoment {
+    pub what: MomentKind,
+    pub at: Instant,
+    /// The record of it.
+    pub record: Cursor,
+    /// Of a patch: the revision it made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// Of a restart: the generation that began with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
+    /// The node it was restarted from, or whose worker asked for the patch; such as `rounds[1]/pay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    #[schema(value_type = String)]
+    pub by: Actor,
+    /// Why; of a patch, what it does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MomentKind {
+    /// Its definition was changed.
+    Patched,
+    /// A node and all that follows from it began anew.
+    Restarted,
+    /// What had stopped short was tried again.
+    Retried,
+}
+
+impl MomentKind {
+    pub const ALL: [MomentKind; 3] = [MomentKind::Patched, MomentKind::Restarted, MomentKind::Retried];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MomentKind::Patched => "patched",
+            MomentKind::Restarted => "restarted",
+            MomentKind::Retried => "retried",
+        }
+    }
+}
+
+impl TimelineMoment {
+    /// `patched to revision 2 by ana: skip the tests`
+    pub fn sentence(&self) -> String {
+        let revision = self.revision.map_or_else(String::new, |revision| format!(" to revision {revision}"));
+        let node = self.node.as_ref().map_or_else(String::new, |node| match self.what {
+            MomentKind::Restarted => format!(" from {node}"),
+            MomentKind::Patched | MomentKind::Retried => format!(" for {node}"),
+        });
+        let generation = self.generation.map_or_else(String::new, |generation| format!(", generation {generation},"));
+        let colon = if self.reason.is_empty() { "" } else { ": " };
+        format!("{}{revision}{node}{generation} by {}{colon}{}", self.what.as_str(), self.by, self.reason)
+    }
+}
+
 /// One node in one turn or item, or many of it together.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TimelineRow {
-    /// `pay`, `rounds[1]/pay`, or `rounds[*]/pay` for many together.
+    /// `pay`, `rounds[1]/pay`, or `rounds[*]/pay` for many together. One that was opened after a restart says in which generation:
+    /// `rounds[1@2]/pay`.
     pub node: String,
     #[schema(value_type = String)]
     pub id: NodeId,
@@ -61,14 +134,35 @@ pub struct TimelineRow {
     pub kind: Option<String>,
     /// Of many: of the one that most is to be said of: what goes on, then what failed.
     pub status: NodeStatus,
+    /// A restart has undone the turn or item, or all of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
+    /// A patch has taken it out: the first revision of the run's definition without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u32>,
     /// How many it stands for.
     pub instances: u64,
     /// Of those, how many failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// By when they began. Of many: when any of them was at it.
+    /// By when they began; none of one that waits or was skipped. Of many: when any of them was at it, those that failed apart, with
+    /// the first error.
     pub spans: Vec<TimelineSpan>,
+    /// Of many: the sum over all of them, so it may be more than the run took.
     pub totals: TimelineTotals,
+}
+
+impl TimelineRow {
+    /// How long it was at work, called, asked or slept; of a loop or an each, how long that was open. `None`: at no time.
+    pub fn took_ms(&self) -> Option<u64> {
+        let TimelineTotals { running_ms, calling_ms, asking_ms, sleeping_ms, inside_ms, .. } = self.totals;
+        let worked = running_ms + calling_ms + asking_ms + sleeping_ms;
+        (!self.spans.is_empty()).then_some(if worked > 0 { worked } else { inside_ms })
+    }
+}
+
+fn is_never(count: &u32) -> bool {
+    *count == 0
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -136,6 +230,9 @@ pub struct TimelineSpan {
     /// How it ended, where it did not end well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
+    /// A restart has undone it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
 }
 
 /// How long in all; what goes on counts up to `until`.

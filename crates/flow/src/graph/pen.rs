@@ -101,6 +101,30 @@ pub fn lasted(ms: u64) -> String {
     }
 }
 
+/// A step that reads well, so that there are no more marks on an axis than this.
+pub fn step_ms(all_ms: u64, marks_max: u64) -> u64 {
+    const STEPS_MS: [u64; 26] = [
+        1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+        900_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
+    ];
+    let marks_max = marks_max.max(1);
+    let mut step = STEPS_MS.into_iter().find(|step| all_ms / step <= marks_max).unwrap_or(86_400_000);
+    while all_ms / step > marks_max {
+        step *= 2;
+    }
+    step
+}
+
+/// A time on an axis: `90 s` would be `2 min` if it were rounded.
+pub fn marked(ms: u64) -> String {
+    match ms {
+        0 => "0".to_owned(),
+        60_000.. if !ms.is_multiple_of(60_000) && ms < 3_600_000 => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
+        86_400_000.. if !ms.is_multiple_of(86_400_000) => format!("{} h", ms / 3_600_000),
+        _ => lasted(ms),
+    }
+}
+
 /// One text in a picture.
 pub struct Text<'a> {
     pub x: f64,
@@ -127,7 +151,8 @@ pub fn begin(out: &mut String, (width, height): (f64, f64), about: &str, style: 
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">"
     );
     title(out, about);
-    let _ = writeln!(out, "<style>\n{COLOURS}{style}</style>");
+    let rules = format!("{RULES}{style}");
+    let _ = writeln!(out, "<style>\n{}@media (prefers-color-scheme:dark){{\n{}}}\n</style>", by_day(&rules), by_night(&rules));
     out.push_str(SIGNS);
     let _ = writeln!(out, "<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>");
 }
@@ -201,13 +226,55 @@ const SIGNS: &str = "<defs>
 </defs>
 ";
 
-const COLOURS: &str = "svg{--ground:#fff;--card:#fff;--ink:#1b1f24;--dim:#5f6873;--faint:#d5dae0;--line:#8a93a0;--strong:#2f5fd0;--tint:#f5f7fa;
---waiting:#6b7480;--queued:#7a5cc4;--running:#1d62d6;--asking:#a55f00;--sleeping:#3f6f8f;--done:#1a7f46;--failed:#c62828;--skipped:#808893;--cancelled:#7d5a4f;
---waiting-t:#fff;--queued-t:#f3effc;--running-t:#e8f0fe;--asking-t:#fff3dc;--sleeping-t:#e8f2f7;--done-t:#e9f7ef;--failed-t:#fdeaea;--skipped-t:#fafafa;--cancelled-t:#f6efec}
-@media (prefers-color-scheme:dark){svg{--ground:#14171c;--card:#1d2128;--ink:#e6e9ee;--dim:#9aa4b1;--faint:#353c47;--line:#6c7685;--strong:#7aa5ff;--tint:#191d23;
---waiting:#97a1ae;--queued:#b59cf5;--running:#79a9ff;--asking:#f0b04f;--sleeping:#86bfdf;--done:#5fd08f;--failed:#ff8080;--skipped:#79828e;--cancelled:#cfa193;
---waiting-t:#1d2128;--queued-t:#262036;--running-t:#1a2740;--asking-t:#33270f;--sleeping-t:#182a34;--done-t:#15291e;--failed-t:#3a1b1d;--skipped-t:#181b20;--cancelled-t:#2a211e}}
-.ground{fill:var(--ground)}
+/// Names for colours: by day and by night.
+const PALETTE: [(&str, &str, &str); 26] = [
+    ("ground", "#fff", "#14171c"),
+    ("card", "#fff", "#1d2128"),
+    ("ink", "#1b1f24", "#e6e9ee"),
+    ("dim", "#5f6873", "#9aa4b1"),
+    ("faint", "#d5dae0", "#353c47"),
+    ("line", "#8a93a0", "#6c7685"),
+    ("strong", "#2f5fd0", "#7aa5ff"),
+    ("tint", "#f5f7fa", "#191d23"),
+    ("waiting", "#68717d", "#97a1ae"),
+    ("queued", "#7556c0", "#b59cf5"),
+    ("running", "#1d62d6", "#79a9ff"),
+    ("asking", "#a55f00", "#f0b04f"),
+    ("sleeping", "#3f6f8f", "#86bfdf"),
+    ("done", "#1a7f46", "#5fd08f"),
+    ("failed", "#c62828", "#ff8080"),
+    ("skipped", "#69727d", "#98a2ae"),
+    ("cancelled", "#7d5a4f", "#cfa193"),
+    ("waiting-t", "#fff", "#1d2128"),
+    ("queued-t", "#f3effc", "#262036"),
+    ("running-t", "#e8f0fe", "#1a2740"),
+    ("asking-t", "#fff3dc", "#33270f"),
+    ("sleeping-t", "#e8f2f7", "#182a34"),
+    ("done-t", "#e9f7ef", "#15291e"),
+    ("failed-t", "#fdeaea", "#3a1b1d"),
+    ("skipped-t", "#fafafa", "#181b20"),
+    ("cancelled-t", "#f6efec", "#2a211e"),
+];
+
+/// Rules with each `var(--name)` as its colour. A browser could look them up by itself; what else shows pictures often cannot, and
+/// would draw all of them black.
+fn by_day(rules: &str) -> String {
+    PALETTE.iter().fold(rules.to_owned(), |rules, (name, day, _)| rules.replace(&format!("var(--{name})"), day))
+}
+
+/// The same for a screen that is dark, colours alone: the rest holds as it is.
+fn by_night(rules: &str) -> String {
+    let mut night = String::new();
+    for (selector, said) in rules.split('}').filter_map(|rule| rule.trim().split_once('{')) {
+        let colours: Vec<&str> = said.split(';').filter(|said| said.contains("var(")).collect();
+        if !colours.is_empty() {
+            let _ = writeln!(night, "{selector}{{{}}}", colours.join(";"));
+        }
+    }
+    PALETTE.iter().fold(night, |rules, (name, _, night)| rules.replace(&format!("var(--{name})"), night))
+}
+
+const RULES: &str = ".ground{fill:var(--ground)}
 text{font:11px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;fill:var(--dim)}
 .mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace;font-size:10.5px}
 .id{font:600 13px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace;fill:var(--ink)}
@@ -217,3 +284,58 @@ text{font:11px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-se
 .s-done{color:var(--done)}.s-failed{color:var(--failed)}.s-skipped{color:var(--skipped)}.s-cancelled{color:var(--cancelled)}
 text.s-waiting,text.s-queued,text.s-running,text.s-asking,text.s-sleeping,text.s-done,text.s-failed,text.s-skipped,text.s-cancelled{fill:currentColor}
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn luminance(colour: &str) -> f64 {
+        let digits = colour.trim_start_matches('#');
+        let wide: String = if digits.len() == 3 { digits.chars().flat_map(|c| [c, c]).collect() } else { digits.to_owned() };
+        let part = |at: usize| {
+            let share = f64::from(u8::from_str_radix(&wide[at..at + 2], 16).unwrap()) / 255.0;
+            if share <= 0.03928 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4)
+    }
+
+    /// As the guidelines for accessible pages measure it.
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_by_day_and_by_night() {
+        let of = |name: &str| PALETTE.iter().find(|(known, ..)| *known == name).copied().unwrap();
+        let grounds = |status: Status| ["ground".to_owned(), "tint".to_owned(), format!("{}-t", status.as_str())];
+        for status in Status::ALL {
+            for (text, ground) in ["dim", status.as_str()].iter().flat_map(|text| grounds(status).map(|ground| (*text, ground))) {
+                let ((_, day, night), (_, day_ground, night_ground)) = (of(text), of(&ground));
+                assert!(contrast(day, day_ground) >= 4.5, "{text} on {ground} by day: {}", contrast(day, day_ground));
+                assert!(contrast(night, night_ground) >= 4.5, "{text} on {ground} by night: {}", contrast(night, night_ground));
+            }
+        }
+    }
+
+    #[test]
+    fn colours_need_no_browser() {
+        let mut out = String::new();
+        begin(&mut out, (1.0, 1.0), "x", ".own{fill:none;stroke:var(--line)}\n.plain{opacity:.5}\n");
+        let (day, night) = out.split_once("@media (prefers-color-scheme:dark){").unwrap();
+        assert!(!out.contains("var("), "{out}");
+        assert!(day.contains(".own{fill:none;stroke:#8a93a0}") && day.contains(".ground{fill:#fff}"), "{day}");
+        assert!(night.contains("\n.own{stroke:#6c7685}\n") && night.contains("\n.ground{fill:#14171c}\n"), "{night}");
+        assert!(!night.contains(".plain"), "{night}");
+    }
+
+    #[test]
+    fn marks_on_an_axis_say_what_they_are() {
+        for (ms, shown) in [(0, "0"), (90_000, "1 min 30 s"), (60_000, "1 min"), (5_400_000, "1 h 30 min"), (2_000, "2.0 s")] {
+            assert_eq!(marked(ms), shown, "{ms}");
+        }
+        for (ms, shown) in [(129_600_000, "36 h"), (86_400_000, "1 d"), (172_800_000, "2 d")] {
+            assert_eq!(marked(ms), shown, "{ms}");
+        }
+    }
+}

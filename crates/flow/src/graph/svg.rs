@@ -15,8 +15,10 @@ use kernel::ir::{Ir, NodeIx};
 pub struct Live {
     /// The run and what it is, in bold.
     pub heading: String,
-    /// More about it, on a line of its own.
-    pub about: String,
+    /// More about it, side by side on as many lines as that takes.
+    pub about: Vec<String>,
+    /// What is to be said beside that, each on a line of its own.
+    pub notes: Vec<String>,
     pub status: Option<Status>,
     /// It has ended: what was not reached never will be.
     pub over: bool,

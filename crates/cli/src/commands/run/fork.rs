@@ -163,7 +163,7 @@ fn told(forked: &RunForked) -> Answer {
     if !forked.anew.is_empty() {
         lines.push(format!("begins anew: {}", list(&forked.anew)));
     }
-    if forked.revision > forked.base {
+    if !forked.changes.is_empty() {
         lines.push(format!("by another text, revision {}:", forked.revision));
         lines.extend(forked.changes.iter().map(|line| format!("  {}", plain_text(line))));
     }

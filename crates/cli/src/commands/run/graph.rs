@@ -4,6 +4,7 @@ use super::picture;
 use crate::commands::{Session, run_id};
 use crate::drawing::SvgArgs;
 use crate::output::{Answer, Outcome};
+use crate::table::columns;
 use crate::units::now;
 use clap::Args;
 use doors::wire::RunView;
@@ -31,7 +32,7 @@ pub fn run(args: GraphArgs, json: bool, session: &Session) -> Outcome {
         return args.drawing.deliver("graph", svg, json);
     }
     let view: RunView = session.client.get(&format!("/v1/runs/{run}"))?;
-    let lines = picture::lines(&session.screen, &view, now());
+    let lines = picture::lines(&session.screen, &view, now(), columns());
     let text = if lines.is_empty() { format!("Nothing has happened in {run} yet.") } else { lines.join("\n") };
     let answer = Answer::new(&view, text).next(format!("run graph {run} --svg -o {run}.svg"), "the whole graph, for a browser");
     Ok(answer.next(format!("run timeline {run}"), "when each node did what"))

@@ -132,6 +132,7 @@ fn remark(run: &RunView) -> String {
         (Some(pause), ..) if pause.reason.is_empty() => format!("paused by {}", pause.by),
         (Some(pause), ..) => format!("paused by {}: {}", pause.by, pause.reason),
         _ if run.held => "paused with the run that called it".to_owned(),
+        _ if run.undone => format!("undone by a restart, was called by {}", run.parent.as_deref().unwrap_or_default()),
         (None, Some(error), _) => format!("{}: {}", error.code, error.message),
         (None, None, Some(parent)) => format!("called by {parent}"),
         (None, None, None) => match &run.origin {

@@ -7,7 +7,7 @@ use crate::commands::Session;
 use crate::json_text::pretty;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::plain::plain_text;
-use crate::table::{facts, node_paint};
+use crate::table::{columns, facts, node_paint};
 use crate::telling_runs::answered;
 use crate::units::{count_of, now, show_about_ms, show_age, show_when};
 use doors::wire::{Instant, NodeList, NodeQuery, NodeShowQuery, NodeStatus, NodeView, place};
@@ -49,8 +49,11 @@ pub fn run_frame(run: RunId, frame: &FramePath, limit: Option<u32>, all_generati
         let failure = failure.fix("turns and items are counted from 0; the loop or each says how many there are");
         return Err(failure.next(format!("run show {run}"), "the whole run"));
     }
-    let mut lines = vec![format!("{run}/{frame}, {}", count_of(list.nodes.len() as u64, "node"))];
-    lines.extend(picture::all_lines(screen, run, &list.nodes, now()));
+    // The newest, where it was not said which.
+    let frame = list.nodes.first().map_or_else(|| frame.to_string(), |node| node.frame.clone());
+    let undone = if list.nodes.iter().all(|node| node.undone) { ", undone by a restart" } else { "" };
+    let mut lines = vec![format!("{run}/{frame}, {}{undone}", count_of(list.nodes.len() as u64, "node"))];
+    lines.extend(picture::all_lines(screen, (run, columns()), &list.nodes, now()));
     if list.next.is_some() {
         lines.push("… and more; add --nodes 1000".to_owned());
     }
@@ -65,11 +68,17 @@ pub fn run_frame(run: RunId, frame: &FramePath, limit: Option<u32>, all_generati
 fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
     let now = now();
     let when = |at: Instant| format!("{} ({at})", show_age(at, now));
-    let mut lines = vec![("node", at.show())];
+    let mut lines = vec![("node", format!("{}/{}", at.run, node.node))];
     if let Some(kind) = &node.kind {
         lines.push(("type", kind.clone()));
     }
     lines.push(("status", screen.paint(node_paint(node.status), node.status.as_str())));
+    if node.undone {
+        lines.push(("undone", "by a restart: what it gave is not used any more".to_owned()));
+    }
+    if let Some(revision) = node.removed {
+        lines.push(("taken out", format!("by a patch: revision {revision} of the run's definition does not have it any more")));
+    }
     if !node.waits_for.is_empty() {
         lines.push(("waits for", node.waits_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
     }
@@ -100,12 +109,18 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
     }
     if let Some(frames) = &node.frames {
         let all = frames.open + frames.done + frames.failed + frames.dropped;
-        let parts = [(frames.done, "done"), (frames.open, "under way"), (frames.failed, "failed"), (frames.dropped, "dropped")];
+        let parts = [
+            (frames.done, "done"),
+            (frames.open, "under way"),
+            (frames.failed, "failed"),
+            (frames.dropped, "dropped"),
+            (frames.undone, "undone by restarts"),
+        ];
         let parts: Vec<String> =
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
         let name = if node.items.is_some() { "begun" } else { "turns" };
-        let dot = if at.frame.is_root() { "" } else { "." };
-        let first = format!("{}/{}{dot}{}[0]", at.run, at.frame, at.node);
+        let dot = if node.frame.is_empty() { "" } else { "." };
+        let first = format!("{}/{}{dot}{}[0]", at.run, node.frame, at.node);
         lines.push((name, format!("{all}, {}; see `signaller run show '{first}'`", parts.join(", "))));
     }
     if let Some(way) = &node.way {

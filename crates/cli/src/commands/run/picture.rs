@@ -3,7 +3,7 @@
 
 use crate::output::{Paint, Screen};
 use crate::plain::plain;
-use crate::table::{node_paint, short};
+use crate::table::{middle, node_paint, short};
 use crate::units::{grouped, show_about_ms, show_between, show_when};
 use doors::wire::{FrameCounts, Instant, NodeStatus, NodeView, RunView};
 use kernel::ids::RunId;
@@ -29,17 +29,18 @@ enum Drawn<'a> {
     Rest(usize, String),
 }
 
-pub fn lines(screen: &Screen, run: &RunView, now: Instant) -> Vec<String> {
+/// `columns`: how wide the terminal is; elsewhere no name is shortened.
+pub fn lines(screen: &Screen, run: &RunView, now: Instant, columns: Option<usize>) -> Vec<String> {
     let mut drawn = Vec::new();
     for node in run.nodes.iter().filter(|node| node.frame.is_empty()) {
         drawn.push(Drawn::Node(Line { indent: 0, node }));
         inside(run, node, &mut drawn);
     }
-    aligned(screen, run.run, drawn, now)
+    aligned(screen, (run.run, columns), drawn, now)
 }
 
 /// Each node by itself, with those in turns and items beneath theirs.
-pub fn all_lines(screen: &Screen, run: RunId, nodes: &[NodeView], now: Instant) -> Vec<String> {
+pub fn all_lines(screen: &Screen, (run, columns): (RunId, Option<usize>), nodes: &[NodeView], now: Instant) -> Vec<String> {
     let mut drawn = Vec::new();
     listed(nodes, "", 0, &mut drawn);
     // Those whose own node is not among them.
@@ -48,7 +49,7 @@ pub fn all_lines(screen: &Screen, run: RunId, nodes: &[NodeView], now: Instant) 
             drawn.push(Drawn::Node(Line { indent: 0, node }));
         }
     }
-    aligned(screen, run, drawn, now)
+    aligned(screen, (run, columns), drawn, now)
 }
 
 fn listed<'a>(nodes: &'a [NodeView], frame: &str, indent: usize, drawn: &mut Vec<Drawn<'a>>) {
@@ -69,14 +70,23 @@ pub fn hidden(run: &RunView) -> u64 {
     let mut drawn = Vec::new();
     let own: Vec<&NodeView> = run.nodes.iter().filter(|node| node.frame.is_empty()).collect();
     own.iter().for_each(|node| inside(run, node, &mut drawn));
-    let told = own.len() + drawn.iter().filter(|line| matches!(line, Drawn::Node(_))).count();
+    let told = own.len() + drawn.iter().filter(|line| matches!(line, Drawn::Node(line) if !line.node.undone)).count();
     counted.saturating_sub(told as u64)
 }
 
-fn aligned(screen: &Screen, run: RunId, drawn: Vec<Drawn<'_>>, now: Instant) -> Vec<String> {
+/// Signs of a line beside the name and the type: a mark, the state, how long it took, and what lies between.
+const REST_CHARS: usize = 29;
+const KIND_CHARS_MAX: usize = 16;
+const NAME_CHARS_MIN: usize = 12;
+
+fn aligned(screen: &Screen, (run, columns): (RunId, Option<usize>), drawn: Vec<Drawn<'_>>, now: Instant) -> Vec<String> {
     let nodes = || drawn.iter().filter_map(|line| if let Drawn::Node(line) = line { Some(line) } else { None });
     let names = nodes().map(|line| line.indent + line.node.node.chars().count()).max().unwrap_or(0);
     let kinds = nodes().map(|line| kind(line.node).chars().count()).max().unwrap_or(0);
+    // A long name must not push the state off the screen.
+    let kinds = columns.map_or(kinds, |_| kinds.min(KIND_CHARS_MAX));
+    let most = |columns: usize| columns.saturating_sub(REST_CHARS + kinds).max(NAME_CHARS_MIN);
+    let names = columns.map_or(names, |columns| names.min(most(columns)));
     let text = drawn.iter().map(|line| match line {
         Drawn::Node(line) => shown(screen, run, line, (names, kinds), now),
         Drawn::Rest(indent, text) => screen.paint(Paint::Dim, &format!("{}{text}", " ".repeat(*indent + 2))),
@@ -89,7 +99,9 @@ fn inside<'a>(run: &'a RunView, of: &NodeView, drawn: &mut Vec<Drawn<'a>>) {
     let open = format!("{}[", of.id);
     let wide = of.items.is_some_and(|items| items > WIDE_ITEMS);
     let telling = |node: &&NodeView| node.status == NodeStatus::Failed || (node.status.is_under_way() && !wide);
-    let telling: Vec<&NodeView> = run.nodes.iter().filter(|node| node.frame.starts_with(&open)).filter(telling).collect();
+    // What a restart has undone does not go on.
+    let telling: Vec<&NodeView> =
+        run.nodes.iter().filter(|node| node.frame.starts_with(&open) && !node.undone).filter(telling).collect();
     let most = if wide { INSIDE_WIDE_MAX } else { INSIDE_MAX };
     for node in telling.iter().take(most) {
         drawn.push(Drawn::Node(Line { indent: 2, node }));
@@ -123,8 +135,8 @@ fn shown(screen: &Screen, run: RunId, line: &Line<'_>, (names, kinds): (usize, u
     };
     let paint = node_paint(node.status);
     let state = screen.paint(paint, &format!("{:<9}", node.status.as_str()));
-    let name = format!("{:<width$}", plain(&node.node), width = names - indent);
-    let kind = screen.paint(Paint::Dim, &format!("{:<kinds$}", plain(kind(node))));
+    let name = format!("{:<width$}", middle(&plain(&node.node), names - indent), width = names - indent);
+    let kind = screen.paint(Paint::Dim, &format!("{:<kinds$}", middle(&plain(kind(node)), kinds)));
     let mark = screen.paint(paint, mark);
     let text = format!("{}{mark} {name}  {kind}  {state}  {took:>10}  {}", " ".repeat(*indent), note(run, node, now));
     text.trim_end().to_owned()
@@ -133,6 +145,8 @@ fn shown(screen: &Screen, run: RunId, line: &Line<'_>, (names, kinds): (usize, u
 /// What is worth knowing of a node beside its state.
 fn note(run: RunId, node: &NodeView, now: Instant) -> String {
     let mut parts = Vec::new();
+    parts.extend(node.undone.then(|| "undone by a restart".to_owned()));
+    parts.extend(node.removed.map(|revision| format!("taken out by a patch, revision {revision}")));
     parts.extend(node.frames.as_ref().map(|frames| turns(node, frames)));
     if node.frames.is_none()
         && let Some(items) = node.items
@@ -196,7 +210,7 @@ fn turns(node: &NodeView, frames: &FrameCounts) -> String {
         Some(items) => format!("{} of {items} done", frames.done),
         None => format!("turn {}", frames.open + frames.done + frames.failed + frames.dropped),
     };
-    for (count, what) in [(frames.failed, "failed"), (frames.dropped, "dropped")] {
+    for (count, what) in [(frames.failed, "failed"), (frames.dropped, "dropped"), (frames.undone, "undone")] {
         if count > 0 {
             text.push_str(&format!(", {} {what}", grouped(count)));
         }
@@ -227,7 +241,7 @@ mod tests {
             {"node":"rounds[11]/lint","id":"lint","frame":"rounds[11]","type":"t","status":"done","duration_ms":5}]}"#;
         let run: RunView = serde_json::from_str(run).unwrap();
         let screen = Screen { people: true, colour: false, ascii: false };
-        let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap());
+        let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap(), None);
         let expected = [
             "✓ route              branch    done                   rules[1] → ask, rounds",
             "? ask                approval  asking          1 min  answer: signaller approval answer run-7/ask --yes --by NAME, ends in 1m",
@@ -239,10 +253,13 @@ mod tests {
             "- no                 http      skipped                `route` took its rules[1]",
         ];
         assert_eq!(drawn, expected);
-        let all = all_lines(&screen, run.run, &run.nodes, "2026-11-15T08:58:00Z".parse().unwrap());
+        let all = all_lines(&screen, (run.run, None), &run.nodes, "2026-11-15T08:58:00Z".parse().unwrap());
         let names: Vec<&str> = all.iter().map(|line| line[..line.len().min(24)].trim_end()).collect();
         assert_eq!(all.len(), run.nodes.len(), "{all:?}");
         assert!(names[3].starts_with("  ▸ rounds[12]/lint") && names[4].starts_with("  ✓ rounds[11]/lint"), "{names:?}");
+        // On a narrow terminal a name gives way to the state, its beginning and its end stay.
+        let narrow = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap(), Some(50));
+        assert!(narrow[3].starts_with("  ▸ round…/lint  t         running          30 s"), "{narrow:?}");
         // The one that is done is not told one by one.
         let counts = doors::wire::NodeCounts {
             done: 2,
@@ -271,7 +288,7 @@ mod tests {
         );
         let run: RunView = serde_json::from_str(&run).unwrap();
         let screen = Screen { people: true, colour: false, ascii: true };
-        let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap());
+        let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap(), None);
         assert_eq!(drawn.len(), 5, "{drawn:?}");
         assert!(
             screen.known(&drawn[0]).ends_with("#####............... 2,500 of 10,000 done, 5 failed, 45 under way"),

@@ -6,7 +6,7 @@ use crate::commands::{Session, run_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain_text;
-use crate::table::{facts, priority_text, run_status_text};
+use crate::table::{columns, facts, priority_text, run_status_text};
 use crate::units::{count_of, grouped, now, show_about_ms, show_age, show_when};
 use clap::Args;
 use doors::wire::{Instant, NodeCounts, RunShowQuery, RunStatus, RunView};
@@ -16,9 +16,13 @@ use kernel::run::NodeAt;
 
 /// Show one run whole, or one node, turn or item of it: its input, its state, its output
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller run show run-7\n  signaller run show run-7/pay\n  \
+#[command(
+    after_help = "After a restart, turns and items say in which generation they were opened: rounds[7@1] is turn 7 of generation 1. Without \
+                        that, rounds[7] is the newest there is. Those that a restart has undone are shown by their whole name, or with \
+                        --all-generations.\n\nExamples:\n  signaller run show run-7\n  signaller run show run-7/pay\n  \
                         signaller run show 'run-7/rounds[1].check[4]/lint'\n  \
-                        signaller run show 'run-7/rounds[1]'\n  signaller run show run-7 --nodes 1000\n  signaller run show run-7 --json | jq .result.output")]
+                        signaller run show 'run-7/rounds[1]'\n  signaller run show 'run-7/rounds[1@2]/pay'\n  signaller run show run-7 --nodes 1000\n  signaller run show run-7 --json | jq .result.output"
+)]
 pub struct ShowArgs {
     /// The run, or one node, turn or item of it
     #[arg(value_name = "RUN[/NODE]", value_parser = shown)]
@@ -27,7 +31,7 @@ pub struct ShowArgs {
     /// or if they failed; at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     nodes: Option<u32>,
-    /// Also turns, items and nodes that restarts have undone
+    /// Also turns, items and nodes that restarts have undone; of one turn or item, the first that was opened
     #[arg(long)]
     all_generations: bool,
 }
@@ -60,7 +64,7 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     let query = RunShowQuery { nodes: args.nodes, all_generations: args.all_generations };
     let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{run}"), &query))?;
     let run = view.run;
-    let answer = Answer::new(&view, page(&session.screen, &view, args.nodes.is_some()));
+    let answer = Answer::new(&view, page(&session.screen, &view, args.nodes.is_some() || args.all_generations));
     let answer = answer.next(format!("run trace {run}"), "everything that happened in it");
     Ok(match view.status {
         RunStatus::Running if view.pause.is_some() => answer.next(format!("run resume {run}"), "let it go on"),
@@ -94,8 +98,7 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
         ("started", when(run.started_at)),
     ];
     if let Some(at) = run.ended_at {
-        let took = run.duration_ms.map_or_else(String::new, |ms| format!(", after {}", show_about_ms(ms)));
-        lines.push(("ended", format!("{}{took}", when(at))));
+        lines.push(("ended", format!("{}{}", when(at), took(run).map_or_else(String::new, |took| format!(", {took}")))));
     }
     if let Some(deadline) = run.deadline.filter(|_| run.ended_at.is_none()) {
         lines.push(("deadline", format!("{} ({deadline})", show_when(deadline, now))));
@@ -133,12 +136,15 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
         }
     }
     let mut nodes = match all {
-        true => picture::all_lines(screen, run.run, &run.nodes, now),
-        false => picture::lines(screen, run, now),
+        true => picture::all_lines(screen, (run.run, columns()), &run.nodes, now),
+        false => picture::lines(screen, run, now, columns()),
     };
     let told = if all { run.nodes.len() as u64 } else { 0 };
-    let hidden =
-        if all { run.counts.as_ref().map_or(0, |counts| counts.all().saturating_sub(told)) } else { picture::hidden(run) };
+    let hidden = if all {
+        run.counts.as_ref().map_or(0, |counts| (counts.all() + counts.undone).saturating_sub(told))
+    } else {
+        picture::hidden(run)
+    };
     if hidden > 0 {
         let inside = if all { "" } else { " in turns and items" };
         let how = if all && told >= NODES_MAX {
@@ -151,6 +157,12 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
     }
     let drawn = if nodes.is_empty() { String::new() } else { format!("\n\n{}", nodes.join("\n")) };
     format!("{}{drawn}", facts(screen, &lines))
+}
+
+/// `after 3 s`; of one that was restarted, from which start that is.
+pub fn took(run: &RunView) -> Option<String> {
+    let took = show_about_ms(run.duration_ms?);
+    Some(if run.generation == 0 { format!("after {took}") } else { format!("{took} after its first start") })
 }
 
 /// `, revision 2, generation 1`: of one that was changed under way.
@@ -200,6 +212,7 @@ pub fn counts_text(counts: &NodeCounts) -> String {
         (counts.skipped, "skipped"),
         (counts.cancelled, "cancelled"),
         (counts.waiting, "waiting"),
+        (counts.undone, "undone"),
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let text = parts.collect::<Vec<_>>().join(", ");

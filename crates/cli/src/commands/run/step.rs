@@ -7,6 +7,7 @@ use super::show::{counts_text, state_at};
 use crate::canvas::Canvas;
 use crate::output::{Answer, Exit, Failure, Outcome, Paint, raw};
 use crate::plain::plain_json;
+use crate::table::columns;
 use crate::telling::line_of_run;
 use doors::wire::{Cursor, RecordView, RunReplay};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
@@ -128,7 +129,28 @@ enum Key {
     Other,
 }
 
-/// What was typed; an arrow comes as three bytes.
+/// Keys that came together: each is one byte, but an arrow is three, and a sign beyond ASCII several.
+fn keys(mut bytes: &[u8]) -> Vec<Key> {
+    if bytes.is_empty() {
+        return vec![Key::Quit];
+    }
+    let mut keys = Vec::new();
+    while let Some(first) = bytes.first() {
+        let count = match (first, bytes.get(1)) {
+            (b'\x1b', Some(b'[' | b'O')) => {
+                2 + bytes[2..].iter().position(|byte| (0x40..0x7f).contains(byte)).map_or(0, |at| at + 1)
+            }
+            (0x80.., _) => bytes.iter().take_while(|byte| **byte >= 0x80).count(),
+            _ => 1,
+        };
+        let (one, rest) = bytes.split_at(count);
+        keys.push(key(one));
+        bytes = rest;
+    }
+    keys
+}
+
+/// One that was typed.
 fn key(bytes: &[u8]) -> Key {
     match bytes {
         b"n" | b" " | b"\x1b[C" | b"\x1b[B" | b"\x1bOC" | b"\x1bOB" => Key::Next,
@@ -149,42 +171,45 @@ fn key(bytes: &[u8]) -> Key {
 /// Looks from one record to the next at most, for one that is not a task's.
 const PASSED_BY_MAX: usize = 200;
 
-fn by_keys(look: &Look<'_>, first: RunReplay) -> Outcome {
-    let mut canvas = Canvas::default();
-    let mut here = first;
-    let mut going: Option<String> = None;
-    let mut trouble = None;
-    let keys = Keys::open()?;
-    loop {
-        draw(look, &mut canvas, &here, going.as_deref(), trouble.take().as_deref());
-        let mut bytes = [0; 8];
-        let count = std::io::stdin().lock().read(&mut bytes).unwrap_or(0);
-        let there = match (key(&bytes[..count]), &mut going) {
-            (Key::Quit, None) => break,
+/// Where one is, and what is typed.
+struct Walk<'a> {
+    look: &'a Look<'a>,
+    here: RunReplay,
+    /// The number of a record that is being typed.
+    going: Option<String>,
+    trouble: Option<String>,
+}
+
+impl Walk<'_> {
+    /// `false`: that was enough.
+    fn take(&mut self, key: Key) -> bool {
+        let (look, here) = (self.look, &self.here);
+        let there = match (key, &mut self.going) {
+            (Key::Quit, None) => return false,
             (Key::Quit, Some(_)) => {
-                going = None;
-                continue;
+                self.going = None;
+                return true;
             }
             (Key::Digit(digit), Some(number)) => {
                 number.push(char::from(digit));
-                continue;
+                return true;
             }
             (Key::Erase, Some(number)) => {
                 number.pop();
-                continue;
+                return true;
             }
             (Key::Enter, Some(number)) => {
                 let number = std::mem::take(number);
-                going = None;
+                self.going = None;
                 if number.is_empty() {
-                    continue;
+                    return true;
                 }
                 look.at(&number)
             }
-            (_, Some(_)) => continue,
+            (_, Some(_)) => return true,
             (Key::Go, None) => {
-                going = Some(String::new());
-                continue;
+                self.going = Some(String::new());
+                return true;
             }
             (Key::First | Key::Digit(b'0'), None) => look.at("start"),
             (Key::Last, None) => look.at("end"),
@@ -192,17 +217,34 @@ fn by_keys(look: &Look<'_>, first: RunReplay) -> Outcome {
             (Key::Before, None) => moved(look, here.before),
             (Key::NextChange, None) => change(look, here.after, |replay| replay.after),
             (Key::ChangeBefore, None) => change(look, here.before, |replay| replay.before),
-            _ => continue,
+            _ => return true,
         };
         match there {
-            Ok(there) => here = there,
+            Ok(there) => self.here = there,
             // It is told, and what was drawn stays.
-            Err(failure) => trouble = Some(failure.message),
+            Err(failure) => self.trouble = Some(failure.message),
+        }
+        true
+    }
+}
+
+fn by_keys(look: &Look<'_>, first: RunReplay) -> Outcome {
+    let mut canvas = Canvas::default();
+    let mut walk = Walk { look, here: first, going: None, trouble: None };
+    let terminal = Keys::open()?;
+    'typing: loop {
+        draw(look, &mut canvas, &walk.here, walk.going.as_deref(), walk.trouble.take().as_deref());
+        let mut bytes = [0; 64];
+        let count = std::io::stdin().lock().read(&mut bytes).unwrap_or(0);
+        for key in keys(&bytes[..count]) {
+            if !walk.take(key) {
+                break 'typing;
+            }
         }
     }
-    drop(keys);
+    drop(terminal);
     canvas.clear();
-    Ok(answer(look, &here))
+    Ok(answer(look, &walk.here))
 }
 
 fn moved(look: &Look<'_>, to: Option<Cursor>) -> Result<RunReplay, Failure> {
@@ -229,7 +271,7 @@ fn draw(look: &Look<'_>, canvas: &mut Canvas, here: &RunReplay, going: Option<&s
     let mut lines = head(screen, here);
     let counts = here.run.counts.as_ref().map_or_else(String::new, |counts| format!(", {}", counts_text(counts)));
     lines.push(format!("{} is {}{counts}", here.run.workflow, state_at(screen, &here.run, here.time)));
-    lines.extend(picture::lines(screen, &here.run, here.time));
+    lines.extend(picture::lines(screen, &here.run, here.time, columns()));
     lines.extend(tail(screen, here));
     lines.push(match (going, trouble) {
         (Some(number), _) => format!("go to record r{number}"),
@@ -237,7 +279,8 @@ fn draw(look: &Look<'_>, canvas: &mut Canvas, here: &RunReplay, going: Option<&s
         (None, None) => screen.paint(Paint::Dim, "n next, p before, N and P without tasks, g number, 0 first, $ last, q leave"),
     });
     let lines: Vec<String> = lines.iter().map(|line| screen.known(line).into_owned()).collect();
-    canvas.draw(&lines);
+    // The keys, and what is typed, are seen however few rows there are.
+    canvas.draw(&lines, 1);
 }
 
 #[cfg(test)]
@@ -259,7 +302,9 @@ mod tests {
             (b"x", Key::Other),
             (b"\x1b[Z", Key::Other),
         ] {
-            assert_eq!(key(bytes), wanted, "{bytes:?}");
+            assert_eq!(keys(bytes), [wanted], "{bytes:?}");
         }
+        let several = [Key::Go, Key::Digit(b'1'), Key::Digit(b'2'), Key::Enter, Key::Next, Key::Before, Key::Other, Key::Last];
+        assert_eq!(keys("g12\rn\x1b[D漢$".as_bytes()), several);
     }
 }

@@ -2,7 +2,7 @@
 //! the run, its turns, items and nodes is a line. It ends with the run, and with how that ended.
 
 use super::picture;
-use super::show::{counts_text, page, state};
+use super::show::{changed, counts_text, page, state, took};
 use crate::canvas::Canvas;
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
@@ -11,6 +11,7 @@ use crate::output::{Answer, Exit, Failure, Outcome, Paint, raw};
 use crate::plain::plain_json;
 use crate::signals::on_giving_up;
 use crate::stream::{News, follow};
+use crate::table::columns;
 use crate::telling;
 use crate::units::{now, parse_duration_ms, show_about_ms, show_exact_ms};
 use clap::Args;
@@ -172,15 +173,17 @@ impl Watch<'_> {
 
     fn draw(&mut self, view: &RunView) {
         let (Some(canvas), screen) = (&mut self.canvas, &self.session.screen) else { return };
-        let (mut lines, now) = (picture::lines(screen, view, now()), now());
+        let (mut lines, now) = (picture::lines(screen, view, now(), columns()), now());
         let counts = view.counts.as_ref().map_or_else(String::new, |counts| format!(", {}", counts_text(counts)));
-        let for_so_long = show_about_ms(view.started_at.ms_until(now).max(0).unsigned_abs());
-        lines.insert(0, format!("{} of {}, {} for {for_so_long}{counts}", view.run, view.workflow, state(screen, view)));
+        let so_long = show_about_ms(view.started_at.ms_until(now).max(0).unsigned_abs());
+        let since = if view.generation == 0 { format!(" for {so_long}") } else { format!(", first started {so_long} ago") };
+        let of = format!("{} of {}{}", view.run, view.workflow, changed(view));
+        lines.insert(0, format!("{of}, {}{since}{counts}", state(screen, view)));
         if let Some(why) = &self.away {
             lines.insert(0, screen.paint(Paint::Red, why));
         }
         let lines: Vec<String> = lines.iter().map(|line| screen.known(line).into_owned()).collect();
-        canvas.draw(&lines);
+        canvas.draw(&lines, 0);
     }
 
     /// What has been recorded since the last that was told. `false`: there was no time for all of it.
@@ -244,7 +247,7 @@ fn outcome(session: &Session, view: RunView, live: bool) -> Outcome {
     if live {
         session.screen.line(&page(&session.screen, &view, false));
     }
-    let took = view.duration_ms.map_or_else(String::new, |ms| format!(" after {}", show_about_ms(ms)));
+    let took = took(&view).map_or_else(String::new, |took| format!(" {took}"));
     match view.status {
         RunStatus::Done | RunStatus::Running => {
             let output = view.output.as_ref().filter(|output| output.get() != "null" && !live);

@@ -28,6 +28,7 @@ const STYLE: &str = ".card{fill:var(--card);stroke:var(--line);stroke-width:1.2}
 .taken{stroke:var(--strong);stroke-width:2.4}.head-of.taken{fill:var(--strong);stroke:none}
 .untaken{stroke-dasharray:2 4;opacity:.55}
 .label{fill:var(--ground);stroke:var(--faint);stroke-width:1}
+.label.dim{stroke-dasharray:2 3}
 .n-waiting .card,.n-waiting .bar{stroke:var(--line)}
 .n-queued .card{fill:var(--queued-t);stroke:var(--queued)}
 .n-running .card{fill:var(--running-t);stroke:var(--running);stroke-width:2}
@@ -37,7 +38,6 @@ const STYLE: &str = ".card{fill:var(--card);stroke:var(--line);stroke-width:1.2}
 .n-failed .card{fill:var(--failed-t);stroke:var(--failed);stroke-width:2}
 .n-cancelled .card{fill:var(--cancelled-t);stroke:var(--cancelled)}
 .n-skipped .card{fill:var(--skipped-t);stroke:var(--skipped);stroke-dasharray:4 4}
-.n-skipped text{opacity:.75}
 .n-queued .box{stroke:var(--queued)}.n-running .box{stroke:var(--running)}.n-asking .box{stroke:var(--asking)}.n-sleeping .box{stroke:var(--sleeping)}
 .n-done .box{stroke:var(--done)}.n-failed .box{stroke:var(--failed)}.n-cancelled .box{stroke:var(--cancelled)}.n-skipped .box{stroke:var(--skipped);stroke-dasharray:4 4}
 ";
@@ -45,9 +45,14 @@ const STYLE: &str = ".card{fill:var(--card);stroke:var(--line);stroke-width:1.2}
 pub fn paint(ir: &Ir, live: Option<&Live>, scene: &Scene) -> String {
     let legend = legend(ir, live, scene);
     let width = scene.width.max(WIDTH_MIN) + 2.0 * MARGIN;
-    let placed = flowed(&legend, width - 2.0 * MARGIN);
+    let room = width - 2.0 * MARGIN;
+    let count = format!("{} nodes", ir.nodes.len());
+    let about = lines(live.map_or(std::slice::from_ref(&count), |live| &live.about), room);
+    let notes: Vec<String> = live.map_or(Vec::new(), |live| live.notes.iter().flat_map(|note| broken(note, room)).collect());
+    let placed = flowed(&legend, room);
     let rows = placed.iter().map(|(_, row)| row + 1).max().unwrap_or(0);
-    let top = MARGIN + 46.0 + rows as f64 * LEGEND_ROW + 14.0;
+    let keys = MARGIN + 31.0 + (about.len() + notes.len()) as f64 * ABOUT_ROW;
+    let top = keys + rows as f64 * LEGEND_ROW + 14.0;
     let name = format!("{} version {}", ir.workflow, ir.version);
     let heading = live.map_or(name.as_str(), |live| &live.heading);
     let mut out = String::with_capacity(4_096 + 600 * (scene.cards.len() + scene.links.len()));
@@ -57,14 +62,14 @@ pub fn paint(ir: &Ir, live: Option<&Live>, scene: &Scene) -> String {
         pen::sign(&mut out, status, left, MARGIN, 18.0);
         left += 26.0;
     }
-    let room = width - MARGIN - left;
-    let shown = clipped(heading, room, 17.0 * 1.06, Face::Plain);
+    let shown = clipped(heading, width - MARGIN - left, 17.0 * 1.06, Face::Plain);
     pen::text(&mut out, &Text { x: left, y: MARGIN + 15.0, class: "head", text: &shown });
-    let count = format!("{} nodes", ir.nodes.len());
-    let about = clipped(live.map_or(count.as_str(), |live| &live.about), width - 2.0 * MARGIN, TEXT_SIZE, Face::Plain);
-    pen::text(&mut out, &Text { x: MARGIN, y: MARGIN + 36.0, class: "about", text: &about });
+    for (number, line) in about.iter().chain(&notes).enumerate() {
+        let y = MARGIN + 36.0 + number as f64 * ABOUT_ROW;
+        pen::text(&mut out, &Text { x: MARGIN, y, class: "about", text: line });
+    }
     for (entry, (x, row)) in legend.iter().zip(&placed) {
-        entry.paint(&mut out, MARGIN + x, MARGIN + 46.0 + *row as f64 * LEGEND_ROW);
+        entry.paint(&mut out, MARGIN + x, keys + *row as f64 * LEGEND_ROW);
     }
     let aside = (width - scene.width) / 2.0;
     let _ = writeln!(out, "<g transform=\"translate({} {})\">", N(aside), N(top));
@@ -164,7 +169,8 @@ fn carried(live: &Live, edges: &[EdgeIx]) -> Carried {
 fn link_class(live: Option<&Live>, edges: &[EdgeIx], detour: bool) -> &'static str {
     let carried = live.map(|live| carried(live, edges)).unwrap_or_default();
     match (carried.taken, carried.untaken, detour) {
-        (1.., _, _) => " taken",
+        (1.., _, false) => " taken",
+        (1.., _, true) => " taken detour",
         (0, 1.., _) => " untaken",
         (0, 0, true) => " detour",
         (0, 0, false) => "",
@@ -186,10 +192,11 @@ fn linked(out: &mut String, ir: &Ir, live: Option<&Live>, link: &Link) {
 
 fn labelled(out: &mut String, ir: &Ir, live: Option<&Live>, label: &Label) {
     let class = link_class(live, &label.edges, label.detour);
-    let dim = if class == " untaken" { " opacity=\".6\"" } else { "" };
-    let _ = writeln!(out, "<g{dim}>");
+    // What is written stays legible.
+    let dim = if class == " untaken" { "label dim" } else { "label" };
+    out.push_str("<g>\n");
     pen::title(out, &told_of(ir, live, &label.edges));
-    rect(out, "label", (label.x, label.y), (label.width, label.height), 8.0);
+    rect(out, dim, (label.x, label.y), (label.width, label.height), 8.0);
     let text = clipped(&label.text, label.width - 11.0, MONO_SIZE, Face::Mono);
     pen::text(out, &Text { x: label.x + label.width / 2.0, y: label.y + 12.0, class: "mono mid", text: &text });
     out.push_str("</g>\n");
@@ -292,6 +299,38 @@ fn told_of(ir: &Ir, live: Option<&Live>, edges: &[EdgeIx]) -> String {
     bounded(lines)
 }
 
+const ABOUT_ROW: f64 = 15.0;
+/// Lines that one note may have.
+const NOTE_LINES_MAX: usize = 3;
+
+/// Parts side by side, in as many lines as that takes.
+fn lines(parts: &[String], room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut().map(|line| (format!("{line} · {part}"), line)) {
+            Some((longer, line)) if pen::width(&longer, TEXT_SIZE, Face::Plain) <= room => *line = longer,
+            _ => lines.push(clipped(part, room, TEXT_SIZE, Face::Plain).into_owned()),
+        }
+    }
+    lines
+}
+
+/// A text broken between its words.
+fn broken(text: &str, room: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        let space = if lines[last].is_empty() { "" } else { " " };
+        let longer = format!("{}{space}{word}", lines[last]);
+        if lines[last].is_empty() || lines.len() == NOTE_LINES_MAX || pen::width(&longer, TEXT_SIZE, Face::Plain) <= room {
+            lines[last] = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.iter().map(|line| clipped(line, room, TEXT_SIZE, Face::Plain).into_owned()).collect()
+}
+
 const LEGEND_ROW: f64 = 20.0;
 
 enum Entry {
@@ -308,8 +347,10 @@ fn legend(ir: &Ir, live: Option<&Live>, scene: &Scene) -> Vec<Entry> {
         let shown = |status: &Status| scene.cards.iter().chain(&scene.boxes).any(|card| live.status(&card.nodes) == *status);
         entries.extend(Status::ALL.into_iter().filter(shown).map(Entry::Status));
         let classes: Vec<&str> = scene.links.iter().map(|link| link_class(Some(live), &link.edges, link.detour)).collect();
-        for (class, text) in [(" taken", "way taken"), (" untaken", "way not taken")] {
-            entries.extend(Some(Entry::Line(class, text)).filter(|_| classes.contains(&class)));
+        let ways = [(" taken", "way taken"), (" untaken", "way not taken"), ("", "not decided yet")];
+        for (class, text) in ways {
+            let occurs = |of: &&str| *of == class || (of.ends_with(" detour") && of.trim_end_matches(" detour") == class);
+            entries.extend(Some(Entry::Line(class, text)).filter(|_| classes.iter().any(|of| occurs(of))));
         }
     }
     if ir.edges.iter().any(|edge| is_detour(edge.on)) {

@@ -29,7 +29,7 @@ pub const SLANTED: f64 = 12.0;
 const BOX_PAD: f64 = 18.0;
 const BOX_WIDTH_MIN: f64 = 210.0;
 const LABEL_HEIGHT: f64 = 17.0;
-const LABEL_WIDTH_MAX: f64 = 190.0;
+const LABEL_WIDTH_MAX: f64 = 280.0;
 const PORT_STEP: f64 = 16.0;
 /// Places of one body that lines run through; longer lines than there is room for are cut.
 pub const PLACES_MAX: usize = 60_000;

@@ -135,7 +135,7 @@ fn the_examples_are_drawn() {
     }
     let refund = svg(&compiled(&examples::text("refund.yaml")).ir, None);
     for text in
-        [">output.fraud</text>", "if rejected or if not answ…</text>", "route → deny, rules[0]: output.fraud", "link detour"]
+        [">output.fraud</text>", ">if rejected or if not answered</text>", "route → deny, rules[0]: output.fraud", "link detour"]
     {
         assert!(refund.contains(text), "{text}\n{refund}");
     }
@@ -151,7 +151,13 @@ fn what_is_written_in_a_definition_cannot_break_out() {
     let picture = svg(&ir, None);
     assert!(picture.contains("rules[0]: x == &#39;&lt;/title&gt;&lt;script&gt;"), "{picture}");
     let hostile = Stand { note: "<b>".into(), details: vec!["\u{0}\u{1b}]]>".into()], ..Stand::default() };
-    let live = Live { heading: "<run>".into(), about: "&".into(), nodes: vec![hostile; 2], ..Live::default() };
+    let live = Live {
+        heading: "<run>".into(),
+        about: vec!["&".into()],
+        notes: vec!["<note>".into()],
+        nodes: vec![hostile; 2],
+        ..Live::default()
+    };
     well_formed(&svg(&ir, Some(&live)));
 }
 
@@ -209,7 +215,7 @@ fn rows_that_are_alike_are_drawn_once() {
 #[test]
 fn a_run_is_seen_in_its_picture() {
     let ir = compiled(&examples::text("lint-until-clean.yaml")).ir;
-    let mut live = Live { heading: "run-7".into(), about: "running".into(), ..Live::default() };
+    let mut live = Live { heading: "run-7".into(), about: vec!["running".into()], ..Live::default() };
     live.nodes = vec![Stand::default(); ir.nodes.len()];
     live.edges = vec![Carried::default(); ir.edges.len()];
     let at = |id: &str| ir.nodes.iter().position(|node| node.id.as_str() == id).expect("it is there");
