@@ -12,6 +12,7 @@ use kernel::limits::{PATCH_AGENTS_ADDED_MAX, PATCH_NODES_ADDED_MAX};
 use kernel::names::{NodeId, WorkflowName};
 use kernel::record::Payload;
 use kernel::run::Run;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// What is to become of a text.
@@ -134,7 +135,7 @@ impl Engine {
         let ir = self.revised(run, &text, compiled.ir);
         let difference = difference(&base.ir, &ir);
         let breach = own.or_else(|| too_much(&difference));
-        let operations = serde_json::from_str(&operations.text()).unwrap_or_default();
+        let operations = RawValue::from_string(operations.text()).ok();
         let payload = Revision { text, operations }.payload();
         Ok(Change { new: Some((ir, payload)), difference, warnings, breach })
     }

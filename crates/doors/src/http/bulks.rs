@@ -3,13 +3,14 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named};
+use super::outlook;
 use super::runs::now;
 use crate::wire::{self, *};
 use axum::extract::State;
 use engine::bulk::Scan;
 use engine::{Answer, Engine};
 use flow::expr::RunFilter;
-use kernel::bulk::{Bulk, BulkWork, Meant};
+use kernel::bulk::{Bulk, BulkWork, Meant, RunVerb};
 use kernel::command::{Command, Reply};
 use kernel::ids::{BulkId, RunId};
 use kernel::limits::BULK_FILTER_BYTES_MAX;
@@ -74,7 +75,7 @@ pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Re
     }
     let filter = RunFilter::compile(&body.r#where).map_err(|problems| wrong_filter(&body.r#where, problems))?;
     if body.dry_run {
-        return Ok(Json(door.blocking(move |engine| counted(engine, filter)).await?));
+        return Ok(Json(door.blocking(move |engine| counted(engine, filter, &deed)).await?));
     }
     // The kernel puts the newest run there is when the bulk starts.
     let work = BulkWork::Runs { verb: deed, filter: body.r#where, upto: RunId::MAX, per_s: body.per_s };
@@ -100,10 +101,10 @@ fn wrong_filter(text: &str, problems: Vec<flow::expr::Problem>) -> Problem {
     Problem::new("invalid", format!("where: {told}"), fix).problems(problems)
 }
 
-fn counted(engine: &Engine, filter: RunFilter) -> Result<RunsBulkAnswer, StoreError> {
+fn counted(engine: &Engine, filter: RunFilter, verb: &RunVerb) -> Result<RunsBulkAnswer, StoreError> {
     let mut scan = Scan::new(filter, None);
     let mut answer = RunsBulkAnswer { dry_run: true, ..RunsBulkAnswer::default() };
-    let (mut count, mut unclear, mut seen, mut after) = (0, 0, 0, None);
+    let (mut count, mut unclear, mut seen, mut after, mut first) = (0, 0, 0, None, Vec::new());
     loop {
         // A pair of eyes for each page, so that others have theirs.
         let found = engine.read(|reader| scan.look(reader, after, usize::MAX, now()))?;
@@ -111,6 +112,9 @@ fn counted(engine: &Engine, filter: RunFilter) -> Result<RunsBulkAnswer, StoreEr
             match meant {
                 Meant::Run(run) => {
                     count += 1;
+                    if first.len() < outlook::LOOKED_AT_MAX {
+                        first.push(run);
+                    }
                     if answer.sample.len() < SAMPLE_MAX {
                         answer.sample.push(run);
                     }
@@ -126,6 +130,7 @@ fn counted(engine: &Engine, filter: RunFilter) -> Result<RunsBulkAnswer, StoreEr
         if found.end || seen >= COUNTED_MAX {
             answer.count = Some(count);
             answer.unclear = Some(unclear).filter(|unclear| *unclear > 0);
+            outlook::told(engine, verb, &first, &mut answer)?;
             return Ok(answer);
         }
     }
