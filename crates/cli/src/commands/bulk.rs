@@ -11,7 +11,7 @@ use doors::wire::{BulkList, BulkView, Signed};
 use kernel::ids::BulkId;
 use serde::de::IgnoredAny;
 
-/// Bulks: clear, drain, redrive and reprioritize over many tasks; cancel, retry, pause and resume over many runs
+/// Bulks: clear, drain, redrive and reprioritize over many tasks; cancel, retry, restart, pause and resume over many runs
 #[derive(Args, Debug)]
 pub struct BulkArgs {
     #[command(subcommand)]
