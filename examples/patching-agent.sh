@@ -1,5 +1,5 @@
 #!/bin/sh
-# An agent that changes the run it works in. Its lease is its right: no run has to be named, and no other can be changed.
+# An agent that changes the run it works in. Its lease is its right: no run has to be named, and another that is named is refused.
 #
 #   signaller workflow put examples/workflows/patched-by-agent.yaml
 #   signaller work --type function --type agent -- examples/patching-agent.sh

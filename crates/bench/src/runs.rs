@@ -320,7 +320,8 @@ fn patched(engine: &Engine, id: RunId, revision: u32, operations: serde_json::Va
     let text = document.apply(&read).map_err(|error| error.to_string())?.text();
     let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
     let ir = engine.revised(&run, &text, compiled.ir);
-    let payload = Revision { text, operations }.payload();
+    let operations = serde_json::value::to_raw_value(&operations).map_err(|error| error.to_string())?;
+    let payload = Revision { text, operations: Some(operations) }.payload();
     let new = Box::new(NewRevision { base: revision, ir, payload, description: String::new(), alone: false });
     let command = Command::PatchRun { run: id, new, node: None, dry: false, by: name(Actor::parse, "bench")? };
     match engine.ask_blocking(Request::Command(command)) {

@@ -84,7 +84,8 @@ fn purpose(command: &str) -> &'static str {
         ["approval", "answer", ..] => "answer with no",
         ["run" | "task", "explain", _] => "see what that one waits for",
         ["run", "resume", _] => "let it go on",
-        ["run", "retry", _] => "go on from where it stopped",
+        ["run", "retry", ..] => "go on from where it stopped",
+        ["run", "fork", ..] => "what a new run from there would take along",
         ["run", "start", ..] => "start a new one",
         ["run", "trace", _] => "everything that happened in it",
         ["run" | "task", "show", _] => "see it whole",
@@ -229,6 +230,9 @@ pub fn envelope(command: &str, outcome: &Outcome) -> String {
     plain_json(&text).into_owned()
 }
 
+/// Problems that people are shown beside the first.
+const PROBLEMS_SHOWN: usize = 20;
+
 /// Where answers go and in which dress.
 #[derive(Copy, Clone, Debug)]
 pub struct Screen {
@@ -332,6 +336,15 @@ impl Screen {
                     dress.note_dressed(&format!("{} {}", dress.paint(paint, what), plain_text(text)));
                 };
                 note(Paint::Red, "error:", &failure.message);
+                // The first is the message.
+                for problem in failure.problems.iter().skip(1).take(PROBLEMS_SHOWN) {
+                    let line = problem.line.map_or_else(String::new, |line| format!("line {line}: "));
+                    let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+                    note(Paint::Red, "   and:", &format!("{line}{path}{}", problem.message));
+                }
+                if failure.problems.len() > PROBLEMS_SHOWN + 1 {
+                    note(Paint::Red, "   and:", &format!("{} more", failure.problems.len() - PROBLEMS_SHOWN - 1));
+                }
                 if let Some(fix) = &failure.fix {
                     note(Paint::Bold, "  fix:", fix);
                 }

@@ -19,7 +19,23 @@ pub fn on_stop(mut stop: impl FnMut() -> bool + Send + 'static) {
 }
 
 /// What a shell says of a process that SIGINT ended.
-const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: i32 = 130;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Signal {
+    Interrupt,
+    Terminate,
+}
+
+/// Calls `heard` on a thread of its own each time.
+pub fn on_signal(mut heard: impl FnMut(Signal) + Send + 'static) {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).expect("these two signals may be caught");
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            heard(if signal == SIGINT { Signal::Interrupt } else { Signal::Terminate });
+        }
+    });
+}
 
 /// For commands that only look on: the first time, `stop` is called and the answer says from then on that it was asked for;
 /// the second time the process ends as it stands.

@@ -7,6 +7,7 @@ mod talk;
 use house::{House, Worker, command, example, ran};
 use serde_json::{Value, json};
 use server::Server;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use talk::{lease, report, until, verified};
@@ -121,7 +122,7 @@ fn what_is_refused_changes_not_one_byte() {
             json!([{"op": "replace", "path": "/nodes/two/with/n", "value": 2}]),
             409,
             "frozen",
-            "two is running: its `with` cannot be changed",
+            "two is queued: its `with` cannot be changed",
         ),
         (json!([{"op": "replace", "path": "/nodes/one/type", "value": "z"}]), 409, "frozen", "one is done: its `type`"),
         (json!([{"op": "remove", "path": "/nodes/none"}]), 409, "patch_failed", "operations[0] (remove /nodes/none)"),
@@ -143,6 +144,14 @@ fn what_is_refused_changes_not_one_byte() {
         assert_eq!((found, talk::refusal(found, &answer, says)), (status, code.to_owned()), "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{says}: {answer}");
         assert_eq!(whole(&house, &run), before, "{answer}");
+        // A dry run is answered, with the same no; only what cannot be read is an error there, too.
+        let unreadable = says.contains("no operation") || says.contains("is a list");
+        let (found, told) = patch(&house, &run, json!({"operations": operations, "dry_run": true}));
+        match unreadable {
+            true => assert_eq!((found, &told["error"]["code"]), (400, &json!(code)), "{told}"),
+            false => assert_eq!((found, &told["refused"]), (200, &answer["error"]), "{told}"),
+        }
+        assert_eq!(whole(&house, &run), before, "{told}");
     }
     // Told beforehand with what it would be.
     let frozen = json!([{"op": "replace", "path": "/nodes/two/with/n", "value": 2}]);
@@ -191,7 +200,7 @@ fn of_two_patches_at_once_one_wins_and_the_other_sees_what_it_did() {
     assert_eq!(error["changes"], json!([format!("+ {winner} (x) after three")]), "{conflict}");
     // Without a revision that is expected, all of many get through.
     std::thread::scope(|scope| {
-        for n in 0..6 {
+        for n in 0..16 {
             let (house, run) = (&house, run.clone());
             scope.spawn(move || {
                 let add = json!([{"op": "add", "path": format!("/nodes/n{n}"), "value": {"type": "x", "after": ["three"]}}]);
@@ -201,10 +210,12 @@ fn of_two_patches_at_once_one_wins_and_the_other_sees_what_it_did() {
         }
     });
     let definition = house.server.get(&format!("/v1/runs/{run}/definition?since=1"));
-    assert_eq!((&definition["revision"], definition["changes"].as_array().unwrap().len()), (&json!(7), 6), "{definition}");
+    assert_eq!((&definition["revision"], definition["changes"].as_array().unwrap().len()), (&json!(17), 16), "{definition}");
     let answer =
         house.refused(&format!("run patch {run} --set nodes.three.timeout=1m --expected-revision 2"), 4, "revision_conflict");
-    assert_eq!(answer["result"]["revision"], 7, "{answer}");
+    assert_eq!(answer["result"]["revision"], 17, "{answer}");
+    let (status, told) = patch(&house, &run, json!({"operations": audit(), "expected_revision": 2, "dry_run": true}));
+    assert_eq!((status, &told["refused"]["code"], &told["refused"]["revision"]), (200, &json!("revision_conflict"), &json!(17)));
 }
 
 #[test]
@@ -245,7 +256,14 @@ fn a_failed_node_is_retried_with_another_input_and_skipped_and_restarted_from() 
         house.server.post(&format!("/v1/runs/{run}/nodes/two/replay"), &json!({"config": {"n": 3}, "reason": "again"}));
     assert_eq!((&replayed["status"], &replayed["revision"]), (&json!("running"), &json!(2)), "{replayed}");
     fail(json!({"n": 3}));
-    house.refused(&format!("run skip {run}/one"), 4, "node_settled");
+    let refused = house.refused(&format!("run skip {run}/one"), 4, "not_to_skip");
+    assert_eq!(
+        refused["error"]["message"],
+        json!(format!("{run}/one is done: only a node that waits, is under way or failed its run can be skipped"))
+    );
+    let settled = house.refused(&format!("run retry {run} --node one"), 4, "node_settled");
+    assert_eq!(settled["next_actions"][1]["command"], json!(format!("signaller run restart {run}/one")), "{settled}");
+    house.refused(&format!("run retry {run} --expected-revision 1"), 4, "revision_conflict");
     let answer = house.ok(&format!("run skip {run}/two --output '{{\"by\":\"hand\"}}' --reason 'done by hand'"));
     assert_eq!(answer["status"], "running");
     let task = lease(&house.server, "w", "c");
@@ -290,6 +308,8 @@ fn a_failed_node_is_retried_with_another_input_and_skipped_and_restarted_from() 
         (format!("run patch {run}"), 2, "usage"),
         ("run patch --set a=1".to_owned(), 2, "usage"),
         (format!("run patch {run} --set novalue"), 2, "invalid_patch"),
+        (format!("run patch {run} --set 'nodes.two.with={{\"a\":1'"), 2, "invalid_patch"),
+        (format!("run patch {run} --unset nodes.none"), 4, "patch_failed"),
         (format!("run patch {run} -f none.json"), 2, "usage"),
     ] {
         house.refused(&line, exit, code);
@@ -344,17 +364,51 @@ fn a_text_is_edited_until_it_can_run() {
         command.env("EDITOR", format!("sh {editor}")).env_remove("VISUAL");
         ran(command)
     };
+    // Without an editor it says so, and waits for nobody.
+    let mut none = command(house.folder.path(), &house.server.url, &format!("run patch {run} --edit"));
+    none.env_remove("EDITOR").env_remove("VISUAL");
+    let none = ran(none);
+    assert_eq!((none.exit, &none.json()["error"]["code"]), (2, &json!("usage")), "{}", none.out);
     for (script, says) in [("exit 0", "nothing was changed"), (": > \"$1\"", "the file was empty"), ("exit 3", "ended with")] {
         let answer = edit(script, &format!("run patch {run} --edit"));
         assert_eq!((answer.exit, &answer.json()["error"]["code"]), (2, &json!("aborted")), "{}", answer.out);
         assert!(answer.out.contains(says), "{}", answer.out);
     }
-    // First wrong, told so in the file itself, then right.
+    // Off a terminal a text that cannot run is opened once, and kept for its owner alone.
+    let wrong = "echo once >> opened; echo '  four: {type: d, after: [nobody]}' >> \"$1\"";
+    let answer = edit(wrong, &format!("run patch {run} --edit"));
+    let document = answer.json();
+    assert_eq!((answer.exit, &document["error"]["code"]), (2, &json!("invalid_workflow")), "{document}");
+    assert_eq!(document["error"]["problems"][0]["path"], "nodes.four.after[0]", "{document}");
+    assert_eq!(std::fs::read_to_string(house.folder.path().join("opened")).unwrap(), "once\n");
+    let kept = PathBuf::from(document["fix"].as_str().unwrap().rsplit("kept in ").next().unwrap());
+    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = document["next_actions"][0]["command"].as_str().unwrap().to_owned();
+    assert_eq!(again, format!("signaller run patch {run} --text {}", kept.display()));
+    // As it is, it is no better; corrected, it is taken up by that very command.
+    let again = again.trim_start_matches("signaller ");
+    house.refused(again, 2, "invalid_workflow");
+    std::fs::write(&kept, std::fs::read_to_string(&kept).unwrap().replace("nobody", "three")).unwrap();
+    let forked = house.ok(&format!("run fork {run} --text {} --dry-run", kept.display()));
+    assert_eq!(forked["changes"], json!(["+ four (d) after three"]), "{forked}");
+    let told = house.ok(&format!("{again} --dry-run"));
+    assert_eq!(told["changes"], json!(["+ four (d) after three"]), "{told}");
+    std::fs::remove_file(kept).unwrap();
+    // At a terminal: first wrong, told so in the file itself, then right.
     let script = "if grep -q 'cannot run' \"$1\"; then grep -q nodes.four.after \"$1\" || exit 9; sed -i 's/nobody/three/' \"$1\"\n\
                   else echo '  four: {type: d, after: [nobody]}' >> \"$1\"; fi";
-    let answer = edit(script, &format!("run patch {run} --edit --description 'one more'"));
+    let editor = house.file("editor.sh", script);
+    let line = ["run", "patch", &run, "--edit", "--description", "one more"];
+    let mut terminal = std::process::Command::new("python3");
+    terminal.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)", env!("CARGO_BIN_EXE_signaller")]).args(line);
+    terminal
+        .env("SIGNALLER_URL", &house.server.url)
+        .env("USER", "ana")
+        .env("EDITOR", format!("sh {editor}"))
+        .env_remove("VISUAL");
+    let answer = ran(terminal);
     assert_eq!(answer.exit, 0, "{} {}", answer.out, answer.err);
-    assert_eq!(answer.json()["result"]["changes"], json!(["+ four (d) after three"]), "{}", answer.out);
+    assert!(answer.out.contains("+ four (d) after three"), "{}", answer.out);
     let text = ran(command(house.folder.path(), &house.server.url, &format!("run definition {run}"))).out;
     assert!(text.contains("\"four\"") && !text.contains("#:"), "{text}");
     let told = house.told(&format!("run definition {run} --diff"));
@@ -440,10 +494,104 @@ fn a_worker_patches_no_other_run_and_none_without_its_lease() {
     assert_eq!((status, &answer["error"]["code"]), (409, &json!("lease_lost")), "{answer}");
     let (status, answer) = patch(&house, &of, with(&task["fence"]));
     assert_eq!((status, &answer["revision"]), (200, &json!(1)), "{answer}");
+    // What would change nothing is told to whoever holds the lease alone.
+    let same = |fence: &Value, node: Value| json!({"operations": audit(), "task": task["task"], "fence": fence, "node_id": node});
+    assert_eq!(patch(&house, &of, same(&task["fence"], json!("one"))).1["unchanged"], true);
+    let (status, answer) = patch(&house, &of, same(&json!(wrong), Value::Null));
+    assert_eq!((status, &answer["error"]["code"]), (409, &json!("lease_lost")), "{answer}");
+    // By its task it is known which node it works at.
+    let (status, answer) = patch(&house, &of, same(&task["fence"], json!("two")));
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!("invalid")), "{answer}");
+    let (status, answer) = patch(&house, &of, json!({"operations": audit(), "node_id": "nobody"}));
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!("node_not_found")), "{answer}");
     report(&house.server, "w1", &task, json!({"status": "done", "output": 1}));
     let late = json!({"operations": [{"op": "remove", "path": "/nodes/audit"}], "task": task["task"], "fence": task["fence"]});
     let (status, answer) = patch(&house, &of, late);
     assert_eq!((status, &answer["error"]["code"]), (409, &json!("lease_lost")), "{answer}");
     assert_eq!(house.view(&of)["revision"], 1);
     assert_eq!(house.view(&not).get("revision"), None);
+}
+
+#[test]
+fn a_command_of_a_worker_names_no_other_run() {
+    let house = House::start();
+    house.put(LINE);
+    let (run, other) = (house.start_run("line", &json!({})), house.start_run("line", &json!({})));
+    let task = lease(&house.server, "w1", "a");
+    let of = task["run"].as_str().unwrap().to_owned();
+    let not = if of == run { other } else { run };
+    let text = |name: &str| task[name].as_str().unwrap().to_owned();
+    let worker = |line: &str| {
+        let mut command = command(house.folder.path(), &house.server.url, line);
+        command.env("SIGNALLER_RUN", &of).env("SIGNALLER_TASK", text("task")).env("SIGNALLER_FENCE", text("fence"));
+        ran(command)
+    };
+    let answer = worker(&format!("run patch {not} --set nodes.three.timeout=1m"));
+    let document = answer.json();
+    assert_eq!((answer.exit, &document["error"]["code"]), (2, &json!("usage")), "{document}");
+    let says = format!("this is the work of {of}: a worker's command patches no run but its own, not {not}");
+    assert_eq!(document["error"]["message"], json!(says));
+    assert_eq!(house.view(&not).get("revision"), None);
+    assert_eq!(worker(&format!("run patch {of} --set nodes.three.timeout=1m")).exit, 0);
+    assert_eq!(house.server.get(&format!("/v1/runs/{of}/definition"))["by"], "w1");
+}
+
+#[test]
+fn numbers_of_a_patch_keep_their_digits() {
+    let house = House::start();
+    house.put(LINE);
+    let run = house.start_run("line", &json!({}));
+    let wide = "123456789012345678901234567890";
+    let body = format!(r#"{{"operations":[{{"op":"add","path":"/nodes/three/with","value":{{"n":{wide}}}}}]}}"#);
+    let ask = |method: &str, path: &str, body: &str| {
+        let answer = talk::ask(house.server.port, method, &format!("/v1/runs/{run}/{path}"), &[], body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200);
+        String::from_utf8(answer.body).unwrap()
+    };
+    let patched = ask("POST", "patch", &body);
+    assert!(patched.contains(&format!("\"new\":{wide}")), "{patched}");
+    let definition = ask("GET", "definition", "");
+    let operations = definition.split("\"operations\":").nth(1).unwrap();
+    assert!(operations.contains(wide), "{definition}");
+}
+
+#[test]
+fn a_text_is_kept_when_its_editor_is_interrupted() {
+    let house = House::start();
+    house.put(LINE);
+    let run = house.start_run("line", &json!({}));
+    // Ctrl-C reaches all that is at the terminal: the editor ends by it, and we tell.
+    let editor = house.file("editor.sh", "echo '  four: {type: d, after: [three]}' >> \"$1\"; kill -INT $$");
+    let mut edit = command(house.folder.path(), &house.server.url, &format!("run patch {run} --edit"));
+    edit.env("EDITOR", format!("exec sh {editor}")).env_remove("VISUAL");
+    let answer = ran(edit);
+    let document = answer.json();
+    assert_eq!((answer.exit, &document["error"]["code"]), (2, &json!("aborted")), "{document}");
+    let kept = PathBuf::from(document["fix"].as_str().unwrap().rsplit("kept in ").next().unwrap());
+    assert_eq!(house.ok(&format!("run patch {run} --text {}", kept.display()))["changes"], json!(["+ four (d) after three"]));
+    std::fs::remove_file(kept).unwrap();
+}
+
+#[test]
+fn a_text_that_is_being_edited_is_kept_when_it_is_interrupted() {
+    let house = House::start();
+    house.put(LINE);
+    let run = house.start_run("line", &json!({}));
+    // What the editor does: it writes, says so, and waits.
+    let editor = house.file("editor.sh", "echo '  four: {type: d, after: [three]}' >> \"$1\"; echo \"$1\" > written; sleep 60");
+    let mut edit = command(house.folder.path(), &house.server.url, &format!("run patch {run} --edit"));
+    edit.env("EDITOR", format!("exec sh {editor}")).env_remove("VISUAL").stdin(Stdio::null()).stderr(Stdio::piped());
+    let child = edit.stdout(Stdio::null()).spawn().unwrap();
+    let written = house.folder.path().join("written");
+    let path = until("the editor has written", || std::fs::read_to_string(&written).ok().filter(|text| text.ends_with('\n')));
+    server::signal(child.id(), "TERM");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let kept = PathBuf::from(said.trim().rsplit("--text ").next().unwrap());
+    assert!(said.contains(&format!("signaller run patch {run} --text ")) && kept.exists(), "{said}");
+    assert!(!PathBuf::from(path.trim()).exists(), "no other file is left");
+    assert!(std::fs::read_to_string(&kept).unwrap().starts_with("workflow: line"), "without our own lines");
+    assert_eq!(house.ok(&format!("run patch {run} --text {}", kept.display()))["changes"], json!(["+ four (d) after three"]));
+    std::fs::remove_file(kept).unwrap();
 }

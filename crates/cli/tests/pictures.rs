@@ -254,7 +254,7 @@ fn a_picture_goes_to_a_file_or_to_whoever_reads() {
 fn runs_that_were_called_for_nothing_are_marked() {
     let house = House::start();
     house.put("workflow: child\nnodes: {c: {type: approval}}\n");
-    house.put("workflow: caller\nnodes:\n  call: {type: workflow, workflow: child}\n");
+    house.put("workflow: caller\nnodes:\n  call: {type: workflow, run: child}\n");
     let run = house.start_run("caller", &json!({}));
     house.node_is(&run, "call", "running");
     let called = || house.ok(&format!("run list --parent {run}"))["runs"].as_array().unwrap().clone();

@@ -5,8 +5,11 @@ mod house;
 mod server;
 mod talk;
 
-use house::House;
+use house::{House, command};
 use serde_json::{Value, json};
+use server::Server;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use talk::{until, verified};
 
 const BAD: &str = "workflow: bad\nnodes:\n  a: {type: transform, value: input.no.key}\n";
@@ -155,7 +158,7 @@ fn what_is_wrong_with_an_expression_is_told_with_its_place() {
 #[test]
 fn all_that_are_meant_begin_anew_from_a_node() {
     let (house, runs) = house();
-    let restarted = house.ok(r#"run restart --node a --where 'workflow == "bad"' --reason mended"#);
+    let restarted = house.ok(r#"run restart --node a --where 'workflow == "bad"' --reason mended --yes"#);
     assert_eq!(
         (&restarted["work"], &restarted["items"], &restarted["skipped"]),
         (&json!("restart_runs"), &json!(3), &json!(0)),
@@ -167,11 +170,11 @@ fn all_that_are_meant_begin_anew_from_a_node() {
     }
     assert_eq!(statuses(&house, &runs)[..2], ["failed", "failed"], "they fail as before");
     // Also one that runs; those that have no such node are left.
-    let told = house.told("run restart --node c --where true");
+    let told = house.told("run restart --node c --where true --yes");
     assert!(told.contains("5 left as they were") && told.contains(&format!("there is no node {}/c", runs[0])), "{told}");
     assert_eq!((&house.view(&runs[5])["generation"], statuses(&house, &runs)[5].as_str()), (&json!(1), "running"));
-    house.refused("run restart --where true", 2, "usage");
-    house.refused("run restart --node 'a b' --where true", 2, "invalid");
+    house.refused("run restart --where true --yes", 2, "usage");
+    house.refused("run restart --node 'a b' --where true --yes", 2, "invalid");
     verified(&house.data());
 }
 
@@ -313,4 +316,79 @@ fn a_patch_of_many_that_is_none_is_refused_before_it_begins() {
     let body = json!({"verb": "patch", "operations": operations, "description": "why", "where": "true"});
     let bulk = house.server.post("/v1/runs/bulk", &body)["bulk"].as_str().unwrap().to_owned();
     assert_eq!(house.server.get(&format!("/v1/bulks/{bulk}"))["reason"], "why");
+}
+
+#[test]
+fn a_dry_run_says_which_would_be_left_as_they_are() {
+    let (house, runs) = house();
+    house.put("workflow: quick\nnodes:\n  a: {type: transform, value: '1'}\n");
+    let quick = house.start_run("quick", &json!({}));
+    house.ended(&quick);
+    for (line, tried, refused, why) in [
+        ("retry --where true", 7, 4, "is running: only one that failed or was cancelled"),
+        ("pause --where true", 7, 4, "is failed: pause works only on a run that is running"),
+        ("resume --where true", 7, 7, "it was not paused"),
+        ("cancel --where true", 7, 4, "is failed: cancel works only on a run that is running"),
+        ("restart --node nosuch --where true", 7, 7, "/nosuch has not begun, or there is no such node"),
+        ("restart --node a --where true", 7, 1, "/a has not begun, or there is no such node"),
+    ] {
+        let would = house.ok(&format!("run {line} --dry-run"));
+        assert_eq!(
+            (&would["count"], &would["tried"], &would["refused"]),
+            (&json!(7), &json!(tried), &json!(refused)),
+            "{line}: {would}"
+        );
+        assert!(would["refused_first"].to_string().contains(why), "{line}: {would}");
+    }
+    let told = house.told("run restart --node nosuch --where true --dry-run");
+    assert!(told.contains("Of them, 7 would be left as they are:\n") && told.contains(&format!("{}: ", runs[0])), "{told}");
+    let told = house.told("run restart --node a --where true --dry-run");
+    assert!(told.contains("Of them, 1 is done already, and would run again."), "{told}");
+    // Where nothing stands against it, nothing is said.
+    assert_eq!(house.ok("run cancel --where 'status == \"running\"' --dry-run").get("tried"), None);
+    // Whoever restarts many has to mean it, and hears what they are.
+    let refused = house.refused("run restart --node a --where true", 5, "confirmation_needed");
+    let says = "this would restart 7 runs; 1 is done already; 1 would be left as they are";
+    assert_eq!(refused["error"]["message"], says, "{refused}");
+    assert_eq!(house.view(&quick).get("generation"), None);
+    let again = refused["next_actions"][1]["command"].as_str().unwrap().trim_start_matches("signaller ").to_owned();
+    let bulk = house.ok(&again);
+    assert_eq!((&bulk["items"], &bulk["skipped"]), (&json!(6), &json!(1)), "{bulk}");
+}
+
+#[test]
+fn whoever_stops_waiting_for_a_bulk_hears_that_it_goes_on() {
+    let (house, _) = house();
+    let waiting = || {
+        let mut command = command(house.folder.path(), &house.server.url, "run pause --where true --rate 1/s");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let child = waiting();
+    let moved = |bulk: &Value| bulk["items"].as_u64() == Some(1);
+    let first = || house.server.get("/v1/bulks")["bulks"].as_array().and_then(|bulks| bulks.first().cloned());
+    let bulk = until("it has begun", || first().filter(moved))["bulk"].as_str().unwrap().to_owned();
+    assert_eq!(house.server.get(&format!("/v1/bulks/{bulk}"))["per_s"], 1);
+    server::signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &document["error"]["code"]), (Some(6), &json!("interrupted")), "{document}");
+    assert_eq!(document["error"]["message"], json!(format!("{bulk} was not closed when this was stopped; it goes on")));
+    assert!(document["next_actions"].to_string().contains(&format!("signaller bulk cancel {bulk}")), "{document}");
+    house.ok(&format!("bulk cancel {bulk}"));
+}
+
+#[test]
+fn whoever_waits_for_a_bulk_hears_that_the_server_is_gone() {
+    let (mut house, _) = house();
+    let mut command = command(house.folder.path(), &house.server.url, "run pause --where true --rate 1/s");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let first = || house.server.get("/v1/bulks")["bulks"].as_array().and_then(|bulks| bulks.first().cloned());
+    until("it has begun", || first().filter(|bulk| bulk["items"].as_u64() == Some(1)));
+    house.server.kill_9();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said = lines.next().unwrap().unwrap();
+    assert!(said.contains("no server answers at") && said.contains("goes on when it is back; trying again"), "{said}");
+    house.server = Server::start_with(&house.data(), house.server.port, &["--stop-limit", "100ms"], &[]);
+    assert_eq!(lines.next().unwrap().unwrap(), "the server answers again");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -260,7 +260,7 @@ fn waiting_for_a_run_ends_with_how_it_ended() {
     let _worker = house.worker("t", "exit 65");
     let failed = house.run(&format!("{start} 30s"));
     assert_eq!((failed.exit, &failed.json()["error"]["code"]), (1, &json!("run_failed")), "{}", failed.out);
-    assert!(failed.json()["fix"].as_str().unwrap().contains("stays with version 1, a mended workflow needs a new run"));
+    assert!(failed.json()["fix"].as_str().unwrap().contains("stays with version 1: `run patch "));
     assert_eq!(house.run("run start w --timeout 1s").exit, 2, "only with --wait");
 }
 

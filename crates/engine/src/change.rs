@@ -180,7 +180,7 @@ impl Engine {
         let ir = self.revised(run, &text, compiled.ir);
         let difference = difference(&base.ir, &ir);
         let breach = own.or_else(|| too_much(&difference));
-        let operations = serde_json::from_str(&operations.text()).unwrap_or_default();
+        let operations = RawValue::from_string(operations.text()).ok();
         let payload = Revision { text, operations }.payload();
         Ok(Change { new: Some((ir, payload)), difference, warnings, breach })
     }

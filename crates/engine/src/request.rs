@@ -9,6 +9,7 @@ use kernel::limits::BATCH_ITEMS_MAX;
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::record::Payload;
 use kernel::rejection::Rejection;
+use kernel::run::NodeAt;
 use kernel::state::{Counts, QueueSummary};
 use kernel::time::Time;
 use std::sync::Arc;
@@ -47,7 +48,10 @@ pub enum Request {
     /// A worker changes the run that it works in: the lease is its right.
     PatchHeld {
         run: RunId,
-        new: Box<NewRevision>,
+        /// None: its text stays as it is.
+        new: Option<Box<NewRevision>>,
+        /// The node that it says it works at, if it says so.
+        node: Option<Box<NodeAt>>,
         dry: bool,
         task: TaskId,
         fence: Fence,
@@ -100,7 +104,9 @@ impl Request {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| new.input.text().len()).sum(),
             Request::Command(Command::StartRun { new, .. }) => new.input.text().len(),
             Request::Command(Command::AdvanceBulk { runs, .. }) => runs.iter().map(revised).sum(),
-            Request::Command(Command::PatchRun { new, .. }) | Request::PatchHeld { new, .. } => new.payload.text().len(),
+            Request::Command(Command::PatchRun { new, .. }) | Request::PatchHeld { new: Some(new), .. } => {
+                new.payload.text().len()
+            }
             Request::Work(work) => work.results.iter().map(output).sum(),
             _ => 0,
         }

@@ -3,16 +3,17 @@
 use kernel::ir::Ir;
 use kernel::record::Payload;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 use store::BlobId;
 
 /// What the record of a patch carries: the whole definition after it, and what changed it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Revision {
     pub text: String,
+    /// As they were written: a number may have more digits than a value in memory.
     #[serde(default)]
-    pub operations: Value,
+    pub operations: Option<Box<RawValue>>,
 }
 
 /// A text of a run, and what it compiles to.

@@ -519,7 +519,9 @@ impl Turn<'_> {
                 Some(worked) => Answer::Worked(worked),
                 None => return,
             },
-            Request::PatchHeld { run, new, dry, task, fence } => Answer::Reply(self.patch(run, new, dry, task, fence)),
+            Request::PatchHeld { run, new, node, dry, task, fence } => {
+                Answer::Reply(self.patch(run, new, node.as_deref(), dry, (task, fence)))
+            }
             Request::Gone { poll } => {
                 if !defect("gone_unnoticed") {
                     self.presence.unpark(poll);

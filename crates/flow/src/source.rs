@@ -314,6 +314,10 @@ fn unreadable(error: &ScanError) -> Problem {
             Problem::new(&at, "aliases (*name) are not supported").suggest("quote a text that begins with `*`")
         }
         "recursion limit exceeded" => Problem::new(&at, too_deep()),
+        "while parsing a quoted scalar, found invalid Unicode character escape code" => {
+            let message = "an escape such as \\ud83d is half a character: it comes with its other half, or not at all";
+            Problem::new(&at, message)
+        }
         "mapping values are not allowed in this context" => problem.suggest("quote a text that holds `: `"),
         _ => problem,
     }

@@ -173,7 +173,7 @@ impl BulkWork {
         matches!(self, BulkWork::Runs { .. })
     }
 
-    const fn per_s(&self) -> Option<u32> {
+    pub const fn per_s(&self) -> Option<u32> {
         match self {
             BulkWork::Redrive { per_s, .. } | BulkWork::Runs { per_s, .. } => *per_s,
             _ => None,

@@ -28,7 +28,7 @@ fn check_word(what: &'static str, raw: &str) -> Result<(), BadName> {
         return Err(bad(what, raw, "is longer than 128 bytes"));
     }
     if !raw.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@".contains(c)) {
-        return Err(bad(what, raw, "may hold only letters, digits and _ - . / : @"));
+        return Err(bad(what, raw, "may hold only letters from a to z, digits and _ - . / : @"));
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ fn check_node(what: &'static str, raw: &str) -> Result<(), BadName> {
         return Err(bad(what, raw, "is longer than 64 bytes"));
     }
     if !raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-        return Err(bad(what, raw, "may hold only letters, digits, _ and -"));
+        return Err(bad(what, raw, "may hold only letters from a to z, digits, _ and -"));
     }
     Ok(())
 }

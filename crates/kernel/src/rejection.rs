@@ -37,7 +37,11 @@ pub enum Rejection {
     StillTelling { task: TaskId },
     #[error("there is no {run}")]
     RunNotFound { run: RunId },
-    #[error("{run} is {}: {verb} works only on a run that is running", .status.as_str())]
+    #[error("{run} is {}: {}", .status.as_str(), match *.verb {
+        "patch" => "what is done cannot be patched any more".to_owned(),
+        "skip" => "nothing is left in it to skip".to_owned(),
+        verb => format!("{verb} works only on a run that is running"),
+    })]
     RunEnded { run: RunId, status: RunStatus, verb: &'static str },
     #[error("there is no workflow `{workflow}`{}", .version.map_or(String::new(), |version| format!(" with version {version}")))]
     WorkflowNotFound { workflow: WorkflowName, version: Option<u32> },
@@ -181,6 +185,14 @@ impl Rejection {
             Rejection::BulksTaken { .. } => one("bulk list".into(), "what is under way"),
             Rejection::QueuesTaken { .. } => one("queue list".into(), "those there are"),
             Rejection::RunNotFound { .. } => one("run list --all".into(), "those there are"),
+            Rejection::RunEnded { run, verb: "patch" | "skip", .. } => vec![
+                (format!("signaller run show {run}"), "the nodes to restart it from"),
+                (format!("signaller run fork {run} --dry-run"), "what a new run would take along"),
+            ],
+            Rejection::NotToRetry { run, status: RunStatus::Done } => {
+                one(format!("run show {run}"), "the nodes to restart it from")
+            }
+            Rejection::NotToRetry { run, status: RunStatus::Running } => one(format!("run explain {run}"), "what it waits for"),
             Rejection::RunEnded { run, .. } | Rejection::NotToRetry { run, .. } | Rejection::NothingToRetry { run } => {
                 one(format!("run show {run}"), "how it ended")
             }
@@ -196,7 +208,13 @@ impl Rejection {
             }
             Rejection::RunNotEnded { run } => one(format!("run cancel {run}"), "end it first"),
             Rejection::RunEnding { run } => one(format!("run show {run}"), "see when it has come to rest"),
-            Rejection::NodeSettled { at, .. } => one(format!("run retry {}", at.run), "try all again that failed it"),
+            Rejection::NodeSettled { at, status: "waiting" } => {
+                one(format!("run retry {}", at.run), "try all again that failed it")
+            }
+            Rejection::NodeSettled { at, .. } => vec![
+                (format!("signaller run retry {}", at.run), "try all again that failed it"),
+                (format!("signaller run restart {}", at.show()), "begin it anew, with what follows"),
+            ],
             Rejection::VersionTaken { workflow, .. } => one(format!("workflow show {workflow}"), "the versions there are"),
             Rejection::WorkflowDisabled { workflow, .. } => {
                 one(format!("workflow enable {workflow}"), "let new runs of it start")
@@ -243,6 +261,9 @@ impl Rejection {
             Rejection::QueuesTaken { .. } => "use a queue that is there".into(),
             Rejection::StillTelling { .. } => "try again in a moment".into(),
             Rejection::RunNotFound { .. } => "list runs to find its id".into(),
+            Rejection::RunEnded { run, verb: "patch" | "skip", .. } => {
+                format!("restart it from a node, which takes --set and -f along: run restart {run}/NODE --set …; or fork it")
+            }
             Rejection::RunEnded { .. } => "show the run to see how it ended".into(),
             Rejection::WorkflowNotFound { workflow, version: Some(_) } => {
                 format!("show {workflow} to see the versions there are, or put this one")
@@ -253,9 +274,16 @@ impl Rejection {
             Rejection::NotAsked { who, .. } => format!("answer as one of: {who}"),
             Rejection::RunNotEnded { run } => format!("cancel {run} first, or wait until it ends"),
             Rejection::RunEnding { .. } => "try again in a moment".into(),
+            Rejection::NotToRetry { run, status: RunStatus::Done } => {
+                format!("restart it from a node, run restart {run}/NODE, or fork it")
+            }
             Rejection::NotToRetry { run, .. } => format!("show {run} to see how it stands"),
+            Rejection::NodeSettled { at, status: "waiting" } => {
+                format!("retry {} without naming a node to take up all that failed it", at.run)
+            }
             Rejection::NodeSettled { at, .. } => {
-                format!("retry {} without naming a node to take up all that failed it, or start a new run", at.run)
+                let run = at.run;
+                format!("retry {run} without naming a node to take up all that failed it, or restart it from this one")
             }
             Rejection::NothingToRetry { .. } => "start a new run".into(),
             Rejection::VersionTaken { newest, .. } => {
@@ -274,7 +302,8 @@ impl Rejection {
             Rejection::RevisionsTaken { run, .. } => format!("fork {run} with the definition you want"),
             Rejection::Frozen { status: "being stopped", .. } => "try again in a moment".into(),
             Rejection::Frozen { .. } => {
-                "change what has not begun, or restart the run from that node and patch it with that".into()
+                "change what has not begun, or restart the run from that node: a restart takes the same --set, --unset and -f"
+                    .into()
             }
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }

@@ -61,7 +61,7 @@ pub fn forget_changed() {
 /// A changed text as a patch carries it; `None`: it does not compile.
 pub fn change(json: Json) -> Option<(Payload, Arc<Text>)> {
     let text = json.to_string();
-    let payload = Revision { text: text.clone(), operations: Json::Array(Vec::new()) }.payload();
+    let payload = Revision { text: text.clone(), operations: None }.payload();
     if let Some(known) = changed(&payload) {
         return Some((payload, known));
     }

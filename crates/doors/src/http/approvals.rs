@@ -96,14 +96,17 @@ pub async fn answer(State(door): State<Door>, Body(body): Body<ApprovalAnswer>) 
     let asked = Request::Command(Command::Answer { at: at.clone(), approved, comment, by: by.clone() });
     match door.ask(asked).await? {
         Answer::Reply(Ok(Reply::Done)) => Ok(Json(ApprovalAnswered { node, approved, by })),
-        Answer::Reply(Err(rejection @ (Rejection::NotAsking { .. } | Rejection::RunEnded { .. }))) => {
+        Answer::Reply(Err(
+            rejection @ (Rejection::NotAsking { .. } | Rejection::RunEnded { .. } | Rejection::NodeNotFound { .. }),
+        )) => {
             let problem = Problem::from(&rejection);
+            let nothing = Rejection::NotAsking { at: at.clone(), status: "waiting" };
             let facts = door.blocking(move |engine| Ok((answered(engine, &at)?, asking_below(engine, &at)?)));
             Err(No(match facts.await? {
                 (Some(answered), _) => Problem { message: format!("{node} {answered}; the first answer counts"), ..problem },
                 (None, Some(asking)) => {
                     let message = format!("{node} asks nothing, but {asking} does");
-                    Problem { message, fix: format!("answer {asking}"), ..problem }
+                    Problem { message, fix: format!("answer {asking}"), ..Problem::from(&nothing) }
                 }
                 (None, None) => problem,
             }))

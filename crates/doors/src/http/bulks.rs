@@ -3,13 +3,14 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named};
+use super::outlook;
 use super::runs::now;
 use crate::wire::*;
 use axum::extract::State;
 use engine::bulk::Scan;
 use engine::{Answer, Engine, Request, Texts, Wanted};
 use flow::expr::RunFilter;
-use kernel::bulk::{Bulk, BulkWork, Meant, Refusal};
+use kernel::bulk::{Bulk, BulkWork, Meant, Refusal, RunVerb};
 use kernel::command::{Command, Reply};
 use kernel::ids::{BulkId, RunId};
 use kernel::limits::BULK_FILTER_BYTES_MAX;
@@ -79,7 +80,7 @@ pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Re
     }
     let filter = RunFilter::compile(&body.r#where).map_err(|problems| wrong_filter(&body.r#where, problems))?;
     if body.dry_run {
-        return Ok(Json(door.blocking(move |engine| counted(engine, filter, wanted)).await?));
+        return Ok(Json(door.blocking(move |engine| counted(engine, filter, &deed, wanted)).await?));
     }
     // The kernel puts the newest run there is when the bulk starts.
     let work = BulkWork::Runs { verb: deed, filter: body.r#where, upto: RunId::MAX, per_s: body.per_s };
@@ -105,7 +106,7 @@ fn wrong_filter(text: &str, problems: Vec<flow::expr::Problem>) -> Problem {
     Problem::new("invalid", format!("where: {told}"), fix).problems(problems)
 }
 
-fn counted(engine: &Engine, filter: RunFilter, wanted: Option<Wanted>) -> Result<RunsBulkAnswer, StoreError> {
+fn counted(engine: &Engine, filter: RunFilter, verb: &RunVerb, wanted: Option<Wanted>) -> Result<RunsBulkAnswer, StoreError> {
     let mut scan = Scan::new(filter, None);
     let mut answer = RunsBulkAnswer { dry_run: true, ..RunsBulkAnswer::default() };
     let (mut count, mut unclear, mut seen, mut after, mut first) = (0, 0, 0, None, Vec::new());
@@ -116,8 +117,8 @@ fn counted(engine: &Engine, filter: RunFilter, wanted: Option<Wanted>) -> Result
             match meant {
                 Meant::Run(run) | Meant::Revised(run, _) => {
                     count += 1;
-                    if first.len() < TRIED_MAX {
-                        first.push(Meant::Run(run));
+                    if first.len() < outlook::LOOKED_AT_MAX {
+                        first.push(run);
                     }
                     if answer.sample.len() < SAMPLE_MAX {
                         answer.sample.push(run);
@@ -134,8 +135,9 @@ fn counted(engine: &Engine, filter: RunFilter, wanted: Option<Wanted>) -> Result
         if found.end || seen >= COUNTED_MAX {
             answer.count = Some(count);
             answer.unclear = Some(unclear).filter(|unclear| *unclear > 0);
-            if let Some(wanted) = wanted {
-                tried(engine, wanted, first, &mut answer)?;
+            match wanted {
+                Some(wanted) => tried(engine, wanted, first.into_iter().take(TRIED_MAX).map(Meant::Run).collect(), &mut answer)?,
+                None => outlook::told(engine, verb, &first, &mut answer)?,
             }
             return Ok(answer);
         }

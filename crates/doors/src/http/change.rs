@@ -4,13 +4,15 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
-use super::node::{present, revision_at};
+use super::node::{body_of, naming, present, revision_at};
+use super::said;
 use crate::wire::{self, *};
 use axum::extract::{RawPathParams, State};
 use engine::{Answer, Breach, Engine, Followed, NoChange, Request, Revision, Wanted};
 use flow::patch::{Difference, Operations, difference};
 use kernel::command::{Command, NewRevision, Reply};
 use kernel::ids::{Fence, RunId};
+use kernel::ir::Ir;
 use kernel::node::NodeState;
 use kernel::record::Record;
 use kernel::rejection::Rejection;
@@ -18,7 +20,7 @@ use kernel::row::NodeRow;
 use kernel::run::{NodeAt, Run, RunStatus};
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use store::StoreError;
+use store::{Reader, StoreError};
 
 /// How often operations are made anew on a text that somebody else has changed meanwhile.
 const TRIES_MAX: u32 = 8;
@@ -33,6 +35,10 @@ pub struct Asked {
     pub description: String,
     /// The node whose turn or item alone follows it.
     only: Option<NodeAt>,
+    /// The node that asks for it, which has to be there.
+    node: Option<NodeAt>,
+    /// Nothing is to be changed.
+    dry: bool,
 }
 
 impl Asked {
@@ -44,7 +50,14 @@ impl Asked {
     ) -> Result<Asked, Problem> {
         let operations = operations.map(|raw| Operations::read(raw.get().as_bytes())).transpose();
         let operations = operations.map_err(|error| bad_patch(run, &error, false))?;
-        Ok(Asked { wanted: Wanted { operations, ..Wanted::default() }, expected, description, only: None })
+        Ok(Asked {
+            wanted: Wanted { operations, ..Wanted::default() },
+            expected,
+            description,
+            only: None,
+            node: None,
+            dry: false,
+        })
     }
 
     /// With another input for a node; if that stands in a turn or an item, for it there and nowhere else.
@@ -77,17 +90,24 @@ struct Ready {
 /// What comes of the text that the run follows at present.
 fn ready(engine: &Engine, id: RunId, asked: &Asked) -> Result<Result<Ready, Problem>, StoreError> {
     let Some(run) = found(engine, id)? else { return Ok(Err(Problem::from(&Rejection::RunNotFound { run: id }))) };
+    let refused = |problem: Problem| Ready { base: run.revision(), refused: Some(problem), ..Ready::default() };
     if let Some(expected) = asked.expected.filter(|expected| *expected != run.revision()) {
-        return conflict(engine, &run, expected).map(Err);
+        return Ok(Ok(refused(conflict(engine, &run, expected)?)));
     }
     let follows = match &asked.only {
         None => run.follows(),
         Some(at) => engine.read(|reader| revision_at(reader, &run, at))?.unwrap_or(run.follows()),
     };
     let Some(base) = engine.definition(&run, Some(follows))? else { return Ok(Err(text_gone(id, follows))) };
+    if let Some(at) = &asked.node
+        && !engine.read(|reader| is_there(reader, &base.ir, &run, at))?
+    {
+        return Ok(Err(said::told(engine, id, Rejection::NodeNotFound { at: at.clone() }, "show")?));
+    }
     let change = match engine.change(&run, &base, &asked.wanted) {
         Ok(change) => change,
-        Err(no) => return Ok(Err(no_change(id, &no))),
+        Err(no @ NoChange::Gone { .. }) => return Ok(Err(no_change(id, &no))),
+        Err(no) => return Ok(Ok(refused(no_change(id, &no)))),
     };
     Ok(Ok(Ready {
         new: change
@@ -98,6 +118,17 @@ fn ready(engine: &Engine, id: RunId, asked: &Asked) -> Result<Result<Ready, Prob
         refused: change.breach.map(|breach| too_far(id, &breach)),
         difference: change.difference,
     }))
+}
+
+/// Whether a node is one of the run: by the text that it follows, and in a turn or an item that there is.
+fn is_there(reader: &mut dyn Reader, ir: &Ir, run: &Run, at: &NodeAt) -> Result<bool, StoreError> {
+    let at = &present(reader, run, at)?.unwrap_or_else(|| at.clone());
+    if reader.node(at)?.is_some() {
+        return Ok(true);
+    }
+    let stands = ir.find(&at.node).is_some_and(|node| body_of(ir, &at.frame) == Some(ir.node(node).body));
+    let asked = store::NodeQuery { frame: Some(at.frame.clone()), ..store::NodeQuery::of(run.id(), 1) };
+    Ok(stands && (at.frame.is_root() || !reader.nodes(&asked)?.is_empty()))
 }
 
 /// A text that may not be.
@@ -154,8 +185,8 @@ struct Word {
     reply: Result<Reply, Rejection>,
 }
 
-/// Makes the change and asks for it. If somebody else was first, it is made again on what that left, unless a revision was
-/// expected.
+/// Makes the change and asks for it, while nobody else changes the text of this run through here. If a bulk was first all the
+/// same, it is made again on what that left, unless a revision was expected.
 async fn ask(
     door: &Door,
     run: RunId,
@@ -163,6 +194,10 @@ async fn ask(
     request: impl Fn(Option<Box<NewRevision>>) -> Option<Request>,
 ) -> Result<Word, No> {
     let asked = Arc::new(asked);
+    let _turn = match asked.dry {
+        true => None,
+        false => Some(door.turns.take(run).await?),
+    };
     let mut tries = 0;
     loop {
         tries += 1;
@@ -180,7 +215,11 @@ async fn ask(
             other => return Err(unexpected(&other)),
         };
         match reply {
-            Err(Rejection::RevisionConflict { .. }) if asked.expected.is_none() && tries < TRIES_MAX => {}
+            Err(Rejection::RevisionConflict { .. }) if asked.expected.is_none() => {
+                if tries == TRIES_MAX {
+                    return Err(No(overtaken(run)));
+                }
+            }
             Err(Rejection::RevisionConflict { expected, .. }) => {
                 let told = door.blocking(move |engine| match found(engine, run)? {
                     Some(run) => conflict(engine, &run, expected),
@@ -193,6 +232,12 @@ async fn ask(
     }
 }
 
+/// Nobody said which revision is meant, so it is no conflict of theirs.
+fn overtaken(run: RunId) -> Problem {
+    let message = format!("others keep changing the text of {run}; nothing of this was done");
+    Problem { retryable: true, ..Problem::new("revision_conflict", message, "send it again") }
+}
+
 /// Change the definition that a run follows, now and for what is to come: what has begun in it stays as it is.
 #[utoipa::path(post, path = "/v1/runs/{run}/patch", tag = "runs", params(("run" = String, Path)), request_body = RunPatch,
     responses((status = 200, body = RunPatched)))]
@@ -202,8 +247,9 @@ pub async fn patch(
     Body(body): Body<RunPatch>,
 ) -> Result<Json<RunPatched>, No> {
     let RunPatch { operations, expected_revision, description, dry_run, node_id, by, task, fence } = body;
-    let asked = Asked::read(run, Some(operations), expected_revision, reason("description", description)?)?;
+    let mut asked = Asked::read(run, Some(operations), expected_revision, reason("description", description)?)?;
     let node = node_id.as_deref().map(|text| named(run, text)).transpose()?;
+    (asked.node, asked.dry) = (node.clone(), dry_run);
     let held = match (task, fence.as_deref().map(Fence::parse)) {
         (None, None) => None,
         (Some(task), Some(Some(fence))) => Some((task, fence)),
@@ -213,7 +259,7 @@ pub async fn patch(
     let by = signed_by(by);
     let word = ask(&door, run, asked, |new| {
         Some(match held {
-            Some((task, fence)) => Request::PatchHeld { run, new: new?, dry: dry_run, task, fence },
+            Some((task, fence)) => Request::PatchHeld { run, new, node: node.clone().map(Box::new), dry: dry_run, task, fence },
             None => Request::Command(Command::PatchRun { run, new: new?, node: node.clone(), dry: dry_run, by: by.clone() }),
         })
     });
@@ -230,10 +276,13 @@ pub async fn patch(
         }
         Ok(Reply::Done) => return Ok(Json(RunPatched { unchanged: true, ..told })),
         Ok(other) => return Err(unexpected(&Answer::Reply(Ok(other)))),
-        Err(rejection) => ready.refused.unwrap_or_else(|| Problem::from(&rejection)),
+        Err(rejection) => match ready.refused {
+            Some(refused) => refused,
+            None => door.refuse(run, rejection, "patch").await.0,
+        },
     };
     // What is not there, or not the worker's, cannot be told of either.
-    if !dry_run || matches!(&*refused.code, "run_not_found" | "lease_lost") {
+    if !dry_run || matches!(&*refused.code, "run_not_found" | "lease_lost" | "invalid") {
         return Err(refused.into());
     }
     Ok(Json(RunPatched { refused: Some(refused), ..told }))
@@ -246,24 +295,27 @@ pub fn named(run: RunId, text: &str) -> Result<NodeAt, Problem> {
 
 fn unknown(run: RunId, text: &str) -> Problem {
     let shown: String = text.chars().take(80).collect();
-    let fix = "a node is named as pay or rounds[1]/pay; show the run to see its nodes";
-    Problem::new("node_not_found", format!("`{shown}` is not a node of {run}"), fix)
+    Problem::new("node_not_found", format!("`{shown}` is not a node of {run}"), naming(text))
 }
 
 /// How it stands after a command that may have changed its text.
-async fn changed(door: &Door, word: Word) -> Result<Json<RunNow>, No> {
+async fn changed(door: &Door, run: RunId, word: Word, verb: &'static str) -> Result<Json<RunNow>, No> {
     let Word { ready, reply } = word;
     if let Some(refused) = ready.refused {
         return Err(refused.into());
     }
-    let (run, status, changed) = match reply? {
-        Reply::Run { run, status, changed } => (run, status, changed),
-        other => return Err(unexpected(&Answer::Reply(Ok(other)))),
+    let (run, status, changed) = match reply {
+        Ok(Reply::Run { run, status, changed }) => (run, status, changed),
+        Ok(other) => return Err(unexpected(&Answer::Reply(Ok(other)))),
+        Err(rejection) => return Err(door.refuse(run, rejection, verb).await),
     };
     let found = door.blocking(move |engine| found(engine, run)).await?;
     let some = |count: fn(&Run) -> u32| found.as_ref().map(count).filter(|count| *count > 0);
     let (revision, generation) = (some(Run::revision), some(Run::generation));
-    Ok(Json(RunNow { run, status: status.into(), changed, caller: None, revision, generation }))
+    // It may have come to its end with that.
+    let status = found.as_ref().map_or(status, Run::status).into();
+    let paused = found.as_ref().is_some_and(Run::is_paused);
+    Ok(Json(RunNow { paused, revision, generation, ..RunNow::new(run, status, changed) }))
 }
 
 /// Without a look at the text when nothing of it is to change.
@@ -271,6 +323,7 @@ async fn changing(
     door: &Door,
     run: RunId,
     asked: Asked,
+    verb: &'static str,
     request: impl Fn(Option<Box<NewRevision>>) -> Request,
 ) -> Result<Json<RunNow>, No> {
     let word = if asked.wanted.is_nothing() && asked.expected.is_none() {
@@ -282,7 +335,7 @@ async fn changing(
     } else {
         ask(door, run, asked, |new| Some(request(new))).await?
     };
-    changed(door, word).await
+    changed(door, run, word, verb).await
 }
 
 /// Go on with a run that failed or was cancelled: what failed it is tried again, what is done stays done.
@@ -299,7 +352,7 @@ pub async fn retry(State(door): State<Door>, Named(run): Named<RunId>, Body(body
         (Some(_), None) => return Err(Problem::invalid("`with` is of one node: name it in `node`").into()),
     };
     let (node, by) = (node.map(Box::new), signed_by(by));
-    changing(&door, run, asked, |new| {
+    changing(&door, run, asked, "retry", |new| {
         Request::Command(Command::RetryRun { run, node: node.clone(), new, reason: reason.clone(), by: by.clone() })
     })
     .await
@@ -318,7 +371,7 @@ pub async fn restart(
     let reason = wire::reason("reason", reason)?;
     let asked = Asked::read(run, operations, expected_revision, reason.clone())?.with(&at, with)?;
     let by = signed_by(by);
-    changing(&door, run, asked, |new| {
+    changing(&door, run, asked, "restart", |new| {
         Request::Command(Command::RestartRun { at: at.clone(), new, reason: reason.clone(), by: by.clone() })
     })
     .await
@@ -332,8 +385,17 @@ pub async fn skip(State(door): State<Door>, Named(run): Named<RunId>, Body(body)
     let at = named(run, &node)?;
     let reason = wire::reason("reason", reason)?;
     let output = payload("output", output)?;
-    let reply = door.command(Command::SkipNode { at, output, reason, by: signed_by(by) }).await?;
-    changed(&door, Word { ready: Ready::default(), reply: Ok(reply) }).await
+    let before = door.blocking(move |engine| found(engine, run)).await?;
+    let was = before.map(|run| run.status()).filter(|status| *status != RunStatus::Running);
+    let command = Command::SkipNode { at, output, reason, by: signed_by(by) };
+    let reply = match door.ask(Request::Command(command)).await? {
+        // Of a run that has ended the kernel asks whether it could be tried again.
+        Answer::Reply(Err(Rejection::NodeSettled { at, status })) => Err(Rejection::NotToSkip { at, status }),
+        Answer::Reply(reply) => reply,
+        other => return Err(unexpected(&other)),
+    };
+    let Json(now) = changed(&door, run, Word { ready: Ready::default(), reply }, "skip").await?;
+    Ok(Json(RunNow { was: was.map(Into::into), ..now }))
 }
 
 /// Do one node once more: one that failed its run is tried again, another begins anew with all that follows from it.
@@ -418,7 +480,7 @@ pub async fn definition_of(
             told.by = Some(by);
             told.description = Some(description).filter(|text| !text.is_empty());
             told.node = node.map(|at| place(&at.frame, &at.node));
-            told.operations = payload.as_ref().and_then(Revision::read).map(|read| read.operations);
+            told.operations = payload.as_ref().and_then(Revision::read).and_then(|read| read.operations);
         }
         Ok(Ok(told))
     });

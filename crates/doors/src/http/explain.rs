@@ -103,7 +103,17 @@ pub fn ended(view: &RunView, within: Option<String>) -> RunExplanation {
             next_actions.push(format!("signaller run retry {run}"));
             match view.status {
                 wire::RunStatus::Cancelled => " It can be tried again, from where it was.".to_owned(),
-                _ => format!(" What failed it can be tried again, on version {}; what is done stays done.", view.version),
+                _ => {
+                    let revision = if view.revision == 0 { String::new() } else { format!(", revision {}", view.revision) };
+                    if let Some(node) = &view.failed_at {
+                        next_actions.push(format!("signaller run fork '{run}/{node}' --dry-run"));
+                    }
+                    format!(
+                        " What failed it can be tried again, on version {}{revision}, or by another text: `run patch` first, or `run \
+                         retry` with --with or --set. What is done stays done.",
+                        view.version
+                    )
+                }
             }
         }
         None if view.stopping => " What was under way in it is still being stopped.".to_owned(),

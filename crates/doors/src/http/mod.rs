@@ -12,17 +12,20 @@ mod graph;
 mod guard;
 mod history;
 mod node;
+mod outlook;
 mod peer;
 mod queues;
 mod replay;
 mod run;
 mod runs;
+mod said;
 mod server;
 mod status;
 mod stream;
 mod tasks;
 mod texts;
 mod timeline;
+mod turns;
 mod values;
 mod work;
 mod workflows;
@@ -47,11 +50,12 @@ pub struct Door {
     engine: Engine,
     options: Arc<DoorOptions>,
     inputs: Arc<InputSchemas>,
+    turns: turns::Turns,
 }
 
 impl Door {
     pub fn new(engine: Engine, options: DoorOptions) -> Door {
-        Door { engine, options: Arc::new(options), inputs: Arc::default() }
+        Door { engine, options: Arc::new(options), inputs: Arc::default(), turns: turns::Turns::default() }
     }
 }
 

@@ -17,6 +17,7 @@ use kernel::ids::{RunId, TaskId};
 use kernel::ir::{BodyIx, EdgeIx, Ir, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output, Slot, Started};
+use kernel::record::Record;
 use kernel::rejection::Rejection;
 use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{NodeAt, Run, ValueAt};
@@ -39,22 +40,11 @@ pub async fn show(
     let text = query.node;
     let unknown = move |text: &str| {
         let shown: String = text.chars().take(80).collect();
-        let fix = "a node is named as pay or rounds[1]/pay; show the run to see its nodes";
         let next = NextAction { command: format!("signaller run show {run}"), description: "the nodes there are".to_owned() };
-        let problem = Problem::new("node_not_found", format!("`{shown}` is not a node of {run}"), fix);
+        let problem = Problem::new("node_not_found", format!("`{shown}` is not a node of {run}"), naming(text));
         Problem { next_actions: vec![next], ..problem }
     };
     let at = placed(run, &text).ok_or_else(|| unknown(&text))?;
-    let inside = move |ir: Option<&Ir>, at: &NodeAt, problem: Problem| match ir.and_then(|ir| standing(ir, &at.node)) {
-        // Only where it stands was left out.
-        Some((of, example)) if at.frame.is_root() => {
-            let fix = format!("`{}` stands in `{of}`: say in which turn or item, as in {run}/{example}", at.node);
-            let next =
-                NextAction { command: format!("signaller run show {run}/{example}"), description: "the first of them".into() };
-            Problem { fix, next_actions: vec![next], ..problem }
-        }
-        _ => problem,
-    };
     let found = door.blocking(move |engine| {
         let Some(row) = engine.read(|reader| reader.run(run))? else {
             return Ok(Err(Problem::from(&Rejection::RunNotFound { run })));
@@ -68,7 +58,7 @@ pub async fn show(
         let texts = Texts::now(engine, &found, &frames)?;
         let at = NodeAt { frame: frame_meant(&frames, &undone, &at.frame).unwrap_or(at.frame), ..at };
         let mut seen = Seen { engine, run: &found, frames: &frames, undone: &undone, texts };
-        Ok(seen.whole(&at)?.ok_or_else(|| inside(seen.texts.newest().map(|ir| &**ir), &at, unknown(&text))))
+        Ok(seen.whole(&at)?.ok_or_else(|| inside(seen.texts.newest().map(|ir| &**ir), &at, unknown(&text), "show")))
     });
     Ok(Json(found.await??))
 }
@@ -76,6 +66,30 @@ pub async fn show(
 fn rows_of(reader: &mut dyn Reader, run: RunId) -> Result<Vec<FrameRow>, StoreError> {
     let rows = reader.frames(run, LOOKED_AT_MAX)?;
     Ok(rows.iter().map(|row| FrameRow::from_row(&row.values)).collect::<Result<Vec<_>, _>>()?)
+}
+
+/// How a node is named, and how this one would be.
+pub fn naming(text: &str) -> String {
+    let meant = place_meant(text).map_or_else(String::new, |meant| format!("did you mean {meant}? "));
+    format!("{meant}a node is named as pay, rounds[1]/pay or rounds[1].check[2]/lint; show the run to see its nodes")
+}
+
+/// Of a node that was not found: where it stands, if only that was left out. `verb`: the command that was refused.
+pub fn inside(ir: Option<&Ir>, at: &NodeAt, problem: Problem, verb: &str) -> Problem {
+    let Some(ir) = ir else { return problem };
+    let stands = ir.find(&at.node).is_some_and(|node| body_of(ir, &at.frame) == Some(ir.node(node).body));
+    match standing(ir, &at.node).filter(|_| !stands) {
+        Some((of, example)) => {
+            let run = at.run;
+            let fix = format!("`{}` stands in `{of}`: say in which turn or item, as in {run}/{example}", at.node);
+            let command = match verb {
+                "retry" => format!("signaller run retry {run} --node '{example}'"),
+                verb => format!("signaller run {verb} '{run}/{example}'"),
+            };
+            Problem { fix, next_actions: vec![NextAction { command, description: "the first of them".into() }], ..problem }
+        }
+        None => problem,
+    }
 }
 
 /// The node that is meant, where a turn or an item is not said to be of a generation. `None`: as it is said.
@@ -156,6 +170,7 @@ impl Seen<'_> {
                 view.output = value(reader, engine.blobs(), *at)?;
             }
             view.answer = answer_of(reader, engine, &row.slot)?;
+            view.set = set_by(reader, &row.slot)?;
             view.input = input(reader, engine, &row.slot)?;
             Ok(())
         })?;
@@ -178,6 +193,15 @@ impl Seen<'_> {
         frames.wait(&at.frame, &mut view);
         Ok(Some(view))
     }
+}
+
+/// Who said what it gives, if somebody did: that is its last record then.
+fn set_by(reader: &mut dyn Reader, slot: &Slot) -> Result<Option<NodeSetBy>, StoreError> {
+    let NodeState::Done { .. } = slot.state() else { return Ok(None) };
+    Ok(reader.history(slot.last(), 1)?.pop().and_then(|entry| match entry.record {
+        Record::NodeSet { by, reason } => Some(NodeSetBy { by, reason }),
+        _ => None,
+    }))
 }
 
 /// What a node that was started is at; of a task it is worked out elsewhere.

@@ -164,9 +164,7 @@ pub fn wrong_cursor(cursor: &str) -> Problem {
 
 async fn changed(door: &Door, command: Command) -> Result<Json<RunNow>, No> {
     match door.command(command).await? {
-        Reply::Run { run, status, changed } => {
-            Ok(Json(RunNow { run, status: status.into(), changed, caller: None, revision: None, generation: None }))
-        }
+        Reply::Run { run, status, changed } => Ok(Json(RunNow::new(run, status.into(), changed))),
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
     }
 }

@@ -213,6 +213,9 @@ pub struct BulkView {
     #[schema(value_type = String)]
     pub by: Actor,
     pub reason: String,
+    /// At most so many a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u32>,
     /// It rests until then, to keep its rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_at: Option<Instant>,
@@ -240,6 +243,7 @@ impl From<&Bulk> for BulkView {
             finished_at: bulk.finished_at().map(Instant),
             by: bulk.by().clone(),
             reason: bulk.reason().to_owned(),
+            per_s: bulk.work().per_s(),
             resume_at: bulk.resume_at().map(Instant),
         }
     }
@@ -383,15 +387,18 @@ pub struct RunsBulkAnswer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub sample: Vec<RunId>,
-    /// Of a patch: so many of them, the oldest, were asked whether they would take it.
+    /// So many of them, the oldest, were asked whether they would take it, as far as that is known beforehand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried: Option<u64>,
-    /// So many of those would not.
+    /// So many of those would be left as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
     /// Of the first of those, why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_first: Vec<RunRefused>,
+    /// Of a restart: so many of those that were asked are done already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<u64>,
     /// For so many runs the expression gives no answer; they would be left as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unclear: Option<u64>,

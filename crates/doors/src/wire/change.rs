@@ -25,7 +25,8 @@ pub struct RunPatch {
     /// Why, for the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Only tell what it would do.
+    /// Only tell what it would do. Whatever stands against it is `refused` in the answer, which is 200: also what could not be
+    /// compiled or applied. Only what cannot be read, or is not there, or is not the worker's, is an error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// The node that asks for it, such as `plan` or `rounds[1]/plan`. Of a worker it is known by its task.
@@ -75,7 +76,7 @@ pub struct RunPatched {
     /// What can run and yet may not be what was meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<ProblemAt>,
-    /// Of a dry run: why it would be refused.
+    /// Of a dry run: why it would be refused, as the patch itself would be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Problem>,
 }
@@ -91,20 +92,22 @@ pub struct NodeAdded {
     pub r#in: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NodeChanged {
     pub node: String,
     pub changes: Vec<PartChanged>,
 }
 
 /// A part of a definition, such as `with.url`; without `old` it is new, without `new` it is gone.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PartChanged {
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub old: Option<serde_json::Value>,
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub old: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<serde_json::Value>,
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub new: Option<Box<RawValue>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -119,8 +122,9 @@ impl RunPatched {
     /// With what became of the text alone.
     pub fn new(run: RunId, revision: u32, difference: &Difference) -> RunPatched {
         let part = |change: &Change| {
-            let value = |json: &flow::patch::Json| serde_json::from_str(&json.compact()).unwrap_or_default();
-            PartChanged { what: change.what.clone(), old: change.old.as_ref().map(value), new: change.new.as_ref().map(value) }
+            let value = |json: &flow::patch::Json| RawValue::from_string(json.compact()).ok();
+            let (old, new) = (change.old.as_ref().and_then(value), change.new.as_ref().and_then(value));
+            PartChanged { what: change.what.clone(), old, new }
         };
         let added = difference.added.iter().map(|added| NodeAdded {
             node: added.node.to_string(),
@@ -254,7 +258,8 @@ pub struct RunDefinition {
     pub node: Option<String>,
     /// The operations that made it of the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<serde_json::Value>,
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub operations: Option<Box<RawValue>>,
     /// The revision that `changes` are since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u32>,

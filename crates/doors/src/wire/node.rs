@@ -26,6 +26,16 @@ pub fn placed(run: RunId, text: &str) -> Option<NodeAt> {
     NodeAt::parse(&format!("{run}/{text}"))
 }
 
+/// How a place would be written that is written nearly so: `rounds[1]/check[2]/lint` is `rounds[1].check[2]/lint`, and what stands
+/// in a loop or an each is of one of its turns or items.
+pub fn place_meant(text: &str) -> Option<String> {
+    let (frames, node) = text.rsplit_once('/')?;
+    let indexed = |part: &str| if part.ends_with(']') { part.to_owned() } else { format!("{part}[0]") };
+    let frames: Vec<String> = frames.split(['/', '.']).map(indexed).collect();
+    let meant = format!("{}/{node}", frames.join("."));
+    (meant != text && placed(RunId::new(1, 0), &meant).is_some()).then_some(meant)
+}
+
 /// Where a node stands.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -108,6 +118,14 @@ impl fmt::Display for NodeStatus {
     }
 }
 
+/// Who said what a node gives, instead of its worker.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NodeSetBy {
+    #[schema(value_type = String)]
+    pub by: Actor,
+    pub reason: String,
+}
+
 /// One node of one frame of a run.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NodeView {
@@ -183,6 +201,9 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub to: Vec<NodeId>,
+    /// Of one that somebody skipped: whose word its output is, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<NodeSetBy>,
     /// Of an approval that was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerView>,
@@ -229,6 +250,7 @@ impl NodeView {
             way: None,
             to: Vec::new(),
             answer: None,
+            set: None,
             attempts: None,
             input: None,
             output: None,

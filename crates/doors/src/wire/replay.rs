@@ -39,6 +39,7 @@ impl Moment {
             let message = format!("`{}` is not a moment of a run", shown());
             Problem::new("invalid", message, "give a record such as r1042, an instant such as 2026-11-15T08:57:00Z, start or end")
         };
+        let unread = |why: String| Problem::new("invalid", why, "give the day and the offset, too, as 2026-11-15T08:57:00Z");
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let record = text.strip_prefix('r').unwrap_or(text);
         match text {
@@ -48,7 +49,7 @@ impl Moment {
             _ if digits(record) => Ok(Moment::Record(RecordSeq(record.parse().unwrap_or(u64::MAX)))),
             _ => match text.strip_suffix("ms").filter(|ms| digits(ms)) {
                 Some(ms) => Ok(Moment::Time(Time::from_ms(ms.parse().map_err(|_| wrong())?))),
-                None if text.contains(':') => text.parse::<Instant>().map(|at| Moment::Time(at.0)).map_err(Problem::invalid),
+                None if text.contains(':') => text.parse::<Instant>().map(|at| Moment::Time(at.0)).map_err(unread),
                 None => Err(wrong()),
             },
         }

@@ -401,6 +401,12 @@ pub struct RunNow {
     pub status: RunStatus,
     /// Whether the command made a difference: one that is paused already, or was not, stays as it is.
     pub changed: bool,
+    /// It is paused: nothing new begins in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// Of one in which a node was skipped: how it stood before, if it had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<RunStatus>,
     /// Of one that was cancelled: the node that called it, which fails by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
@@ -410,4 +416,10 @@ pub struct RunNow {
     /// Of one that was restarted: how often it was, with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u32>,
+}
+
+impl RunNow {
+    pub fn new(run: RunId, status: RunStatus, changed: bool) -> RunNow {
+        RunNow { run, status, changed, paused: false, was: None, caller: None, revision: None, generation: None }
+    }
 }

@@ -243,3 +243,19 @@ fn a_stream_filter_names_what_it_does_not_know() {
     assert!(of_run("task-1").unwrap_err().message.contains("`task-1` is not a run id"));
     assert!(query("", "", "task_dnoe").unwrap_err().message.contains("task_done"));
 }
+
+#[test]
+fn a_place_that_is_nearly_one_is_written_as_it_would_be() {
+    for (text, meant) in [
+        ("rounds/step", Some("rounds[0]/step")),
+        ("rounds[1]/check[2]/lint", Some("rounds[1].check[2]/lint")),
+        ("rounds[1@2].check/lint", Some("rounds[1@2].check[0]/lint")),
+        ("rounds[1].check[2]/lint", None),
+        ("pay", None),
+        ("rounds[x]/lint", None),
+        ("a b/lint", None),
+        ("/", None),
+    ] {
+        assert_eq!(place_meant(text).as_deref(), meant, "{text}");
+    }
+}

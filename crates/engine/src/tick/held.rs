@@ -5,6 +5,7 @@ use kernel::command::{Command, NewRevision, Reply};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::names::Actor;
 use kernel::rejection::Rejection;
+use kernel::run::NodeAt;
 use kernel::task::Task;
 
 impl Turn<'_> {
@@ -13,10 +14,10 @@ impl Turn<'_> {
     pub(super) fn patch(
         &mut self,
         run: RunId,
-        new: Box<NewRevision>,
+        new: Option<Box<NewRevision>>,
+        node: Option<&NodeAt>,
         dry: bool,
-        task: TaskId,
-        fence: Fence,
+        (task, fence): (TaskId, Fence),
     ) -> Result<Reply, Rejection> {
         let lost = Rejection::LeaseLost { task };
         let found = self.step.state().task(task).ok_or(lost.clone())?;
@@ -25,6 +26,12 @@ impl Turn<'_> {
             return Err(Rejection::Invalid { why: format!("{task} is no work of {run}: a worker may patch only its own run") });
         };
         let by = Actor::parse(lease.worker().as_str()).map_err(|bad| Rejection::Invalid { why: bad.to_string() })?;
+        if let Some(other) = node.filter(|node| *node != at) {
+            let why = format!("{task} is the work of {}, not of {}: leave `node_id` out", at.show(), other.show());
+            return Err(Rejection::Invalid { why });
+        }
+        // Nothing is to be changed, and yet only a worker that holds its lease is told so.
+        let Some(new) = new else { return Ok(Reply::Done) };
         let node = Some(at.clone());
         self.run(&Command::PatchRun { run, new, node, dry, by })
     }

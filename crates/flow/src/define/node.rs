@@ -96,7 +96,10 @@ fn meant_for_the_engine(kind: &TypeName, fields: &Fields<'_>) -> Option<String> 
 pub fn node_id(id: &str, at: &At, problems: &mut Problems) -> Option<NodeId> {
     let parsed = NodeId::parse(id).ok();
     if parsed.is_none() {
-        let problem = Problem::new(at, format!("the id of a node has 1 to 64 letters, digits, _ and -, unlike `{}`", short(id)));
+        let problem = Problem::new(
+            at,
+            format!("the id of a node has 1 to 64 letters from a to z, digits, _ and -, unlike `{}`", short(id)),
+        );
         let slug = scalars::slug(id);
         problems.add(if slug.is_empty() { problem } else { problem.suggest(format!("for example `{slug}`")) });
     }

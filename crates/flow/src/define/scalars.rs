@@ -60,8 +60,12 @@ pub fn name<T>(value: &Value, parse: fn(&str) -> Result<T, BadName>, problems: &
     }
 }
 
-/// What a legal name close to this text would be.
+/// What a legal name close to this text would be; empty where nothing is. Without the letters of other scripts it may be a word
+/// that nobody meant.
 pub fn slug(text: &str) -> String {
+    if text.chars().any(|c| c.is_alphanumeric() && !c.is_ascii()) {
+        return String::new();
+    }
     let lower: String =
         text.chars().take(64).map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' }).collect();
     lower.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")

@@ -275,7 +275,11 @@ mod tests {
             (r#"status == "faild""#, "no run has the status `faild` (at 10); did you mean `failed`?"),
             (r#"status == "broken""#, "no run has the status `broken` (at 10); one of running, done, failed, cancelled"),
             ("workflow", "a condition must be true or false; this gives a string (at 0); compare it with something"),
-            ("input.amount > 5", "`input` is not known here (at 0); known are `run`"),
+            (
+                "input.amount > 5",
+                "`input` is not known here (at 0); known are `id`, `workflow`, `version`, `status`, `paused`, `tags`, `started_at`, `ended_at`, \
+                 `age`, `error`, `called`, `parent`, `idempotency_key`",
+            ),
             (
                 "run.stauts == 'x'",
                 "`run` has `id`, `workflow`, `version`, `status`, `paused`, `tags`, `started_at`, `ended_at`, `age`, `error`, \

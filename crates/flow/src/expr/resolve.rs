@@ -87,7 +87,12 @@ impl Resolver<'_> {
                 return Form::Root(root);
             }
             Some(_) => {
-                let there = self.names.roots().map(|root| format!("`{root}`")).collect::<Vec<_>>().join(", ");
+                // Where the keys of a run stand for themselves, they are what is known.
+                let there: Vec<String> = match self.names.run_keys() {
+                    [] => self.names.roots().map(|root| format!("`{root}`")).collect(),
+                    keys => keys.iter().map(|key| format!("`{key}`")).collect(),
+                };
+                let there = there.join(", ");
                 return self.problem(at, format!("`{name}` is not known here"), Some(format!("known are {there}")));
             }
             None => {}

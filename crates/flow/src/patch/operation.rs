@@ -58,8 +58,13 @@ impl fmt::Display for PatchError {
         if let Some(index) = self.index {
             write!(f, "operations[{index}]")?;
             if !self.op.is_empty() {
-                let path = if self.path.is_empty() { "of the whole document" } else { &self.path };
-                write!(f, " ({} {})", short(&self.op), short(path))?;
+                match &*self.path {
+                    "" if OPS.contains(&&*self.op) && !self.why.starts_with("`path`") => {
+                        write!(f, " ({} of the whole document)", self.op)?
+                    }
+                    "" => write!(f, " ({})", short(&self.op))?,
+                    path => write!(f, " ({} {})", short(&self.op), short(path))?,
+                }
             }
             write!(f, ": ")?;
         }
@@ -159,6 +164,7 @@ fn operation(index: usize, json: &Json) -> Result<Operation, PatchError> {
     };
     let op = text("op", &known)?;
     known.op = op.to_owned();
+    known.path = json.get("path").and_then(Json::as_text).unwrap_or_default().to_owned();
     if !OPS.contains(&op) {
         known.why = format!("there is no operation `{}`", short(op));
         known.suggestion = did_you_mean(op, OPS).or(Some(format!("one of {}", OPS.join(", "))));

@@ -83,10 +83,15 @@ fn dotted(path: &str) -> Result<Pointer, PatchError> {
     Ok(Pointer(steps))
 }
 
-/// JSON if it is, else text.
+/// JSON if it is, else text; what begins as a list or a map and is none was meant to be one.
 pub fn value_of(text: &str) -> Result<Json, PatchError> {
-    if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() {
-        return Ok(Json::text(text));
+    if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(text) {
+        if !text.trim_start().starts_with(['{', '[']) {
+            return Ok(Json::text(text));
+        }
+        let why = format!("`{}` begins as JSON does, and is none: {error}", crate::source::short(text));
+        let fix = "correct it; a text that begins so is written in quotes of its own: '\"[x]\"'";
+        return Err(PatchError::whole(why).suggest(Some(fix.to_owned())));
     }
     Json::read(text.as_bytes()).map_err(|problem| PatchError::whole(problem.to_string()))
 }

@@ -195,19 +195,11 @@ fn a_patch_that_cannot_be_read_is_told_with_its_number() {
         (
             "{}",
             "[{op: replac, path: /a}]",
-            "operations[0] (replac of the whole document): there is no operation `replac`\n  did you mean `replace`?",
+            "operations[0] (replac /a): there is no operation `replac`\n  did you mean `replace`?",
         ),
-        (
-            "{}",
-            "[{op: ADD, path: /a, value: 1}]",
-            "operations[0] (ADD of the whole document): there is no operation `ADD`\n  did you mean `add`?",
-        ),
-        (
-            "{}",
-            "[{op: test, path: '', value: {}}, {op: add, value: 1}]",
-            "operations[1] (add of the whole document): `path` is missing",
-        ),
-        ("{}", "[{op: add, path: null, value: 1}]", "operations[0] (add of the whole document): `path` is a text, not null"),
+        ("{}", "[{op: ADD, path: /a, value: 1}]", "operations[0] (ADD /a): there is no operation `ADD`\n  did you mean `add`?"),
+        ("{}", "[{op: test, path: '', value: {}}, {op: add, value: 1}]", "operations[1] (add): `path` is missing"),
+        ("{}", "[{op: add, path: null, value: 1}]", "operations[0] (add): `path` is a text, not null"),
         ("{}", "[{op: add, path: /a}]", "operations[0] (add /a): `value` is missing"),
         ("{}", "[{op: replace, path: /a}]", "operations[0] (replace /a): `value` is missing"),
         ("{}", "[{op: test, path: /a}]", "operations[0] (test /a): `value` is missing"),
@@ -286,7 +278,13 @@ fn a_value_is_set_by_its_path() {
             "nodes.pay.with={\"z\": 1, \"a\": 18446744073709551617}",
             r#"replace /nodes/pay/with {"z": 1, "a": 18446744073709551617}"#,
         ),
-        (NATIVE, "nodes.pay.with={z: 1}", r#"replace /nodes/pay/with "{z: 1}""#),
+        (
+            NATIVE,
+            "nodes.pay.with={z: 1}",
+            "`{z: 1}` begins as JSON does, and is none: key must be a string at line 1 column 2\n  correct it; a text that begins so is \
+             written in quotes of its own: '\"[x]\"'",
+        ),
+        (NATIVE, r#"nodes.pay.with="{z: 1}""#, r#"replace /nodes/pay/with "{z: 1}""#),
         (NATIVE, "nodes.pay.timeout=1m", r#"add /nodes/pay/timeout "1m""#),
         (NATIVE, "nodes.pay.with.tries[1]=7", "replace /nodes/pay/with/tries/1 7"),
         (NATIVE, "nodes.pay.with.tries.0=7", "replace /nodes/pay/with/tries/0 7"),

@@ -4,7 +4,7 @@
 use super::meant::{self, Deed, Meant, Of};
 use super::operations::OperationsArgs;
 use crate::client::with_query;
-use crate::commands::task::read_input;
+use crate::commands::task::read_json;
 use crate::commands::{Session, each, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::units::count_of;
@@ -80,6 +80,9 @@ pub struct RetryArgs {
     with: Option<String>,
     #[command(flatten)]
     operations: OperationsArgs,
+    /// Change nothing unless it is at this revision
+    #[arg(long, value_name = "N", conflicts_with = "filter")]
+    expected_revision: Option<u32>,
     /// Why, for the history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -182,13 +185,16 @@ pub fn retry(args: RetryArgs, session: &Session) -> Outcome {
     if args.node.is_some() && args.meant.runs.len() > 1 {
         return Err(Failure::usage("--node is of one run").fix("name one RUN, or leave --node out"));
     }
-    let with = args.with.as_deref().map(read_input).transpose()?;
+    if args.expected_revision.is_some() && args.meant.runs.len() > 1 {
+        return Err(Failure::usage("--expected-revision is of one run").fix("name one RUN, or leave it out"));
+    }
+    let with = args.with.as_deref().map(|with| read_json("--with", with)).transpose()?;
     let retry = |run| {
-        args.operations.send(session, run, None, |made| {
+        args.operations.send(session, run, args.expected_revision, |made| {
             let body = RunRetry {
                 node: args.node.clone(),
                 with: with.clone(),
-                expected_revision: made.as_ref().and_then(|made| made.expected),
+                expected_revision: made.as_ref().map_or(args.expected_revision, |made| made.expected),
                 operations: made.map(|made| made.operations),
                 reason: args.reason.clone(),
                 by: Some(session.by.clone()),

@@ -1,5 +1,6 @@
 //! `signaller run explain`.
 
+use super::restart::node_at;
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
 use crate::output::{Answer, Outcome, Paint, Screen};
@@ -31,8 +32,7 @@ fn explained(text: &str) -> Result<Explained, String> {
     if !text.contains('/') {
         return run_id(text).map(Explained::Run);
     }
-    let wrong = || format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay");
-    NodeAt::parse(text).map(Explained::Node).ok_or_else(wrong)
+    node_at(text).map(Explained::Node)
 }
 
 pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
@@ -92,7 +92,15 @@ fn node(at: &NodeAt, session: &Session) -> Outcome {
                 _ => format!("{spot}: {} waits: {}.", task.task, causes.join("; and ")),
             }
         }
-        (None, Some(error)) => format!("{spot} failed with {}: {}.", error.code, error.message),
+        (None, Some(error)) => {
+            let fails = view.then.as_deref().is_none_or(|then| then == "fail");
+            if fails {
+                next_actions.push(format!("signaller run retry {run} --node '{name}'"));
+                next_actions.push(format!("signaller run fork '{spot}' --dry-run"));
+            }
+            let again = if fails { " It can be tried again, also with another input (--with) or text (--set)." } else { "" };
+            format!("{spot} failed with {}: {}.{again}", error.code, error.message)
+        }
         (None, None) => standing(&spot, &view),
     };
     let mut text = plain_text(&sentence).into_owned();

@@ -4,7 +4,7 @@ use super::operations::{OperationsArgs, definition_at};
 use super::replay::moment;
 use super::restart::node_at;
 use super::{edit, watch};
-use crate::commands::task::read_input;
+use crate::commands::task::{read_input, read_json};
 use crate::commands::{Session, priority, run_id};
 use crate::output::{Answer, Outcome};
 use crate::plain::plain_text;
@@ -39,7 +39,7 @@ pub struct ForkArgs {
     #[command(flatten)]
     operations: OperationsArgs,
     /// Open the text in $VISUAL or $EDITOR: the new run goes on by what is saved there
-    #[arg(long, conflicts_with_all = ["file", "set", "unset"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "unset", "text"])]
     edit: bool,
     /// Of a NODE that a worker does: another input for it; JSON, @file or - for stdin
     #[arg(long, value_name = "JSON")]
@@ -102,7 +102,7 @@ pub fn run(args: ForkArgs, session: &Session) -> Outcome {
     let whence = RunFork { at: args.at.clone(), node: args.of.node(), ..RunFork::default() };
     let mut body = RunFork {
         input: args.input.as_deref().map(read_input).transpose()?,
-        with: args.with.as_deref().map(read_input).transpose()?,
+        with: args.with.as_deref().map(|with| read_json("--with", with)).transpose()?,
         description: args.description.clone(),
         idempotency_key: args.idempotency_key.clone(),
         priority: args.priority,
@@ -123,7 +123,9 @@ pub fn run(args: ForkArgs, session: &Session) -> Outcome {
     };
     let forked = match found {
         Some(found) if args.edit => {
-            edit::edited(session, found, |operations| ask(&RunFork { operations: Some(operations), ..body.clone() }))?
+            let of = args.of.node().map_or_else(|| run.to_string(), |node| format!("'{run}/{node}'"));
+            let again = format!("run fork {of} --at {}", body.at.as_deref().unwrap_or("end"));
+            edit::edited(session, found, &again, |operations| ask(&RunFork { operations: Some(operations), ..body.clone() }))?
         }
         found => {
             body.operations = args.operations.made_on(found.as_ref().map(|found| &*found.text))?;

@@ -100,14 +100,7 @@ pub fn all(session: &Session, meant: &Many, filter: &str, deed: Deed) -> Outcome
             0 => "No run is meant.".to_owned(),
             _ => format!("This would {} {many}: {}{}.", deed.would, listed(&would.sample), more(count, &would)),
         };
-        if let (Some(tried), Some(refused)) = (would.tried, would.refused) {
-            let all = if tried < count || would.at_least { format!("the first {tried}") } else { "them".to_owned() };
-            text.push_str(&format!("\nOf {all}, {refused} would be left as they are:"));
-            would.refused_first.iter().for_each(|one| text.push_str(&format!("\n  {}: {}", one.run, plain(&one.why))));
-            if (would.refused_first.len() as u64) < refused {
-                text.push_str("\n  …");
-            }
-        }
+        text.push_str(&left(&would));
         if let Some(first) = &would.unclear_first {
             let unclear = count_of(would.unclear.unwrap_or(1), "run");
             text.push_str(&format!("\nFor {unclear} it gives no answer; the first, {}: {}", first.run, plain(&first.why)));
@@ -116,7 +109,7 @@ pub fn all(session: &Session, meant: &Many, filter: &str, deed: Deed) -> Outcome
         return Ok(if count == 0 { answer } else { answer.next(again(yes), format!("{} them", deed.would)) });
     }
     if deed.yes == Some(false) {
-        let failure = Failure::confirmation_needed(format!("this would {} {many}", deed.would));
+        let failure = Failure::confirmation_needed(format!("this would {} {many}{}", deed.would, already(&would)));
         return Err(failure.next(again(" --dry-run"), "see which").next(again(yes), format!("{} them", deed.would)));
     }
     let started: RunsBulkAnswer = session.client.post("/v1/runs/bulk", &body(false))?;
@@ -140,6 +133,37 @@ pub fn all(session: &Session, meant: &Many, filter: &str, deed: Deed) -> Outcome
         text.push_str("\n  …");
     }
     Ok(Answer::new(&view, text))
+}
+
+/// Which of them would be left as they are, as far as that is known.
+fn left(would: &RunsBulkAnswer) -> String {
+    let (count, tried) = (would.count.unwrap_or(0), would.tried.unwrap_or(0));
+    let mut text = String::new();
+    let of = if tried < count || would.at_least { format!("the first {tried}") } else { "them".to_owned() };
+    if let Some(done) = would.done {
+        text.push_str(&format!("\nOf {of}, {done} {} done already, and would run again.", is_or_are(done)));
+    }
+    if let Some(refused) = would.refused {
+        text.push_str(&format!("\nOf {of}, {refused} would be left as {}:", if refused == 1 { "it is" } else { "they are" }));
+        would.refused_first.iter().for_each(|one| text.push_str(&format!("\n  {}: {}", one.run, plain(&one.why))));
+        if (would.refused_first.len() as u64) < refused {
+            text.push_str("\n  …");
+        }
+    }
+    text
+}
+
+/// What somebody should know who is asked whether it is meant.
+fn already(would: &RunsBulkAnswer) -> String {
+    let (count, tried) = (would.count.unwrap_or(0), would.tried.unwrap_or(0));
+    let of = if tried < count || would.at_least { format!("of the first {tried} ") } else { String::new() };
+    let done = would.done.map(|done| format!("; {of}{done} {} done already", is_or_are(done)));
+    let refused = would.refused.map(|refused| format!("; {of}{refused} would be left as they are"));
+    format!("{}{}", done.unwrap_or_default(), refused.unwrap_or_default())
+}
+
+fn is_or_are(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }
 
 fn listed(sample: &[RunId]) -> String {

@@ -127,6 +127,10 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
         let to = node.to.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         lines.push(("way", if to.is_empty() { way.clone() } else { format!("{way} → {to}") }));
     }
+    if let Some(set) = &node.set {
+        let colon = if set.reason.is_empty() { "" } else { ": " };
+        lines.push(("skipped by", plain_text(&format!("{}{colon}{}", set.by, set.reason)).into_owned()));
+    }
     if let Some(answer) = &node.answer {
         lines.push(("answer", plain_text(&answered(answer)).into_owned()));
     }

@@ -1,10 +1,11 @@
 //! The operations of a change, however they are given: a file, `--set` and `--unset`, or an edited text.
 
+use super::edit;
 use crate::client::with_query;
 use crate::commands::Session;
 use crate::output::{Exit, Failure};
 use clap::Args;
-use doors::wire::{DefinitionQuery, RunDefinition};
+use doors::wire::{DefinitionQuery, NextAction, RunDefinition};
 use flow::patch::{Document, Operations, PatchError};
 use kernel::ids::RunId;
 use serde_json::value::RawValue;
@@ -16,7 +17,7 @@ const TRIES_MAX: u32 = 8;
 #[derive(Args, Debug, Default)]
 pub struct OperationsArgs {
     /// RFC 6902 operations from a file, JSON or YAML; - for stdin
-    #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with_all = ["set", "unset"])]
+    #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with_all = ["set", "unset", "text"])]
     file: Option<String>,
     /// Put VALUE at PATH, such as nodes.pay.timeout=1m; JSON if it can be read so, else text; may be given several times
     #[arg(long, value_name = "PATH=VALUE")]
@@ -24,6 +25,9 @@ pub struct OperationsArgs {
     /// Take away what is at PATH; may be given several times, and is done after every --set
     #[arg(long, value_name = "PATH")]
     unset: Vec<String>,
+    /// The whole text instead of what to change in it, from a file, YAML or JSON; - for stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "unset"])]
+    text: Option<String>,
 }
 
 /// What is to be changed in the texts of many runs, as it is sent.
@@ -43,18 +47,18 @@ pub struct Made {
 
 impl OperationsArgs {
     pub fn is_empty(&self) -> bool {
-        self.file.is_none() && self.set.is_empty() && self.unset.is_empty()
+        self.file.is_none() && self.text.is_none() && self.set.is_empty() && self.unset.is_empty()
     }
 
     /// What is made of paths is made for one text; operations of a file are for any.
     pub fn hangs_on_text(&self) -> bool {
-        !self.set.is_empty() || !self.unset.is_empty()
+        self.text.is_some() || !self.set.is_empty() || !self.unset.is_empty()
     }
 
     /// As they are sent; `None`: nothing is to change. `text` is asked for if they hang on it.
     pub fn made_on(&self, text: Option<&str>) -> Result<Option<Box<RawValue>>, Failure> {
         match (&self.file, text) {
-            (Some(file), _) => Ok(Some(raw(&Operations::read(&read(file)?).map_err(wrong)?))),
+            (Some(file), _) => Ok(Some(raw(&of_file(file)?))),
             (None, Some(text)) if self.hangs_on_text() => Ok(Some(raw(&self.made(text)?))),
             (None, _) => Ok(None),
         }
@@ -84,14 +88,32 @@ impl OperationsArgs {
         }
     }
 
+    /// A restart that is advised takes the same change along.
+    pub fn carried(&self, mut failure: Failure) -> Failure {
+        let words = self.shown();
+        let advised =
+            |next: &&mut NextAction| next.command.starts_with("signaller run restart ") && !next.command.contains(" --");
+        for next in failure.next.iter_mut().filter(advised).filter(|_| &*failure.code == "frozen") {
+            next.command.push_str(&words);
+        }
+        failure
+    }
+
     fn made(&self, text: &str) -> Result<Operations, Failure> {
-        let (operations, _) = document(text)?.set_all(&self.set, &self.unset).map_err(wrong)?;
-        Ok(operations)
+        let document = document(text)?;
+        if let Some(file) = &self.text {
+            return Ok(flow::patch::between(&document, &whole(file)?));
+        }
+        // Whether they are paths at all is ours to say, whether they fit the text is said as the server would.
+        document.set_all(&self.set, &self.unset).map(|(operations, _)| operations).map_err(|error| match error.index {
+            Some(_) => unfit(error),
+            None => wrong(error),
+        })
     }
 
     /// For many runs: what paths mean is found out in the text of each.
     pub fn for_many(&self) -> Result<Patch, Failure> {
-        let operations = self.file.as_deref().map(|file| Operations::read(&read(file)?).map_err(wrong)).transpose()?;
+        let operations = self.file.as_deref().map(of_file).transpose()?;
         Ok(Patch { operations: operations.as_ref().map(raw), set: self.set.clone(), unset: self.unset.clone() })
     }
 
@@ -99,6 +121,7 @@ impl OperationsArgs {
     pub fn shown(&self) -> String {
         let quoted = |flag: &str, text: &String| format!(" {flag} '{}'", text.replace('\'', "'\\''"));
         let file = self.file.iter().map(|file| quoted("-f", file));
+        let file = file.chain(self.text.iter().map(|file| quoted("--text", file)));
         let set = self.set.iter().map(|text| quoted("--set", text));
         file.chain(set).chain(self.unset.iter().map(|path| quoted("--unset", path))).collect()
     }
@@ -119,6 +142,32 @@ pub fn document(text: &str) -> Result<Document, Failure> {
 
 pub fn raw(operations: &Operations) -> Box<RawValue> {
     RawValue::from_string(operations.text()).expect("operations are written as JSON")
+}
+
+/// The operations of a file. What is wrong with them is wrong there.
+fn of_file(file: &str) -> Result<Operations, Failure> {
+    Operations::read(&read(file)?).map_err(|error| {
+        let fix = error.suggestion.clone().unwrap_or_else(|| {
+            r#"write a list of RFC 6902 operations: [{"op": "add", "path": "/nodes/pay/timeout", "value": "1m"}]"#.to_owned()
+        });
+        let name = if file == "-" { "stdin" } else { file };
+        let plain = PatchError { suggestion: None, ..error };
+        Failure::new(Exit::Usage, "invalid_patch", format!("{name}: {plain}")).fix(fix)
+    })
+}
+
+/// A whole text, one that can run.
+fn whole(file: &str) -> Result<Document, Failure> {
+    let text = String::from_utf8(read(file)?);
+    let text = text.map_err(|_| Failure::usage(format!("`{file}` is not text")).fix("give a definition, YAML or JSON"))?;
+    let text = edit::theirs(&text);
+    flow::incoming::read(text.as_bytes()).map_err(|problems| edit::cannot_run(&problems))?;
+    document(&text)
+}
+
+/// Operations that the text refuses, as the server says it of those of a file.
+fn unfit(error: PatchError) -> Failure {
+    Failure { exit: Exit::Conflict, code: "patch_failed".into(), ..wrong(error) }
 }
 
 fn wrong(error: PatchError) -> Failure {

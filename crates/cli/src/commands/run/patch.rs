@@ -21,6 +21,7 @@ use kernel::ids::{RunId, TaskId};
                         signaller run patch run-7 --unset nodes.audit --description 'not needed any more'\n  \
                         signaller run patch run-7 --edit\n  \
                         signaller run patch --where 'workflow == \"refund\" && status == \"running\"' --set nodes.pay.timeout=1m --dry-run\n  \
+                        signaller run patch run-7 --text refund.yaml --expected-revision 1\n  \
                         echo '[{\"op\":\"add\",\"path\":\"/nodes/audit\",\"value\":{\"type\":\"audit\",\"after\":[\"pay\"]}}]' | signaller run patch run-7 -f -"
 )]
 pub struct PatchArgs {
@@ -32,7 +33,7 @@ pub struct PatchArgs {
     #[command(flatten)]
     operations: OperationsArgs,
     /// Open the text in $VISUAL or $EDITOR, and patch it to what is saved there
-    #[arg(long, conflicts_with_all = ["file", "set", "unset", "filter"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "unset", "text", "filter"])]
     edit: bool,
     /// Only tell what it would do; exits as the patch would. With --where, how many are meant and what the first hundred say to it
     #[arg(long)]
@@ -53,9 +54,14 @@ pub fn run(args: PatchArgs, session: &Session) -> Outcome {
     let run = args.run.or(own.as_ref().map(|own| own.run)).ok_or_else(|| {
         Failure::usage("no run is named").fix("name one, such as run-7; only a worker's own command may leave it out")
     })?;
-    let own = own.filter(|own| own.run == run);
+    if let Some(own) = own.as_ref().filter(|own| own.run != run) {
+        let message = format!("this is the work of {}: a worker's command patches no run but its own, not {run}", own.run);
+        return Err(
+            Failure::usage(message).fix("leave RUN out; whoever is no worker patches without SIGNALLER_RUN in the environment")
+        );
+    }
     if args.operations.is_empty() && !args.edit {
-        let fix = "give operations with -f FILE, --set PATH=VALUE or --unset PATH, or --edit the text";
+        let fix = "give operations with -f FILE, --set PATH=VALUE or --unset PATH, all of it with --text FILE, or --edit it";
         return Err(Failure::usage("nothing is to change").fix(fix).next(format!("run definition {run}"), "the text it follows"));
     }
     let ask = |made: Option<Made>| {
@@ -76,9 +82,9 @@ pub fn run(args: PatchArgs, session: &Session) -> Outcome {
         true => {
             let found = definition_at(session, run, None)?;
             let expected = args.expected_revision.or(Some(found.newest));
-            edit::edited(session, found, |operations| ask(Some(Made { operations, expected })))?
+            edit::edited(session, found, &format!("run patch {run}"), |operations| ask(Some(Made { operations, expected })))?
         }
-        false => args.operations.send(session, run, args.expected_revision, ask)?,
+        false => args.operations.send(session, run, args.expected_revision, ask).map_err(|no| args.operations.carried(no))?,
     };
     told(session, &patched)
 }

@@ -3,10 +3,10 @@
 use super::meant::{self, Deed, Many, Of};
 use super::operations::OperationsArgs;
 use crate::commands::Session;
-use crate::commands::task::read_input;
+use crate::commands::task::read_json;
 use crate::output::{Answer, Failure, Outcome};
 use clap::Args;
-use doors::wire::{RunNow, RunRestart, RunSkip, RunsVerb, place};
+use doors::wire::{RunNow, RunRestart, RunSkip, RunStatus, RunsVerb, place, place_meant};
 use kernel::run::NodeAt;
 
 /// Begin a run anew from a node: it and all that follows from it are undone and done again, what came before stays
@@ -42,6 +42,9 @@ pub struct RestartArgs {
     /// Why, for the history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// With --where: do it; without this nothing begins anew
+    #[arg(long, conflicts_with_all = ["runs", "dry_run"])]
+    yes: bool,
 }
 
 /// Say what a node gives, so that its run goes on without it: one that waits, is under way or failed its run
@@ -62,12 +65,19 @@ pub struct SkipArgs {
 }
 
 pub fn node_at(text: &str) -> Result<NodeAt, String> {
-    NodeAt::parse(text).ok_or_else(|| format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay"))
+    NodeAt::parse(text).ok_or_else(|| not_a_node(text))
+}
+
+/// What is wrong with the name of a node, and how it would be written.
+pub fn not_a_node(text: &str) -> String {
+    let meant = text.split_once('/').and_then(|(run, place)| Some(format!("{run}/{}", place_meant(place)?)));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    format!("`{text}` is not a node of a run such as run-7/pay, run-7/rounds[1]/pay or run-7/rounds[1].check[2]/lint{meant}")
 }
 
 pub fn restart(args: RestartArgs, session: &Session) -> Outcome {
     let Some(at) = args.at else { return restart_all(args, session) };
-    let with = args.with.as_deref().map(read_input).transpose()?;
+    let with = args.with.as_deref().map(|with| read_json("--with", with)).transpose()?;
     let ask = |made: Option<super::operations::Made>| {
         let expected_revision = made.as_ref().map_or(args.expected_revision, |made| made.expected);
         let body = RunRestart {
@@ -102,17 +112,33 @@ fn restart_all(args: RestartArgs, session: &Session) -> Outcome {
         session,
         &args.many,
         &filter,
-        Deed { verb, of: Of::Node(node), dry_run: args.dry_run, command, would, done, reason, yes: None },
+        Deed { verb, of: Of::Node(node), dry_run: args.dry_run, command, would, done, reason, yes: Some(args.yes) },
     )
 }
 
 pub fn skip(args: SkipArgs, session: &Session) -> Outcome {
     let at = args.node;
-    let output = args.output.as_deref().map(read_input).transpose()?;
+    let output = args.output.as_deref().map(|output| read_json("--output", output)).transpose()?;
     let gives = if output.is_some() { "with the output that was given" } else { "with null" };
     let node = place(&at.frame, &at.node);
     let body = RunSkip { node, output, reason: args.reason, by: Some(session.by.clone()) };
     let now: RunNow = session.client.post(&format!("/v1/runs/{}/skip", at.run), &body)?;
-    let text = format!("{} is done, {gives}; {} goes on.", at.show(), now.run);
-    Ok(Answer::new(&now, text).next(format!("run watch {}", at.run), "see it go on"))
+    let text = format!("{} is done, {gives}; {} {}.", at.show(), now.run, goes_on(&now));
+    let answer = Answer::new(&now, text);
+    Ok(match now.status {
+        RunStatus::Running if now.paused => answer.next(format!("run resume {}", at.run), "let it go on"),
+        RunStatus::Running => answer.next(format!("run watch {}", at.run), "see it go on"),
+        _ => answer.next(format!("run show {}", at.run), "how it ended"),
+    })
+}
+
+/// How its run stands after that.
+fn goes_on(now: &RunNow) -> String {
+    match (now.status, now.was) {
+        (RunStatus::Running, _) if now.paused => "is paused, and goes on when it is resumed".to_owned(),
+        (RunStatus::Running, Some(was)) => format!("was {was}, and runs again"),
+        (RunStatus::Running, None) => "goes on".to_owned(),
+        (RunStatus::Done, _) => "is done with that".to_owned(),
+        (ended, _) => format!("is {ended}"),
+    }
 }

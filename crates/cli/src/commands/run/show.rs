@@ -1,5 +1,6 @@
 //! `signaller run show`.
 
+use super::restart::not_a_node;
 use super::{node, picture};
 use crate::client::with_query;
 use crate::commands::{Session, run_id};
@@ -51,7 +52,7 @@ fn shown(text: &str) -> Result<Shown, String> {
     if let Some(frame) = frame.and_then(|(run, frame)| Some(Shown::Frame(RunId::parse(run)?, FramePath::parse(frame)?))) {
         return Ok(frame);
     }
-    let wrong = || format!("`{text}` is not a node of a run such as run-7/pay or run-7/rounds[1]/pay, nor a turn or item of it");
+    let wrong = || format!("{}; nor a turn or item of it", not_a_node(text));
     NodeAt::parse(text).map(Shown::Node).ok_or_else(wrong)
 }
 

@@ -258,16 +258,27 @@ fn outcome(session: &Session, view: RunView, live: bool) -> Outcome {
         RunStatus::Failed => {
             let at = view.failed_at.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
             let why = view.error.as_ref().map_or_else(String::new, |error| format!(" with {}: {}", error.code, error.message));
-            // A retry keeps the version: what is wrong in the workflow itself is mended for new runs alone.
+            // A retry keeps the version: a workflow that is put anew is for new runs, and a patch is for this one.
             let again = match view.retryable {
-                true => format!("try again; it stays with version {}, a mended workflow needs a new run", view.version),
+                true => format!(
+                    "try again; it stays with version {}: `run patch {run}`, or `run retry` with --with or --set, gives it another text",
+                    view.version
+                ),
                 false => "start a new run".to_owned(),
             };
             let failure = Failure::new(Exit::WorkFailed, "run_failed", format!("{run} failed{at}{took}{why}"))
                 .fix(format!("see what happened with `signaller run trace {run}`, mend it, and {again}"))
                 .result(&view)
                 .next(format!("run trace {run}"), "everything that happened in it");
-            Err(if view.retryable { failure.next(format!("run retry {run}"), "go on from where it failed") } else { failure })
+            if !view.retryable {
+                return Err(failure);
+            }
+            let failure = failure.next(format!("run retry {run}"), "go on from where it failed");
+            let failure = failure.next(format!("run patch {run} --edit"), "mend its text first; what is done stays done");
+            Err(match &view.failed_at {
+                Some(node) => failure.next(format!("run fork '{run}/{node}' --dry-run"), "a new run, from before it"),
+                None => failure,
+            })
         }
         RunStatus::Cancelled => {
             let who = view.cancelled.as_ref().map_or_else(String::new, |why| {

@@ -142,6 +142,11 @@ fn task_of(args: AddArgs) -> Result<TaskAdd, Failure> {
 
 /// JSON as given, from a file, or from stdin.
 pub fn read_input(source: &str) -> Result<Box<RawValue>, Failure> {
+    read_json("-i", source)
+}
+
+/// The same for another flag, which is named where it is wrong.
+pub fn read_json(flag: &str, source: &str) -> Result<Box<RawValue>, Failure> {
     let text = if source == "-" {
         let mut text = String::new();
         let read = std::io::stdin().lock().read_to_string(&mut text);
@@ -155,8 +160,10 @@ pub fn read_input(source: &str) -> Result<Box<RawValue>, Failure> {
         source.to_owned()
     };
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("the input is not JSON: {error}"))
-            .fix("quote it for the shell: -i '{\"file\":\"a.rs\"}', -i '\"text\"'")
+        let what = if flag == "-i" { "the input" } else { flag };
+        let from = source.strip_prefix('@').map_or_else(String::new, |path| format!(" in `{path}`"));
+        Failure::usage(format!("{what}{from} is not JSON: {error}"))
+            .fix(format!("quote it for the shell: {flag} '{{\"file\":\"a.rs\"}}', {flag} '\"text\"'"))
     })
 }
 

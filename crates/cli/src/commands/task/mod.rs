@@ -51,5 +51,5 @@ pub fn run(args: TaskArgs, session: &Session) -> Outcome {
     }
 }
 
-pub use add::read_input;
+pub use add::{read_input, read_json};
 pub use list::rows_of;

@@ -102,7 +102,7 @@ fn what_a_restart_undoes_ends_with_it() {
         run-1//l 40 {{"record":"node_rewound","turns":0,"generation":1}}
         run-1/l[0@1]/a 41 {{"record":"node_started","at":{{"working":{{"task":"task-3"}}}}}}
         task-3 42 {LEASED}
-        task-2 43 {{"record":"task_cancelled","reason":"","by":"ana"}}
+        task-2 43 {{"record":"task_cancelled","cause":"asked","reason":"","by":"ana"}}
         run-1//ask 60 {{"record":"node_started","at":{{"asking":{{"until":null}}}}}}
         "#
     );
