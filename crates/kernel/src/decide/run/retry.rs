@@ -121,7 +121,8 @@ fn is_broken(live: &Live, path: &FramePath) -> bool {
 fn stopped_short(live: &Live, path: &FramePath, node: &NodeId) -> bool {
     let state = live.find(path, node).and_then(|node| live.slot(path, node)).map(|slot| &slot.state);
     let short = matches!(state, Some(NodeState::Failed { then: OnError::Fail, .. } | NodeState::Cancelled));
-    let is_done = || live.frame(path).is_none_or(|frame| matches!(frame.state, FrameState::Done(_)));
+    // What a restart has undone is past, too.
+    let is_done = || live.frame(path).is_none_or(|frame| frame.undone || matches!(frame.state, FrameState::Done(_)));
     short && path.up().is_none_or(|(above, of, _)| !is_done() && stopped_short(live, &above, of))
 }
 
