@@ -549,7 +549,7 @@ fn numbers_of_a_patch_keep_their_digits() {
         String::from_utf8(answer.body).unwrap()
     };
     let patched = ask("POST", "patch", &body);
-    assert!(patched.contains(&format!("\"new\":{wide}")), "{patched}");
+    assert!(patched.contains(&format!("\"new\":{{\"n\": {wide}}}")), "{patched}");
     let definition = ask("GET", "definition", "");
     let operations = definition.split("\"operations\":").nth(1).unwrap();
     assert!(operations.contains(wide), "{definition}");

@@ -38,7 +38,8 @@ fn a_node_of_a_body_is_not_one_of_the_runs_own() {
     let run = house.start_run("deep", &json!({}));
     done(&house, "p", &json!(1));
     until("it asks", || (house.view(&run)["counts"]["asking"] == 1).then_some(()));
-    house.refused(&format!("approval answer {run}/q --yes --by ana"), 3, "node_not_found");
+    let refused = house.refused(&format!("approval answer {run}/q --yes --by ana"), 4, "not_asking");
+    assert_eq!(refused["fix"], json!(format!("answer {run}/l[0]/q")), "{refused}");
     for verb in ["skip", "restart"] {
         let (status, answer) = asked(&house, &format!("/v1/runs/{run}/{verb}"), &json!({"node": "q", "by": "ana"}));
         assert_eq!((status, &answer["error"]["code"]), (404, &json!("node_not_found")), "{verb}: {answer}");

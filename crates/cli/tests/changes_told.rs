@@ -96,7 +96,7 @@ fn what_stands_against_a_change_says_what_to_do_instead() {
     assert_eq!(refused["fix"], json!(format!("restart {caller} from sub, the node that called it")), "{refused}");
     assert_eq!(commands(&refused), [format!("run restart {caller}/sub")]);
     let refused = house.refused(&format!("run retry {child}"), 2, "invalid");
-    assert_eq!(commands(&refused), [format!("run retry {caller}")]);
+    assert_eq!(commands(&refused)[0], format!("run retry {caller}"));
     // As the docs say: the called one is patched, and its caller tried again.
     house.ok(&format!("run patch {child} --set nodes.two.with.n=5"));
     house.ok(&format!("run retry {caller}"));

@@ -66,7 +66,7 @@ fn what_is_told_of_changing_runs_works() {
     house.file("order.json", "{\"order\": 7}");
     let run = house.start_run("refund", &json!({"order": 1}));
     let blocks = blocks(&page("docs/changing-runs.md"), "```console\n", "$ signaller ");
-    let [patch, change, fork] = &blocks[..] else { panic!("{blocks:?}") };
+    let [patch, many, change, fork] = &blocks[..] else { panic!("{blocks:?}") };
     let all = |lines: &[String], record: &str| {
         lines.iter().for_each(|line| works(&house, &line.replace("run-7", &run).replace("r1042", record)));
     };
@@ -77,6 +77,7 @@ fn what_is_told_of_changing_runs_works() {
     let text = house.server.get(&format!("/v1/runs/{run}/definition"))["text"].as_str().unwrap().to_owned();
     house.file("refund.yaml", &text.replace("\"one\"", "\"two\""));
     all(patch, "");
+    all(many, "");
     work("lint");
     work("lint");
     let task = lease(&house.server, "w", "bank");

@@ -110,13 +110,13 @@ fn what_a_restart_undoes_ends_with_it() {
     let expected = "\
 ask asking x1: asking 5-40 undone, asking 60-
 l running x1: inside 0-10, inside 40-
-l[0]/a running x1: queued 0-1 undone, running 1-40 undone
+l[0]/a running x1: queued 0-1 undone, running 1-43 undone
 l[0@1]/a running x1: queued 41-42, running 42-
 ";
     let rows = rows(apart(tracks), &Texts::default(), bounds(100));
     assert_eq!(shown(&rows), expected);
     // Undone time is not added to the rest.
-    assert_eq!((rows[0].totals.asking_ms, rows[2].totals.running_ms), (40, 39));
+    assert_eq!((rows[0].totals.asking_ms, rows[2].totals.running_ms), (40, 42));
     let told: Vec<String> = moments.iter().map(TimelineMoment::sentence).collect();
     assert_eq!(told, ["patched to revision 1 by ana: d", "restarted from l, generation 1, by ana"]);
 }
