@@ -3,8 +3,10 @@
 
 use crate::catalogue;
 use crate::client::{Client, actor};
+use crate::model::runs::{FrameState, NodeState};
 use crate::temper::Wish;
 use kernel::command::{Command, NewRevision};
+use kernel::frame::FramePath;
 use kernel::ids::RunId;
 use kernel::ir::Ir;
 use kernel::limits::INLINE_BYTES_MAX;
@@ -29,8 +31,13 @@ impl Client<'_> {
                 Command::PatchRun { run, new, node: None, dry: self.chance.permille(150), by }
             }
             Wish::RestartRun => {
-                let at = if self.chance.permille(100) { self.open_node(run) } else { None };
+                let at = match self.chance.below(10) {
+                    0 => self.open_node(run),
+                    1..4 => self.past_node(),
+                    _ => None,
+                };
                 let at = at.unwrap_or_else(|| self.node(run));
+                let run = at.run;
                 let new = if self.chance.permille(200) { self.new_revision(run) } else { None };
                 Command::RestartRun { at, new, reason: "again".into(), by }
             }
@@ -42,6 +49,21 @@ impl Client<'_> {
                 Command::SkipNode { at, output: Payload(output.to_string().into()), reason: "by hand".into(), by }
             }
         })
+    }
+
+    /// One of a turn or an item that is over while its loop or each goes on.
+    fn past_node(&mut self) -> Option<NodeAt> {
+        let runs = &self.model.runs;
+        let is_past = |run: RunId, path: &FramePath, state: FrameState| {
+            let of = path.up().map(|(frame, node, _)| NodeAt { run, frame, node: node.clone() });
+            let goes_on = of.is_some_and(|of| matches!(runs.node(&of), NodeState::Started(_)) && runs.is_wanted(run, &of.frame));
+            matches!(state, FrameState::Done | FrameState::Failed) && goes_on && !runs.is_undone(run, path)
+        };
+        let frames = runs.frames.iter().filter(|((run, path), frame)| is_past(*run, path, frame.state));
+        let frames: Vec<&(RunId, FramePath)> = frames.map(|(key, _)| key).collect();
+        let (run, path) = if frames.is_empty() { return None } else { *self.chance.pick(&frames) };
+        let nodes: Vec<NodeAt> = runs.nodes_of(*run).map(|(at, _)| at).filter(|at| at.frame == *path).cloned().collect();
+        if nodes.is_empty() { None } else { Some(self.chance.pick(&nodes).clone()) }
     }
 
     /// One that waits or is under way.
