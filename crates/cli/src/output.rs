@@ -336,14 +336,18 @@ impl Screen {
                     dress.note_dressed(&format!("{} {}", dress.paint(paint, what), plain_text(text)));
                 };
                 note(Paint::Red, "error:", &failure.message);
-                // The first is the message.
-                for problem in failure.problems.iter().skip(1).take(PROBLEMS_SHOWN) {
+                // The first is the message; where it is not, whoever found them has told them.
+                let rest = match &failure.problems[..] {
+                    [first, rest @ ..] if failure.message.contains(&*first.message) => rest,
+                    _ => &[],
+                };
+                for problem in rest.iter().take(PROBLEMS_SHOWN) {
                     let line = problem.line.map_or_else(String::new, |line| format!("line {line}: "));
                     let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
                     note(Paint::Red, "   and:", &format!("{line}{path}{}", problem.message));
                 }
-                if failure.problems.len() > PROBLEMS_SHOWN + 1 {
-                    note(Paint::Red, "   and:", &format!("{} more", failure.problems.len() - PROBLEMS_SHOWN - 1));
+                if rest.len() > PROBLEMS_SHOWN {
+                    note(Paint::Red, "   and:", &format!("{} more", rest.len() - PROBLEMS_SHOWN));
                 }
                 if let Some(fix) = &failure.fix {
                     note(Paint::Bold, "  fix:", fix);

@@ -578,7 +578,10 @@ fn a_text_that_is_being_edited_is_kept_when_it_is_interrupted() {
     house.put(LINE);
     let run = house.start_run("line", &json!({}));
     // What the editor does: it writes, says so, and waits.
-    let editor = house.file("editor.sh", "echo '  four: {type: d, after: [three]}' >> \"$1\"; echo \"$1\" > written; sleep 60");
+    let editor = house.file(
+        "editor.sh",
+        "echo '  four: {type: d, after: [three]}' >> \"$1\"; echo \"$1\" > written; exec sleep 5 > /dev/null 2>&1",
+    );
     let mut edit = command(house.folder.path(), &house.server.url, &format!("run patch {run} --edit"));
     edit.env("EDITOR", format!("exec sh {editor}")).env_remove("VISUAL").stdin(Stdio::null()).stderr(Stdio::piped());
     let child = edit.stdout(Stdio::null()).spawn().unwrap();

@@ -71,7 +71,7 @@ fn what_stands_against_a_change_says_what_to_do_instead() {
     let frozen = house.refused(&format!("run patch {run} --set 'nodes.two.with.n=2'"), 4, "frozen");
     assert!(frozen["error"]["message"].as_str().unwrap().starts_with(&format!("{run}/two is queued: ")), "{frozen}");
     let restart = format!("run restart {run}/two --set 'nodes.two.with.n=2'");
-    assert_eq!(commands(&frozen), [restart.clone()], "{frozen}");
+    assert_eq!(commands(&frozen), std::slice::from_ref(&restart), "{frozen}");
     assert_eq!(house.ok(&restart)["revision"], 1);
     work(&house, "b");
     work(&house, "c");
@@ -96,7 +96,7 @@ fn what_stands_against_a_change_says_what_to_do_instead() {
     assert_eq!(refused["fix"], json!(format!("restart {caller} from sub, the node that called it")), "{refused}");
     assert_eq!(commands(&refused), [format!("run restart {caller}/sub")]);
     let refused = house.refused(&format!("run retry {child}"), 2, "invalid");
-    assert_eq!(commands(&refused)[0], format!("run retry {caller}"));
+    assert_eq!(commands(&refused)[0], format!("run retry {caller}"), "{refused}");
     // As the docs say: the called one is patched, and its caller tried again.
     house.ok(&format!("run patch {child} --set nodes.two.with.n=5"));
     house.ok(&format!("run retry {caller}"));

@@ -136,7 +136,7 @@ pub fn drawn(screen: &Screen, line: &Timeline, width: usize) -> String {
     }
     for row in &line.rows {
         let bar = screen.paint(node_paint(row.status), &bar(line, row, bars));
-        let took = row.took_ms().map_or_else(|| row.status.as_str().to_owned(), |ms| show_about_ms(ms));
+        let took = row.took_ms().map_or_else(|| row.status.as_str().to_owned(), show_about_ms);
         lines.push(format!("{:<names$}  {bar} {took:>TOOK_CHARS$}", name(row)));
     }
     let shown =

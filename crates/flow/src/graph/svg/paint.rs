@@ -350,7 +350,7 @@ fn legend(ir: &Ir, live: Option<&Live>, scene: &Scene) -> Vec<Entry> {
         let ways = [(" taken", "way taken"), (" untaken", "way not taken"), ("", "not decided yet")];
         for (class, text) in ways {
             let occurs = |of: &&str| *of == class || (of.ends_with(" detour") && of.trim_end_matches(" detour") == class);
-            entries.extend(Some(Entry::Line(class, text)).filter(|_| classes.iter().any(|of| occurs(of))));
+            entries.extend(Some(Entry::Line(class, text)).filter(|_| classes.iter().any(occurs)));
         }
     }
     if ir.edges.iter().any(|edge| is_detour(edge.on)) {
