@@ -78,7 +78,9 @@ fn a_deadline_that_is_patched_counts_from_when_the_run_was_opened_last() {
 #[test]
 fn a_deadline_that_is_patched_leaves_that_of_who_started_the_run() {
     // What the text says, what was asked for, and then what the texts of patches say and what comes of them.
-    let cases: [(Option<&str>, Option<u64>, &[(Option<&str>, Option<u64>)]); 4] = [
+    /// A deadline in the text, and how long the run is given by it.
+    type Given<'a> = (Option<&'a str>, Option<u64>);
+    let cases: [(Option<&str>, Option<u64>, &[Given<'_>]); 4] = [
         (Some("1h"), Some(60_000), &[(Some("2h"), Some(60_000)), (None, Some(60_000)), (Some("30s"), Some(30_000))]),
         (Some("1h"), Some(7_200_000), &[(Some("3h"), Some(7_200_000)), (Some("1h"), Some(3_600_000)), (None, Some(7_200_000))]),
         (None, Some(60_000), &[(Some("2h"), Some(60_000)), (None, Some(60_000))]),
