@@ -173,6 +173,7 @@ fn from_every_record_of_a_run_a_fork_comes_to_what_it_came_to() {
         forks.push((node.to_owned(), forked["run"].as_str().unwrap().to_owned()));
     }
     assert!(forks.len() > 30, "{forks:?}");
+    house.refused(&format!("run fork {run}/all[1]/item --with 7"), 2, "invalid");
     for (from, fork) in &forks {
         let ended = house.ended(fork);
         assert_eq!((&ended["status"], &ended["output"]), (&view["status"], &view["output"]), "from {from}: {ended}");

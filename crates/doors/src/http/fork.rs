@@ -32,6 +32,11 @@ pub async fn fork(
     let Asked { mut wanted, description, .. } = Asked::read(run, operations, None, wire::reason("description", description)?)?;
     wanted.with = match (with, &node) {
         (None, _) => None,
+        (Some(_), Some(at)) if !at.frame.is_root() => {
+            let message = format!("`with` would be for {} in every turn and item of the new run", at.node);
+            let fix = "say so with `operations`, or fork it as it is and restart that node with `with`, which is for it alone";
+            return Err(Problem::new("invalid", message, fix).into());
+        }
         (Some(with), Some(at)) => Some((at.node.clone(), with.get().into())),
         (Some(_), None) => return Err(Problem::invalid("`with` is of one node: name it in `node`").into()),
     };

@@ -41,7 +41,7 @@ pub struct ForkArgs {
     /// Open the text in $VISUAL or $EDITOR: the new run goes on by what is saved there
     #[arg(long, conflicts_with_all = ["file", "set", "unset", "text"])]
     edit: bool,
-    /// Of a NODE that a worker does: another input for it; JSON, @file or - for stdin
+    /// Of a NODE of the run's own that a worker does: another input for it; JSON, @file or - for stdin
     #[arg(long, value_name = "JSON")]
     with: Option<String>,
     /// Why the text is another, for the history
