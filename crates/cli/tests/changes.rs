@@ -531,6 +531,8 @@ fn a_command_of_a_worker_names_no_other_run() {
     assert_eq!((answer.exit, &document["error"]["code"]), (2, &json!("usage")), "{document}");
     let says = format!("this is the work of {of}: a worker's command patches no run but its own, not {not}");
     assert_eq!(document["error"]["message"], json!(says));
+    let many = worker("run patch --where true --set nodes.three.timeout=1m");
+    assert_eq!((many.exit, &many.json()["error"]["code"]), (2, &json!("usage")), "{}", many.out);
     assert_eq!(house.view(&not).get("revision"), None);
     assert_eq!(worker(&format!("run patch {of} --set nodes.three.timeout=1m")).exit, 0);
     assert_eq!(house.server.get(&format!("/v1/runs/{of}/definition"))["by"], "w1");

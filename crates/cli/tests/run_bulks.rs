@@ -308,6 +308,7 @@ fn a_patch_of_many_that_is_none_is_refused_before_it_begins() {
     for line in [
         "run patch run-1 --where true --set a=b",
         "run patch --where true --edit",
+        "run patch --where true --text whole.yaml",
         "run patch --where true --set a=b --expected-revision 1",
         "run patch --set a=b --rate 5/s",
     ] {

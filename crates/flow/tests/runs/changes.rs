@@ -24,7 +24,7 @@ struct Sum {
 
 /// What the run should have come to, by the texts it followed and what was said of its nodes.
 fn expected(house: &House<'_>, made: &Made) -> Result<Expected, crate::reference::Vague> {
-    let texts = Texts { texts: house.texts.clone(), frames: house.ledger.frames.clone() };
+    let texts = Texts { texts: house.texts.clone(), own: house.own, frames: house.ledger.frames.clone() };
     let set = house.ledger.set.iter().map(|(instance, at)| (instance.clone(), house.output(*at))).collect();
     let outcomes = Outcomes { set, ..made.outcomes.clone() };
     expect_of(&made.workflows, &texts, &outcomes, "w0", &made.input)
@@ -113,7 +113,7 @@ fn runs_that_are_changed_come_to_what_their_last_text_says() {
     println!("{runs} runs, {done} done, {vague} vague; {replayed} moments replayed");
     if seeds >= SEEDS_DEFAULT {
         let wanted = "patch adds, patch adds inside, patch adds again, misnamed, patch changes, patch changes inside, patch removes, patch removes inside, \
-            patch output, patch entry, patch frozen, patch dry, patch conflict, patch of what was over, restart, restart inside, restart under way, \
+            patch output, patch entry, patch frozen, patch dry, patch conflict, patch of what was over, restart, restart inside, restart under way, restart of one alone, \
             restart of what was over, fork from a record, fork from a node, fork from inside, fork changed, fork frozen, skip, run_patched, run_restarted, frame_patched, node_reset, node_rewound, node_set, \
             undone, kind loop, kind each, kind workflow";
         let missing: Vec<&str> = wanted.split(", ").map(str::trim).filter(|wanted| !occurred.contains(*wanted)).collect();

@@ -97,8 +97,9 @@ pub struct House<'a> {
     /// To the runs, and to the queues.
     mail: [VecDeque<Message>; 2],
     heard: [Vec<Message>; 2],
-    /// The texts that the run has followed, the last one now.
+    /// The texts of the run, and which of them it follows: others are of a turn or an item alone.
     pub texts: Vec<Json>,
+    pub own: usize,
     /// How often it was changed, and may be.
     changes: usize,
     /// It goes on from how another was: what was past there has not come about in it.
@@ -148,6 +149,7 @@ impl<'a> House<'a> {
             mail: Default::default(),
             heard: Default::default(),
             texts: Vec::new(),
+            own: 0,
             changes: 0,
             forked: false,
             inputs: BTreeMap::new(),
@@ -202,7 +204,7 @@ impl<'a> House<'a> {
             assert!(reply.is_ok(), "{reply:?}");
         }
         let of_it = self.workflows.iter().find(|put| put.ir.workflow.as_str() == workflow).expect("it is one of them");
-        self.texts = vec![serde_json::from_str(&of_it.text).expect("a definition is JSON")];
+        (self.texts, self.own) = (vec![serde_json::from_str(&of_it.text).expect("a definition is JSON")], 0);
         let workflow = WorkflowName::parse(workflow).expect("a name");
         let deadline = self.ways.deadline_ms.map(|ms| self.now.plus_ms(ms));
         let spec = RunSpec { deadline, ..RunSpec::new(workflow.clone(), 1) };

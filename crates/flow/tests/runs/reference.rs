@@ -49,6 +49,8 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     pub texts: Vec<Json>,
+    /// Which of them the run's own frame does.
+    pub own: usize,
     pub frames: BTreeMap<String, usize>,
 }
 
@@ -56,7 +58,7 @@ pub fn expect(workflows: &BTreeMap<String, Json>, outcomes: &Outcomes, workflow:
     expect_of(workflows, &Texts::default(), outcomes, workflow, input)
 }
 
-/// Of a run that was patched: its own frame follows the last of its texts.
+/// Of a run that was patched.
 pub fn expect_of(
     workflows: &BTreeMap<String, Json>,
     texts: &Texts,
@@ -183,7 +185,7 @@ type Given = Result<Result<Seen, String>, Vague>;
 
 impl Reference<'_> {
     fn run(&mut self, run: &str, workflow: &str, input: Seen) -> Result<End, Vague> {
-        let own = self.texts.texts.last().filter(|_| run == workflow);
+        let own = self.texts.texts.get(self.texts.own).filter(|_| run == workflow);
         let definition = own.unwrap_or(&self.workflows[workflow]);
         let around = Around {
             run: run.to_owned(),

@@ -1,9 +1,10 @@
 //! `signaller run fork`: a new run from how another was.
 
+use super::edit;
 use super::operations::{OperationsArgs, definition_at};
 use super::replay::moment;
 use super::restart::node_at;
-use super::{edit, watch};
+use super::watch::{self, WaitArgs};
 use crate::commands::task::{read_input, read_json};
 use crate::commands::{Session, priority, run_id};
 use crate::output::{Answer, Outcome};
@@ -62,12 +63,8 @@ pub struct ForkArgs {
     /// Only tell what it would take along and begin anew
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
-    /// Watch it until it has ended; the answer then is the run, with its output
-    #[arg(long)]
-    wait: bool,
-    /// With --wait: give up after so long, and exit with 6; the run goes on
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "wait")]
-    timeout: Option<u64>,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 #[derive(Clone, Debug)]
@@ -132,10 +129,10 @@ pub fn run(args: ForkArgs, session: &Session) -> Outcome {
             ask(&body)?
         }
     };
-    match forked.run.filter(|_| args.wait) {
+    match forked.run.filter(|_| args.wait.wait) {
         Some(run) => {
             session.screen.note(&if forked.duplicate { again(run) } else { format!("forked {run}") });
-            watch::until_ended(session, run, args.timeout, !forked.duplicate)
+            watch::until_ended(session, run, args.wait.timeout, !forked.duplicate)
         }
         None => Ok(told(&forked)),
     }

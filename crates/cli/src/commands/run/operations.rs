@@ -50,6 +50,11 @@ impl OperationsArgs {
         self.file.is_none() && self.text.is_none() && self.set.is_empty() && self.unset.is_empty()
     }
 
+    /// It is a whole text, and not what to change in one.
+    pub fn is_whole(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// What is made of paths is made for one text; operations of a file are for any.
     pub fn hangs_on_text(&self) -> bool {
         self.text.is_some() || !self.set.is_empty() || !self.unset.is_empty()

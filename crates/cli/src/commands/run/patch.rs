@@ -47,18 +47,18 @@ pub struct PatchArgs {
 }
 
 pub fn run(args: PatchArgs, session: &Session) -> Outcome {
-    if let Some(filter) = args.many.filter.clone() {
-        return patch_all(args, &filter, session);
-    }
     let own = Own::of_worker();
+    if let Some(filter) = args.many.filter.clone() {
+        return match own {
+            Some(own) => Err(not_its_own(&own, "others")),
+            None => patch_all(args, &filter, session),
+        };
+    }
     let run = args.run.or(own.as_ref().map(|own| own.run)).ok_or_else(|| {
         Failure::usage("no run is named").fix("name one, such as run-7; only a worker's own command may leave it out")
     })?;
     if let Some(own) = own.as_ref().filter(|own| own.run != run) {
-        let message = format!("this is the work of {}: a worker's command patches no run but its own, not {run}", own.run);
-        return Err(
-            Failure::usage(message).fix("leave RUN out; whoever is no worker patches without SIGNALLER_RUN in the environment")
-        );
+        return Err(not_its_own(own, &run.to_string()));
     }
     if args.operations.is_empty() && !args.edit {
         let fix = "give operations with -f FILE, --set PATH=VALUE or --unset PATH, all of it with --text FILE, or --edit it";
@@ -89,10 +89,20 @@ pub fn run(args: PatchArgs, session: &Session) -> Outcome {
     told(session, &patched)
 }
 
+fn not_its_own(own: &Own, other: &str) -> Failure {
+    let message = format!("this is the work of {}: a worker's command patches no run but its own, not {other}", own.run);
+    Failure::usage(message)
+        .fix("leave RUN and --where out; whoever is no worker patches without SIGNALLER_RUN in the environment")
+}
+
 fn patch_all(args: PatchArgs, filter: &str, session: &Session) -> Outcome {
     if args.operations.is_empty() {
         let fix = "give operations with -f FILE, --set PATH=VALUE or --unset PATH";
         return Err(Failure::usage("nothing is to change").fix(fix));
+    }
+    if args.operations.is_whole() {
+        let fix = "say what is to change in the text of each: -f FILE, --set PATH=VALUE or --unset PATH";
+        return Err(Failure::usage("--text is the whole text of one run, and --where means many").fix(fix));
     }
     let deed = Deed {
         verb: RunsVerb::Patch,

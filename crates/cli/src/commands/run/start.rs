@@ -1,6 +1,6 @@
 //! `signaller run start`.
 
-use super::watch;
+use super::watch::{self, WaitArgs};
 use crate::commands::task::read_input;
 use crate::commands::{Session, priority};
 use crate::output::{Answer, Failure, Outcome};
@@ -38,12 +38,8 @@ pub struct StartArgs {
     /// It fails if it is not over after so long
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
     deadline: Option<u64>,
-    /// Watch it until it has ended; the answer then is the run, with its output
-    #[arg(long)]
-    wait: bool,
-    /// With --wait: give up after so long, and exit with 6; the run goes on
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "wait")]
-    timeout: Option<u64>,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 pub fn run(args: StartArgs, session: &Session) -> Outcome {
@@ -62,9 +58,9 @@ pub fn run(args: StartArgs, session: &Session) -> Outcome {
         _ => failure,
     })?;
     let run = started.run;
-    if args.wait {
+    if args.wait.wait {
         session.screen.note(&if started.duplicate { again(&started) } else { format!("started {run}") });
-        return watch::until_ended(session, run, args.timeout, !started.duplicate);
+        return watch::until_ended(session, run, args.wait.timeout, !started.duplicate);
     }
     let text = if started.duplicate { again(&started) } else { format!("Started {run} of {}.", args.workflow) };
     let answer = Answer::new(&started, text);

@@ -23,6 +23,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+// Of a command that makes a run. No doc comment: it would be the help of whoever flattens it.
+#[derive(Args, Debug)]
+pub struct WaitArgs {
+    /// Watch it until it has ended; the answer then is the run, with its output
+    #[arg(long)]
+    pub wait: bool,
+    /// With --wait: give up after so long, and exit with 6; the run goes on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "wait")]
+    pub timeout: Option<u64>,
+}
+
 /// Follow a run until it has ended; the exit code says how
 #[derive(Args, Debug)]
 #[command(

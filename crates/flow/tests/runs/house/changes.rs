@@ -91,6 +91,7 @@ impl House<'_> {
                 assert!(!stale, "a patch of another revision was accepted");
                 self.note(idea.what);
                 self.texts.push(idea.text);
+                self.own = self.texts.len() - 1;
                 // One that was over goes on by the new text.
                 if !running {
                     let retry = Command::RetryRun { run: self.root, node: None, new: None, reason: String::new(), by: actor() };
@@ -104,7 +105,7 @@ impl House<'_> {
     }
 
     fn idea(&mut self) -> Option<Idea> {
-        let mut text = self.texts.last().expect("it follows one").clone();
+        let mut text = self.texts[self.own].clone();
         let inner: Vec<String> =
             ids(&text).into_iter().filter(|id| found(&text, id).is_some_and(|node| node.get("do").is_some())).collect();
         // In the run's own frame, or in the body of a loop or an each.
@@ -206,8 +207,13 @@ impl House<'_> {
         }
         let over = self.root_run().run().status() != RunStatus::Running;
         self.shards[0].lend_whole(&mut self.ledger.folded, self.root, self.now);
-        match self.try_to(&Command::RestartRun { at: at.clone(), new: None, reason: "again".into(), by: actor() }) {
+        let (text, new) = self.alone(&at).unzip();
+        match self.try_to(&Command::RestartRun { at: at.clone(), new, reason: "again".into(), by: actor() }) {
             Ok(_) => {
+                if let Some(text) = text {
+                    self.texts.push(text);
+                    self.note("restart of one alone");
+                }
                 self.note(if deep { "restart inside" } else { "restart" });
                 self.note(if over { "restart of what was over" } else { "restart under way" });
             }
@@ -216,6 +222,24 @@ impl House<'_> {
             Err(Rejection::NotBegun { .. } | Rejection::NodeNotFound { .. }) if newest => {}
             Err(other) => panic!("{}: {other}", at.show()),
         }
+    }
+
+    /// Another input for a node of a turn or an item, there alone.
+    fn alone(&mut self, at: &NodeAt) -> Option<(Json, Box<NewRevision>)> {
+        let live = self.root_run();
+        let frame = live.present(&at.frame).filter(|path| !path.is_root()).and_then(|path| live.frame(&path))?;
+        let (follows, base) = (frame.revision() as usize, live.run().revision());
+        if !self.chance.percent(40) {
+            return None;
+        }
+        let mut text = self.texts[follows].clone();
+        let node = found_mut(&mut text, at.node.as_str()).filter(|node| node["type"] == "x" || node["type"] == "y")?;
+        node["with"] = json!({"a": self.chance.below(100)});
+        let payload = Payload(json!({"text": text.to_string(), "operations": []}).to_string().into());
+        let ir = super::book::revised(1, &payload);
+        self.book.programs(&ir);
+        let description = "one alone".into();
+        Some((text, Box::new(NewRevision { base, ir, payload, description, alone: true })))
     }
 
     /// A node of a turn or an item, named as one of the run's own.
@@ -264,6 +288,7 @@ impl House<'_> {
         let copied = replay.copied(rewind.as_ref());
         let revision = live.run().revision() as usize;
         self.texts.truncate(revision + 1);
+        self.own = live.run().follows() as usize;
         let change = self.change_of_fork(live, &copied);
         let parts = copied.into_iter().map(|copied| Part {
             frame: copied.frame,
@@ -275,7 +300,8 @@ impl House<'_> {
         let patches = entries.iter().filter(|entry| matches!(entry.record, Record::RunPatched { .. })).take(revision);
         let texts = patches.map(|entry| {
             let payload = entry.payload.clone().expect("it has a text");
-            NewText { ir: super::book::revised(1, &payload), payload, description: "as there".into(), only: None }
+            let only = if let Record::RunPatched { only, .. } = &entry.record { only.clone() } else { None };
+            NewText { ir: super::book::revised(1, &payload), payload, description: "as there".into(), only }
         });
         let (texts, deep) = (texts.collect(), from.as_ref().is_some_and(|at| !at.frame.is_root()));
         let input = self.shards[0].payloads[&live.run().input()].clone();
@@ -303,7 +329,7 @@ impl House<'_> {
         if self.chance.percent(50) {
             return None;
         }
-        let mut text = self.texts.last().expect("it follows one").clone();
+        let mut text = self.texts[self.own].clone();
         let nodes = text["nodes"].as_object_mut().expect("a body has nodes");
         let own: Vec<String> = nodes.keys().cloned().collect();
         let one = self.chance.one(&own).clone();
@@ -325,6 +351,7 @@ impl House<'_> {
                 assert!(!taken, "{one} is taken along, and is another");
                 self.book.programs(&ir);
                 self.texts.push(text);
+                self.own = self.texts.len() - 1;
                 self.note("fork changed");
                 Some(NewText { ir, payload, description: "another input".into(), only: None })
             }
