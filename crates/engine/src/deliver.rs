@@ -1,6 +1,7 @@
 //! Inputs for the worker. A task's own input lies in its record; that of a run's task is worked out here, off the writer,
 //! from values that never change.
 
+use crate::envelope;
 use crate::flows::{Library, lost, too_much};
 use crate::request::Delivery;
 use crate::revision::Revision;
@@ -8,6 +9,7 @@ use crate::values::{Found, Values, weight};
 use flow::evaluate::{self, Programs};
 use flow::wide;
 use kernel::eval::{Evaluated, Json, Recipe, View};
+use kernel::handler::Window;
 use kernel::ids::{RecordSeq, TaskId};
 use kernel::limits::{DELIVERY_BYTES_MAX, DELIVERY_COST_MAX, FETCHED_BYTES_MAX, HANDY_COST_MAX, VALUE_WAIT_MS_MAX};
 use kernel::record::{Failure, Payload};
@@ -145,15 +147,18 @@ impl Filler<'_> {
         mut reader: Option<&mut (dyn Reader + '_)>,
         fetched: &mut Fetched,
     ) -> Result<Evaluated, StoreError> {
+        if let Some((trigger, last)) = &delivery.grant.trigger
+            && (trigger.whole || matches!(trigger.window, Some(Window::Batch { .. })))
+        {
+            let Some(reader) = reader else { return Ok(Evaluated::Missing(Vec::new())) };
+            return envelope::input(reader, self.blobs, &delivery.grant, trigger, *last);
+        }
         let input = match (&delivery.input, &mut reader) {
             (Some(input), _) => input.clone(),
             (None, None) => return Ok(Evaluated::Missing(Vec::new())),
             (None, Some(reader)) => match readable(payload(&mut **reader, self.blobs, delivery.grant.input))? {
                 Some(input) => input,
-                None => {
-                    let message = "its input cannot be read any more: it is gone or damaged".into();
-                    return Ok(Evaluated::Failed(Failure { code: "input_lost".into(), message }));
-                }
+                None => return Ok(Evaluated::Failed(input_lost())),
             },
         };
         if delivery.grant.node.is_none() {
@@ -230,8 +235,13 @@ impl Filler<'_> {
     }
 }
 
+pub(crate) fn input_lost() -> Failure {
+    let message = "its input cannot be read any more: it is gone or damaged".into();
+    Failure { code: "input_lost".into(), message }
+}
+
 /// What is damaged is as good as gone: whoever needs it is told, and the others go on.
-fn readable(read: Result<Option<Payload>, StoreError>) -> Result<Option<Payload>, StoreError> {
+pub(crate) fn readable(read: Result<Option<Payload>, StoreError>) -> Result<Option<Payload>, StoreError> {
     match read {
         Err(StoreError::Corrupt(bad)) => {
             tracing::error!(%bad, "a value cannot be read");

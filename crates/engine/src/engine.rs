@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::deliver::{Filled, Filler, Unread};
 use crate::fetch::Fetcher;
 use crate::flows::Library;
+use crate::launch;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
 use crate::retention::{self, Retention};
@@ -114,6 +115,7 @@ impl Engine {
         let retention = options.retention;
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
         bulk::start(engine.clone(), under_way)?;
+        launch::start(engine.clone())?;
         if let Some(retention) = retention {
             retention::start(engine.clone(), retention)?;
         }
@@ -164,6 +166,11 @@ impl Engine {
             Err(NotTaken::Full) => Err(Refused::Full { retry_after_ms: 100 }),
             Err(NotTaken::Closed) => Err(Refused::Down),
         }
+    }
+
+    /// The answer comes by its channel.
+    pub(crate) fn ask_later(&self, request: Request) -> Result<oneshot::Receiver<Answer>, Refused> {
+        self.send(request).map(|(_, answer)| answer)
     }
 
     /// Sends without waiting for the answer.

@@ -24,6 +24,11 @@ impl Inputs {
         }
     }
 
+    /// For one of several: what an event brings is the input of each of its tasks.
+    pub fn look(&self, record: RecordSeq) -> Option<Payload> {
+        self.young.get(&record).or_else(|| self.old.get(&record)).cloned()
+    }
+
     pub fn take(&mut self, record: RecordSeq) -> Option<Payload> {
         self.young.remove(&record).or_else(|| self.old.remove(&record))
     }

@@ -70,6 +70,10 @@ pub(crate) fn load(
     let mut presence = Presence::default();
     for task in state.running() {
         let lease = task.lease().expect("a running task has a lease");
+        // What a run holds has no worker to be heard of.
+        if lease.run().is_some() {
+            continue;
+        }
         presence.granted(task.card().id(), lease, now);
     }
     Ok((state, presence))

@@ -8,6 +8,7 @@ use kernel::ids::{Fence, RecordSeq, RunId, TaskId};
 use kernel::limits::BATCH_ITEMS_MAX;
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::record::Payload;
+use kernel::registry::Control;
 use kernel::rejection::Rejection;
 use kernel::run::NodeAt;
 use kernel::state::{Counts, QueueSummary};
@@ -88,6 +89,9 @@ impl Request {
     pub fn items(&self) -> usize {
         let items = match self {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| 1 + new.spec.blocked_by.len()).sum(),
+            Request::Command(Command::Emit { events, .. }) => events.iter().map(|new| 1 + new.routed.len()).sum(),
+            Request::Command(Command::ReplayEvent { routed, .. }) => 1 + routed.len(),
+            Request::Command(Command::ExpireEvents { events }) => events.len(),
             Request::Command(Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. }) => tasks.len(),
             Request::Command(Command::AdvanceBulk { runs, .. }) => runs.len(),
             Request::Work(work) => work.results.len() + work.want.min(64) + work.holding.len() / 8,
@@ -102,7 +106,8 @@ impl Request {
         let revised = |meant: &Meant| if let Meant::Revised(_, new) = meant { new.payload.text().len() } else { 0 };
         match self {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| new.input.text().len()).sum(),
-            Request::Command(Command::StartRun { new, .. }) => new.input.text().len(),
+            Request::Command(Command::Emit { events, .. }) => events.iter().map(|new| new.data.text().len()).sum(),
+            Request::Command(Command::StartRun { new, .. } | Command::HandOver { new, .. }) => new.input.text().len(),
             Request::Command(Command::AdvanceBulk { runs, .. }) => runs.iter().map(revised).sum(),
             Request::Command(Command::PatchRun { new, .. }) | Request::PatchHeld { new: Some(new), .. } => {
                 new.payload.text().len()
@@ -124,7 +129,7 @@ impl Request {
 
     /// New work may be refused when the inbox is full; results, heartbeats and control never.
     pub fn is_new_work(&self) -> bool {
-        matches!(self, Request::Command(Command::Add { .. } | Command::StartRun { .. }))
+        matches!(self, Request::Command(Command::Add { .. } | Command::StartRun { .. } | Command::Emit { .. }))
     }
 }
 
@@ -182,6 +187,10 @@ pub struct StatusSummary {
     pub commits: u64,
     pub commits_failed: u64,
     pub last_record: RecordSeq,
+    /// Of the registry in force; 0: there is none.
+    pub registry: u32,
+    /// What was said about families.
+    pub controls: Vec<Control>,
     pub workers: Vec<WorkerSummary>,
 }
 

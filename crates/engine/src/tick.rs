@@ -351,6 +351,7 @@ impl Core {
         // A row may name others: who was cancelled does not know what became of its blockers.
         let names_others = |request: &Request| {
             matches!(request, Request::Command(Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. }))
+                || matches!(request, Request::Command(Command::ExpireEvents { .. }))
         };
         // And what a run that is being deleted began has to go with it.
         let parts = wanted.iter().any(|need| matches!(need, Need::RunParts { .. }));
@@ -492,11 +493,14 @@ impl Turn<'_> {
     fn run(&mut self, command: &Command) -> Result<Reply, Rejection> {
         let before = self.step.records();
         let reply = decide(&mut self.step, command);
-        // What tasks of runs are made of is kept for the worker that will soon ask for them.
+        // What tasks of runs and of events are made of is kept for the worker that will soon ask for them.
         for entry in &self.step.entries()[before..] {
-            if let (Record::TaskAdded { spec }, Some(input)) = (&entry.record, &entry.payload)
-                && spec.node.is_some()
-            {
+            let soon = match &entry.record {
+                Record::TaskAdded { spec } => spec.node.is_some(),
+                Record::EventReceived { handled, .. } => !handled.is_empty(),
+                _ => false,
+            };
+            if let Some(input) = entry.payload.as_ref().filter(|_| soon) {
                 self.inputs.keep(entry.seq, input);
             }
         }
@@ -570,7 +574,7 @@ impl Turn<'_> {
     }
 
     fn command(&mut self, mut command: Command) -> Answer {
-        if *self.stopping && matches!(command, Command::Add { .. } | Command::StartRun { .. }) {
+        if *self.stopping && matches!(command, Command::Add { .. } | Command::StartRun { .. } | Command::Emit { .. }) {
             return Answer::Stopping;
         }
         let mut waiting = None;
@@ -600,6 +604,9 @@ impl Turn<'_> {
             }
             reply => {
                 if let (Ok(Reply::Finished { duplicate: false }), Command::Finish { task, .. }) = (&reply, &command) {
+                    self.presence.ended(*task);
+                }
+                if let (Ok(Reply::Started { .. }), Command::HandOver { task, .. }) = (&reply, &command) {
                     self.presence.ended(*task);
                 }
                 Answer::Reply(reply)
@@ -696,7 +703,8 @@ impl Turn<'_> {
         for grant in grants {
             let lease = self.step.state().task(grant.task).and_then(Task::lease).expect("a granted task runs");
             self.presence.granted(grant.task, lease, now);
-            let input = self.inputs.take(grant.input);
+            let shared = grant.trigger.is_some();
+            let input = if shared { self.inputs.look(grant.input) } else { self.inputs.take(grant.input) };
             deliveries.push(Delivery { grant, input });
         }
         deliveries

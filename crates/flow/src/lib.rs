@@ -13,7 +13,7 @@ pub mod expr;
 pub mod graph;
 pub mod incoming;
 pub mod input;
-mod instant;
+pub mod instant;
 mod language;
 pub mod limits;
 mod lower;

@@ -2,7 +2,9 @@
 //! arguments; the strings in here were checked at the door.
 
 use crate::bulk::{BulkWork, Meant};
-use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
+use crate::event::{EventSpec, Handled};
+use crate::handler::{Routed, Trigger};
+use crate::ids::{BulkId, EventId, Fence, RecordSeq, RunId, TaskId};
 use crate::message::Message;
 use crate::names::*;
 use crate::priority::Priority;
@@ -11,6 +13,7 @@ use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
 use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use crate::time::Time;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::decide::{NewFork, NewRevision, NewRun, NewWorkflow, Patched, Put};
@@ -260,6 +263,56 @@ pub enum Command {
         by: Actor,
     },
 
+    /// What happened, with what each handler makes of it by this revision of the registry.
+    Emit {
+        events: Vec<NewEvent>,
+        revision: u32,
+    },
+    /// Handled once more.
+    ReplayEvent {
+        event: EventId,
+        routed: Vec<Routed>,
+        revision: u32,
+        by: Actor,
+    },
+    /// These grew old. One whose work has not come to an end stays.
+    ExpireEvents {
+        events: Vec<EventId>,
+    },
+    PutRegistry {
+        text: Payload,
+        queues: BTreeMap<QueueName, Arc<QueueConfig>>,
+        by: Actor,
+    },
+    PauseFamilies {
+        families: Pattern,
+        until: PauseUntil,
+        reason: String,
+        by: Actor,
+    },
+    ResumeFamilies {
+        families: Pattern,
+        by: Actor,
+    },
+    BoostFamilies {
+        families: Pattern,
+        boost: Priority,
+        by: Actor,
+    },
+    /// A run does the work of this task from now on.
+    HandOver {
+        task: TaskId,
+        fence: Fence,
+        new: Box<NewRun>,
+        by: Actor,
+    },
+    /// So many requests came to a webhook and were not believed.
+    NoteRefused {
+        webhook: WebhookName,
+        requests: u32,
+        reason: String,
+    },
+
     /// What the time has brought: budgets spent, pauses over, permits to forget.
     Due,
     /// The next chunk of a bulk that is due.
@@ -271,6 +324,22 @@ pub struct Added {
     pub task: TaskId,
     /// The key was used before, within its window: this is the task it made then.
     pub duplicate: bool,
+}
+
+/// An event as it comes in.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    pub spec: EventSpec,
+    pub data: Payload,
+    pub routed: Vec<Routed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    pub event: EventId,
+    /// It came before; this is what became of it then.
+    pub duplicate: bool,
+    pub handled: Vec<Handled>,
 }
 
 /// A lease as the worker gets it; the input is read from its record at delivery.
@@ -287,6 +356,8 @@ pub struct Grant {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The node of a run that it is the work of, and the generation.
     pub node: Option<(Box<NodeAt>, u32)>,
+    /// What it is made of, and the newest record of the task: those before it name the events of a batch.
+    pub trigger: Option<(Box<Trigger>, RecordSeq)>,
 }
 
 impl Grant {
@@ -294,6 +365,8 @@ impl Grant {
     pub fn work_key(&self) -> Option<String> {
         match &self.node {
             Some((at, generation)) => Some(at.work_key(*generation)),
+            // Its key tells it from others within a window alone.
+            None if self.trigger.is_some() => None,
             None => self.idempotency_key.as_ref().map(|key| key.to_string()),
         }
     }
@@ -312,6 +385,10 @@ pub enum Reply {
         duplicate: bool,
     },
     Leased(Vec<Grant>),
+    Emitted(Vec<Emitted>),
+    Registry {
+        revision: u32,
+    },
     /// A duplicate: the key was used before, and this is the run it made then.
     Started {
         run: RunId,

@@ -8,9 +8,11 @@ pub use run::{Queues, RunExplanation, Wait, explain_run};
 pub use skip::why_skipped;
 
 use crate::ids::TaskId;
+use crate::handler::Window;
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
 use crate::names::{KeyName, KeyValue};
+use crate::queue::Pause;
 use crate::record::CancelCause;
 use crate::state::{Place, State};
 use crate::task::{Queued, Status, Task};
@@ -110,6 +112,11 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
             let lease = running.lease();
             let waits = "and its slots stay taken until the worker confirms or falls silent";
             match lease.ending() {
+                None if lease.run().is_some() => {
+                    let run = lease.run().expect("it was looked at");
+                    told.cause("in_run", format!("{run} does its work"), Some(lease.since()), None);
+                    told.act(format!("signaller run explain {run}"));
+                }
                 None => {
                     if let Some(heard) = facts.heard.filter(|heard| heard.is_silent(now)) {
                         let (ago, left) = (span(now.ms_since(heard.at)), span(heard.until.ms_since(now)));
@@ -153,6 +160,9 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
                 let told_by = match cause {
                     CancelCause::Asked => format!("{by} asked for it{why}"),
                     CancelCause::Cleared => format!("its queue was cleared by {by}{why}"),
+                    CancelCause::Expired => "it did not start before its deadline for that".into(),
+                    CancelCause::Shed => format!("it made room for others{why}"),
+                    CancelCause::Replaced => "one that came later took its place".into(),
                 };
                 told.cause("cancelled", told_by, None, None);
             }
@@ -264,7 +274,10 @@ impl Teller {
                         format!("attempt {attempt} ended with {}: {}; the next is due in {wait}", failure.code, failure.message);
                     self.cause("backoff", why, Some(queued.since()), Some(at));
                 }
-                None => self.cause("scheduled", format!("it is scheduled to start in {wait}"), Some(queued.since()), Some(at)),
+                None => {
+                    let (code, sentence) = self.gathering(queued, &wait);
+                    self.cause(code, sentence, Some(queued.since()), Some(at));
+                }
             }
             self.act(format!("signaller task start {id}"));
         }
@@ -274,13 +287,12 @@ impl Teller {
             self.cause("require_tag", sentence, None, None);
             self.act(format!("signaller queue set {queue} --require-tag none"));
         }
-        if let Some(pause) = state.queue(queue).and_then(|queue| queue.pause()) {
-            let until = pause.until.map_or(String::new(), |until| format!(" for another {}", self.in_(until)));
-            let why = if pause.reason.is_empty() { String::new() } else { format!(" because {}", pause.reason) };
-            let sentence = format!("queue `{queue}` is paused by {}{until}{why}", pause.by);
+        if let Some(pause) = state.queue(queue).and_then(|queue| queue.pause()).filter(|_| !route.is_critical()) {
+            let sentence = format!("queue `{queue}` {}", self.paused(pause));
             self.cause("queue_paused", sentence, Some(pause.since), pause.until);
             self.act(format!("signaller queue resume {queue}"));
         }
+        self.family(state, task);
         for obstacle in state.lanes.obstacles(route, queued.is_expedited(), self.now) {
             self.obstacle(queue.as_str(), obstacle);
         }
@@ -301,6 +313,44 @@ impl Teller {
             } else if rated && state.lanes.is_passed(lane as usize, self.now) {
                 self.cause("behind", "others that need the same permit go before it".into(), None, None);
             }
+        }
+    }
+
+    /// It waits for its hour: for quiet, for more events, or because somebody said so.
+    fn gathering(&self, queued: &Queued, wait: &str) -> (&'static str, String) {
+        let of = queued.card().trigger().map_or_else(String::new, |trigger| format!(" of handler `{}`", trigger.handler));
+        match queued.window() {
+            Some(Window::Debounce { key, events, until, .. }) => {
+                let bound = until.map_or(String::new(), |until| format!(", and in {} at the latest", self.in_(until)));
+                let many = if *events == 1 { "one event".into() } else { format!("the newest of {events} events") };
+                (
+                    "debounce",
+                    format!("the debounce{of} for key {key} holds {many}: it starts in {wait} unless another comes{bound}"),
+                )
+            }
+            Some(Window::Batch { key, events, size }) => {
+                let sentence = format!("the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}");
+                ("batch", sentence)
+            }
+            None => ("scheduled", format!("it is scheduled to start in {wait}")),
+        }
+    }
+
+    fn paused(&self, pause: &Pause) -> String {
+        let until = pause.until.map_or(String::new(), |until| format!(" for another {}", self.in_(until)));
+        let why = if pause.reason.is_empty() { String::new() } else { format!(" because {}", pause.reason) };
+        format!("is paused by {}{until}{why}", pause.by)
+    }
+
+    /// The family of the event it is made of is paused.
+    fn family(&mut self, state: &State, task: &Task) {
+        let route = task.card().route();
+        let Some(family) = route.family().filter(|_| !route.is_critical()) else { return };
+        for control in state.family_pauses(family) {
+            let Some(pause) = control.pause() else { continue };
+            let sentence = format!("family `{family}` {}", self.paused(pause));
+            self.cause("family_paused", sentence, Some(pause.since), pause.until);
+            self.act(format!("signaller family resume '{}'", control.families()));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The order of waiting work, derived from tasks and queues and rebuilt at load; it holds no fact of its own.
 //!
-//! A lane is (queue, type, keys): its tasks differ in order alone. What may run now is found from the top down:
+//! A lane is (queue, type, family, keys): its tasks differ in order alone. What may run now is found from the top down:
 //! type → track (queue, type) → group (fairness key) → lane → task, each level sorted by its best, so picking reads
 //! four heads and decides nothing. A closed queue takes its tracks off their type's list. A lane behind a closed key
 //! parks on *one* such key; a key that opens calls its best lanes back, as many as it has room for.
@@ -8,11 +8,14 @@
 //! Invariants: a listed lane is eligible at the last instant its gates were touched; a parked lane is either behind
 //! a closed key or behind enough better lanes to fill what its key has open.
 
+mod families;
 mod read;
 
+pub(crate) use families::Said;
 pub(crate) use read::Obstacle;
 
 use crate::ids::TaskId;
+use crate::lease::Lease;
 use crate::names::{KeyName, KeyValue, QueueName, TypeName};
 use crate::queue::{BoostOn, Queue, QueueConfig};
 use crate::rate::Rate;
@@ -59,6 +62,8 @@ pub(crate) struct QueueLine {
     arrival: Time,
     pub(crate) running: u32,
     pub(crate) overrides: u32,
+    /// Held by runs: these take no slot of the queue.
+    pub(crate) in_runs: u32,
     /// Every queued task, blocked and scheduled ones included: what bulks walk through.
     pub(crate) members: BTreeSet<TaskId>,
     pub(crate) blocked: u32,
@@ -74,6 +79,7 @@ struct Track {
     queue: Ix,
     kind: Ix,
     expedited: bool,
+    critical: bool,
     groups: FxHashMap<Option<Ix>, Ix>,
     ready: BTreeSet<(Score, Ix)>,
     listed: Option<Score>,
@@ -101,6 +107,7 @@ struct Lane {
     flags: Flags,
     kind: Ix,
     group: Ix,
+    family: Option<Ix>,
     keys: Box<[Ix]>,
     tasks: BTreeSet<Score>,
     place: LanePlace,
@@ -144,14 +151,15 @@ pub(crate) struct Lanes {
     lanes_by: FxHashMap<(Arc<Route>, Flags), Ix>,
     lanes: Slab<Lane>,
     keys: Slab<Key>,
+    families: families::Families,
     due: BTreeSet<(Time, Gate)>,
 }
 
 impl QueueLine {
     /// As of the last touch: `due` is set exactly while the rate is closed.
-    fn is_open(&self, expedited: bool) -> bool {
+    fn is_open(&self, expedited: bool, critical: bool) -> bool {
         let slot = self.config.concurrency.is_none_or(|limit| self.running < limit);
-        let paused = self.paused && !crate::defect("pause_ignored");
+        let paused = self.paused && !critical && !crate::defect("pause_ignored");
         slot && !paused && !self.sweeping && (expedited || self.due.is_none())
     }
 
@@ -193,7 +201,7 @@ impl Lanes {
     pub(crate) fn forget_if_empty(&mut self, queue: &QueueName) {
         let Some(ix) = self.queues_by.get(queue).copied() else { return };
         let line = &self.queues[ix];
-        let in_use = line.stated || line.running > 0 || line.overrides > 0 || line.due.is_some();
+        let in_use = line.stated || line.running > 0 || line.overrides > 0 || line.in_runs > 0 || line.due.is_some();
         if !in_use && line.members.is_empty() && line.tracks.is_empty() && line.keys.is_empty() {
             self.queues_by.remove(queue);
             self.queues.remove(ix);
@@ -232,13 +240,18 @@ impl Lanes {
     }
 
     /// A lease begins: it takes its slots.
-    pub(crate) fn start(&mut self, route: &Route, run_now: bool, now: Time) {
+    pub(crate) fn start(&mut self, route: &Route, lease: &Lease, now: Time) {
         let line = self.line_of(route.queue());
-        if run_now {
+        if lease.run().is_some() {
+            self.queues[line].in_runs += 1;
+        } else if lease.is_run_now() {
             self.queues[line].overrides += 1;
+        } else {
+            self.queues[line].running += 1;
+        }
+        if lease.is_run_now() {
             return;
         }
-        self.queues[line].running += 1;
         for name in route.keys() {
             let key = self.key_of(line, name);
             self.keys[key].running += 1;
@@ -248,16 +261,21 @@ impl Lanes {
     }
 
     /// A lease ends: it gives them back.
-    pub(crate) fn stop(&mut self, route: &Route, run_now: bool, now: Time) {
+    pub(crate) fn stop(&mut self, route: &Route, lease: &Lease, now: Time) {
         let line = self.queues_by[route.queue()];
-        if run_now {
+        if crate::defect("leaked_slot") && !lease.is_run_now() {
+            return;
+        }
+        if lease.run().is_some() {
+            self.queues[line].in_runs -= 1;
+        } else if lease.is_run_now() {
             self.queues[line].overrides -= 1;
+        } else {
+            self.queues[line].running -= 1;
+        }
+        if lease.is_run_now() {
             return;
         }
-        if crate::defect("leaked_slot") {
-            return;
-        }
-        self.queues[line].running -= 1;
         for name in route.keys() {
             let key = self.queues[line].keys[name];
             self.keys[key].running -= 1;
@@ -364,6 +382,7 @@ impl Lanes {
             arrival: Time::ZERO,
             running: 0,
             overrides: 0,
+            in_runs: 0,
             members: BTreeSet::new(),
             blocked: 0,
             later: 0,
@@ -450,7 +469,9 @@ impl Lanes {
             self.keys[*key].lanes += 1;
         }
         let group = self.group_of(line, kind, flags.expedited, route, &keys);
-        let lane = Lane { route: route.clone(), flags, kind, group, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
+        let family = route.family().map(|family| self.families.enter(family));
+        let lane =
+            Lane { route: route.clone(), flags, kind, group, family, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
         let lane = self.lanes.insert(lane);
         self.lanes_by.insert(id, lane);
         lane
@@ -460,6 +481,7 @@ impl Lanes {
         assert_eq!(self.lanes[lane].place, LanePlace::Out, "an empty lane is in nobody's list");
         let gone = self.lanes.remove(lane);
         self.release_group(gone.group);
+        gone.family.map(|family| self.families.leave(family));
         for key in &gone.keys {
             self.keys[*key].lanes -= 1;
             self.release_key(*key);
@@ -468,17 +490,18 @@ impl Lanes {
     }
 
     fn group_of(&mut self, line: Ix, kind: Ix, expedited: bool, route: &Route, keys: &[Ix]) -> Ix {
+        let critical = route.is_critical();
         let fair = self.queues[line].fair_key().and_then(|fair| {
             let at = route.keys().iter().position(|(name, _)| name == fair)?;
             Some(keys[at])
         });
         let found = self.queues[line].tracks.iter().copied().find(|track| {
             let track = &self.tracks[*track];
-            track.kind == kind && track.expedited == expedited
+            track.kind == kind && track.expedited == expedited && track.critical == critical
         });
         let track = found.unwrap_or_else(|| {
-            let track =
-                Track { queue: line, kind, expedited, groups: FxHashMap::default(), ready: BTreeSet::new(), listed: None };
+            let (groups, ready) = (FxHashMap::default(), BTreeSet::new());
+            let track = Track { queue: line, kind, expedited, critical, groups, ready, listed: None };
             let track = self.tracks.insert(track);
             self.queues[line].tracks.push(track);
             self.types[kind].tracks += 1;
@@ -532,9 +555,8 @@ impl Lanes {
         let entry = &self.lanes[lane];
         let before = entry.place;
         let after = match entry.tasks.first() {
-            Some((order, head)) if !entry.flags.withheld => {
-                let boost: i64 = entry.keys.iter().map(|key| self.keys[*key].boost_us).sum();
-                self.place_for(entry, (order - boost, *head))
+            Some((order, head)) if !entry.flags.withheld && !self.is_silenced(entry) => {
+                self.place_for(entry, (order - self.boost_of(entry), *head))
             }
             _ => LanePlace::Out,
         };
@@ -616,7 +638,7 @@ impl Lanes {
     fn relist_track(&mut self, track: Ix) {
         let entry = &self.tracks[track];
         let line = &self.queues[entry.queue];
-        let after = if line.is_open(entry.expedited) {
+        let after = if line.is_open(entry.expedited, entry.critical) {
             entry.ready.first().map(|((order, head), _)| (order - line.boost_us, *head))
         } else {
             None

@@ -1,7 +1,7 @@
 //! A lease: one worker's right to one attempt. The fence is the right; the heartbeat says the worker lives; the time
 //! budget, apart from it, says the work has run too long. Slots belong to leases, so they cannot leak.
 
-use crate::ids::Fence;
+use crate::ids::{Fence, RunId};
 use crate::names::{Actor, WorkerName};
 use crate::time::Time;
 
@@ -18,6 +18,8 @@ pub struct Lease {
     pub(crate) ready_at: Time,
     pub(crate) expedited: bool,
     pub(crate) ending: Option<Ending>,
+    /// The run that does the work: nobody else is heard of, and no budget counts.
+    pub(crate) run: Option<RunId>,
 }
 
 /// Someone wants the lease to end. It keeps its slots until the worker confirms or its heartbeat lapses, because
@@ -51,6 +53,10 @@ impl Lease {
 
     pub fn is_run_now(&self) -> bool {
         self.run_now
+    }
+
+    pub fn run(&self) -> Option<RunId> {
+        self.run
     }
 
     pub fn ending(&self) -> Option<&Ending> {

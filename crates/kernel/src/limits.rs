@@ -34,16 +34,39 @@ pub const POLL_QUEUES_MAX: usize = 64;
 pub const NAME_BYTES_MAX: usize = 128;
 pub const NODE_ID_BYTES_MAX: usize = 64;
 pub const KEY_VALUE_BYTES_MAX: usize = 256;
-pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 512;
 pub const REASON_BYTES_MAX: usize = 500;
 pub const TASK_KEYS_MAX: usize = 8;
+/// Keys of a task that an event made: its queue's, and its handler's own.
+pub const HANDLED_KEYS_MAX: usize = 2 * TASK_KEYS_MAX;
 pub const TASK_TAGS_MAX: usize = 16;
 pub const TASK_BLOCKERS_MAX: usize = 64;
 /// Queues with a configuration, a pause or a boost; all of them are in memory.
 pub const QUEUES_MAX: usize = 10_000;
-pub const QUEUE_KEYS_MAX: usize = 16;
+pub const QUEUE_KEYS_MAX: usize = 256;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
+/// Events in one emit, and tasks that these may make together.
+pub const EMIT_EVENTS_MAX: usize = 1_000;
+pub const EMIT_TASKS_MAX: usize = BATCH_ITEMS_MAX;
+/// Handlers that may take one event.
+pub const EVENT_HANDLERS_MAX: usize = 64;
+/// How often one event may be handled again: what became of it stands in its row.
+pub const EVENT_REPLAYS_MAX: u32 = 100;
+pub const EVENT_SOURCE_BYTES_MAX: usize = 256;
+/// Events that one look for old ones takes.
+pub const EXPIRED_EVENTS_MAX: usize = 1_000;
+/// Events that one batch may gather, and the longest a window may be open.
+pub const WINDOW_EVENTS_MAX: u32 = 1_000;
+pub const WINDOW_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
+/// What the events of one batch may weigh together: it is delivered whole.
+pub const WINDOW_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// Patterns of families that something is said about.
+pub const FAMILIES_MAX: usize = 256;
+/// Queues and handlers one registry may state, and bytes of its text.
+pub const REGISTRY_QUEUES_MAX: usize = 1_000;
+pub const REGISTRY_HANDLERS_MAX: usize = 1_000;
+pub const REGISTRY_BYTES_MAX: usize = 1_024 * 1_024;
 /// Versions of all workflows together, and bytes of their texts: these are in memory.
 pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
 pub const WORKFLOW_TEXTS_BYTES_MAX: usize = 256 * 1_024 * 1_024;
@@ -153,6 +176,9 @@ const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RE
 // The sum of every offset a score can carry stays far inside an i64 of microseconds.
 const _: () = assert!((HEAD_START_S_MAX as i64) * 1_000_000 * 4 + TIME_US_MAX < i64::MAX / 2);
 const _: () = assert!(TIME_US_MAX + RATE_BURST_US_MAX < i64::MAX / 2);
+// What a handler's name and a key's value make together is a key.
+const _: () = assert!(NODE_ID_BYTES_MAX + 1 + KEY_VALUE_BYTES_MAX <= IDEMPOTENCY_KEY_BYTES_MAX);
+const _: () = assert!(EMIT_EVENTS_MAX <= BATCH_ITEMS_MAX && EXPIRED_EVENTS_MAX <= CHUNK_ITEMS_MAX);
 const _: () = assert!(ADD_BLOCKERS_MAX <= BATCH_ITEMS_MAX && BATCH_BYTES_MAX < INBOX_BYTES_MAX);
 // A batch can never write more records than one block holds, so a block is renewed at most once per record.
 const _: () = assert!(RECORD_BLOCK > 8 * BATCH_ITEMS_MAX as u64);

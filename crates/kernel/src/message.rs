@@ -42,6 +42,10 @@ pub enum Message {
     RetryRun { at: NodeAt, run: RunId, again: u32, held: Option<u32> },
     /// To a run: one that a node of it called cannot be tried again.
     RunLost { at: NodeAt, run: RunId, again: u32 },
+    /// To a run that a task was handed over to: nobody wants it any more.
+    StopRun { run: RunId, task: TaskId, by: Actor, reason: String },
+    /// To a queue: the run that this task was handed over to has ended.
+    HandedBack { task: TaskId, run: RunId, result: Ending },
     /// To a run: one that a node of it called has ended.
     RunEnded { at: NodeAt, run: RunId, again: u32, result: Ending },
 }
@@ -64,9 +68,9 @@ impl Message {
     pub fn is_for_queues(&self) -> bool {
         match self {
             Message::Enqueue { .. } | Message::Withdraw { .. } | Message::Hold { .. } | Message::LetGo { .. } => true,
-            Message::ForgetTask { .. } | Message::AskTask { .. } => true,
+            Message::ForgetTask { .. } | Message::AskTask { .. } | Message::HandedBack { .. } => true,
             Message::TaskEnded { .. } | Message::TaskForgotten { .. } | Message::TaskWaits { .. } => false,
-            Message::StartRun { .. } | Message::CancelRun { .. } | Message::RunEnded { .. } => false,
+            Message::StartRun { .. } | Message::CancelRun { .. } | Message::RunEnded { .. } | Message::StopRun { .. } => false,
             Message::HoldRun { .. } | Message::LetRunGo { .. } | Message::RetryRun { .. } | Message::RunLost { .. } => false,
         }
     }

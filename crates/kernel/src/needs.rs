@@ -3,10 +3,11 @@
 
 use crate::bulk::{BulkWork, Meant, RunVerb, TaskFilter};
 use crate::command::Command;
-use crate::ids::{RunId, TaskId};
+use crate::handler::{Routed, dedup_key};
+use crate::ids::{EventId, RunId, TaskId};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::message::Message;
-use crate::names::{IdempotencyKey, QueueName, WorkflowName};
+use crate::names::{EventKey, IdempotencyKey, QueueName, WorkflowName};
 use crate::run::NodeAt;
 use crate::state::State;
 use crate::time::Time;
@@ -27,6 +28,11 @@ pub enum Need {
     RunKey { workflow: WorkflowName, key: IdempotencyKey },
     /// The frames and then the nodes of these runs, one run after the other, until there are `limit`.
     RunParts { runs: Vec<RunId>, limit: usize },
+    /// The event with this id, or the one that came with this key.
+    Event(EventId),
+    EventKey(EventKey),
+    /// Events that came before `before`, and after this one, the oldest first, at most `limit`. No command needs these.
+    EventsOld { before: Time, after: Option<EventId>, limit: usize },
     /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the
     /// youngest `keep` of them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
     RunsEnded { before: Time, keep: usize, limit: usize },
@@ -181,7 +187,41 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             Message::StartRun { run, .. } if state.runs.get(*run).is_none() => into.push(Need::Run(*run)),
             _ => {}
         },
-        Command::Lease { .. }
+        Command::Emit { events, .. } => {
+            for new in events {
+                if let Some(key) = &new.spec.key
+                    && state.event_by_key(key).is_none()
+                    && !crate::defect("cold_event_unread")
+                {
+                    into.push(Need::EventKey(key.clone()));
+                }
+                routed_needs(&new.routed, into);
+            }
+        }
+        Command::ReplayEvent { event, routed, .. } => {
+            if state.event(*event).is_none() {
+                into.push(Need::Event(*event));
+            }
+            routed_needs(routed, into);
+        }
+        Command::ExpireEvents { events } => {
+            for id in events {
+                match state.event(*id) {
+                    None => into.push(Need::Event(*id)),
+                    Some(event) => {
+                        let tasks = event.handled().iter().filter_map(|handled| handled.outcome.task());
+                        into.extend(tasks.filter(|task| state.task(*task).is_none()).map(Need::Task));
+                    }
+                }
+            }
+        }
+        Command::HandOver { .. }
+        | Command::PutRegistry { .. }
+        | Command::PauseFamilies { .. }
+        | Command::ResumeFamilies { .. }
+        | Command::BoostFamilies { .. }
+        | Command::NoteRefused { .. }
+        | Command::Lease { .. }
         | Command::Lapse { .. }
         | Command::Mislay { .. }
         | Command::Release { .. }
@@ -192,5 +232,17 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         | Command::BoostQueue { .. }
         | Command::StartBulk { .. }
         | Command::CancelBulk { .. } => {}
+    }
+}
+
+/// Whether one with the same key came within the window.
+fn routed_needs(routed: &[Routed], into: &mut Vec<Need>) {
+    for routed in routed {
+        if let Ok(handling) = &routed.handling
+            && let Some(dedup) = &handling.dedup
+        {
+            let key = dedup_key(&routed.handler, dedup);
+            into.push(Need::Idempotency { queue: handling.queue.clone(), key, before: TaskId::MAX });
+        }
     }
 }

@@ -3,7 +3,9 @@
 
 use crate::bulk::{BulkWork, Refusal};
 use crate::frame::{Cause, FramePath};
-use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::event::{EventSpec, Handled};
+use crate::handler::Trigger;
+use crate::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
 use crate::names::*;
 use crate::node::{Started, Told, Went};
@@ -13,8 +15,10 @@ use crate::retry::RetryPolicy;
 use crate::run::{NodeAt, RunSpec, ValueAt};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+pub use crate::owner::{KeyRef, Owner};
 
 const BLOB: &str = "blob:";
 
@@ -72,6 +76,12 @@ pub enum CancelCause {
     Asked,
     /// The queue was cleared.
     Cleared,
+    /// It did not start in time.
+    Expired,
+    /// It made room: its queue was full, or load was shed.
+    Shed,
+    /// One that came later took its place.
+    Replaced,
 }
 
 impl CancelCause {
@@ -79,6 +89,9 @@ impl CancelCause {
         match self {
             CancelCause::Asked => "asked",
             CancelCause::Cleared => "cleared",
+            CancelCause::Expired => "expired",
+            CancelCause::Shed => "shed",
+            CancelCause::Replaced => "replaced",
         }
     }
 }
@@ -125,6 +138,15 @@ pub struct TaskSpec {
     /// The generation of that run it belongs to.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub generation: u32,
+    /// Cancelled unless it starts before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_by: Option<Time>,
+    /// The event it is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Box<Trigger>>,
+    /// The record whose payload is its input, where that is not the one that adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<RecordSeq>,
 }
 
 impl TaskSpec {
@@ -144,6 +166,9 @@ impl TaskSpec {
             idle: false,
             node: None,
             generation: 0,
+            start_by: None,
+            trigger: None,
+            input: None,
         }
     }
 }
@@ -156,6 +181,13 @@ fn is_normal(priority: &Priority) -> bool {
     *priority == Priority::NORMAL
 }
 
+/// An event that took the place of one that happened before it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Newer {
+    pub input: RecordSeq,
+    pub happened_at: Time,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
@@ -166,6 +198,16 @@ pub enum Record {
     },
     RunsExpired {
         runs: Vec<RunId>,
+    },
+    /// These grew old and are gone.
+    EventsExpired {
+        events: Vec<EventId>,
+    },
+    /// So many requests came to a webhook and were not believed.
+    RequestsRefused {
+        webhook: WebhookName,
+        requests: u32,
+        reason: String,
     },
 
     // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
@@ -238,6 +280,27 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<u64>,
     },
+    /// Another event came into its window; with `newer`, that is its input from now on.
+    TaskDebounced {
+        event: EventId,
+        name: EventName,
+        newer: Option<Newer>,
+        ready_at: Time,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start_by: Option<Time>,
+    },
+    /// Another event came into its batch.
+    TaskBatched {
+        event: EventId,
+        name: EventName,
+        input: RecordSeq,
+        /// It is full: it need not wait for more.
+        full: bool,
+    },
+    /// Its work is this run: that holds it until it ends.
+    TaskHandedOver {
+        run: RunId,
+    },
     TaskReset {
         by: Actor,
     },
@@ -265,6 +328,39 @@ pub enum Record {
     QueueBoosted {
         on: BoostOn,
         boost: Priority,
+        by: Actor,
+    },
+
+    // Families
+    FamilyPaused {
+        until: Option<Time>,
+        reason: String,
+        by: Actor,
+    },
+    FamilyResumed {
+        by: Actor,
+        #[serde(default)]
+        expired: bool,
+    },
+    FamilyBoosted {
+        boost: Priority,
+        by: Actor,
+    },
+
+    // Event. The payload of `EventReceived` is its data.
+    EventReceived {
+        spec: Box<EventSpec>,
+        handled: Vec<Handled>,
+    },
+    EventReplayed {
+        handled: Vec<Handled>,
+        by: Actor,
+    },
+
+    // Registry. The payload of `RegistryPut` is its text.
+    RegistryPut {
+        revision: u32,
+        queues: BTreeSet<QueueName>,
         by: Actor,
     },
 
@@ -472,7 +568,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 67] = [
+    pub const KINDS: [&'static str; 78] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -540,6 +636,17 @@ impl Record {
         "bulk_runs_advanced",
         "run_followed",
         "frame_reset",
+        "events_expired",
+        "requests_refused",
+        "task_debounced",
+        "task_batched",
+        "task_handed_over",
+        "family_paused",
+        "family_resumed",
+        "family_boosted",
+        "event_received",
+        "event_replayed",
+        "registry_put",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -611,84 +718,19 @@ impl Record {
             Record::BulkRunsAdvanced { .. } => 64,
             Record::RunFollowed {} => 65,
             Record::FrameReset {} => 66,
+            Record::EventsExpired { .. } => 67,
+            Record::RequestsRefused { .. } => 68,
+            Record::TaskDebounced { .. } => 69,
+            Record::TaskBatched { .. } => 70,
+            Record::TaskHandedOver { .. } => 71,
+            Record::FamilyPaused { .. } => 72,
+            Record::FamilyResumed { .. } => 73,
+            Record::FamilyBoosted { .. } => 74,
+            Record::EventReceived { .. } => 75,
+            Record::EventReplayed { .. } => 76,
+            Record::RegistryPut { .. } => 77,
         };
         Record::KINDS[index]
-    }
-}
-
-/// One limit key of one queue: `queue/name=value`; without name and value, the queue's own total.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct KeyRef {
-    pub queue: QueueName,
-    pub key: Option<(KeyName, KeyValue)>,
-}
-
-/// Whose history a record belongs to. Its row is the fold of its records and of nothing else.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Owner {
-    Shard,
-    Task(TaskId),
-    Queue(QueueName),
-    Key(KeyRef),
-    Bulk(BulkId),
-    Workflow(WorkflowName, u32),
-    Run(RunId),
-    /// A frame below the run's own, which has no history but the run's.
-    Frame(RunId, FramePath),
-    Node(NodeAt),
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Owner::Shard => f.write_str("shard"),
-            Owner::Task(task) => write!(f, "{task}"),
-            Owner::Queue(queue) => write!(f, "queue:{queue}"),
-            Owner::Key(KeyRef { queue, key: None }) => write!(f, "rate:{queue}"),
-            Owner::Key(KeyRef { queue, key: Some((name, value)) }) => write!(f, "key:{queue}|{name}={value}"),
-            Owner::Bulk(bulk) => write!(f, "{bulk}"),
-            Owner::Workflow(workflow, version) => write!(f, "workflow:{version}:{workflow}"),
-            Owner::Run(run) => write!(f, "{run}"),
-            Owner::Frame(run, frame) => write!(f, "{run}/{frame}"),
-            Owner::Node(NodeAt { run, frame, node }) => write!(f, "{run}/{frame}/{node}"),
-        }
-    }
-}
-
-impl Owner {
-    pub fn parse(text: &str) -> Option<Owner> {
-        if text == "shard" {
-            return Some(Owner::Shard);
-        }
-        if let Some(name) = text.strip_prefix("queue:") {
-            return QueueName::parse(name).ok().map(Owner::Queue);
-        }
-        if let Some(name) = text.strip_prefix("rate:") {
-            return QueueName::parse(name).ok().map(|queue| Owner::Key(KeyRef { queue, key: None }));
-        }
-        if let Some(rest) = text.strip_prefix("key:") {
-            // Neither a queue's nor a key's name can hold `|` or `=`, so the first of each is the divider.
-            let (queue, rest) = rest.split_once('|')?;
-            let (name, value) = rest.split_once('=')?;
-            let key = Some((KeyName::parse(name).ok()?, KeyValue::parse(value).ok()?));
-            return Some(Owner::Key(KeyRef { queue: QueueName::parse(queue).ok()?, key }));
-        }
-        if let Some(name) = text.strip_prefix("workflow:") {
-            let (version, name) = name.split_once(':')?;
-            let number = version.parse().ok().filter(|number: &u32| number.to_string() == version)?;
-            return WorkflowName::parse(name).ok().map(|name| Owner::Workflow(name, number));
-        }
-        if text.starts_with("run-") {
-            let mut parts = text.splitn(3, '/');
-            let run = RunId::parse(parts.next()?)?;
-            let Some(frame) = parts.next() else { return Some(Owner::Run(run)) };
-            let frame = FramePath::parse(frame)?;
-            return match parts.next() {
-                Some(node) => NodeId::parse(node).ok().map(|node| Owner::Node(NodeAt { run, frame, node })),
-                None => Some(Owner::Frame(run, frame)).filter(|_| !text.ends_with('/')),
-            };
-        }
-        TaskId::parse(text).map(Owner::Task).or_else(|| BulkId::parse(text).map(Owner::Bulk))
     }
 }
 
@@ -702,34 +744,4 @@ pub struct Entry {
     pub owner: Owner,
     pub record: Record,
     pub payload: Option<Payload>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn owners_read_back_as_they_are_shown() {
-        for text in [
-            "shard",
-            "task-9m2",
-            "task-9m2.5",
-            "queue:ci",
-            "rate:ci",
-            "key:ci|tenant=a=b|c",
-            "bulk-3",
-            "workflow:3:refund",
-            "run-7",
-            "run-7/a[0].b[12]",
-            "run-7//pay",
-            "run-7/a[0]/b",
-        ] {
-            assert_eq!(Owner::parse(text).map(|owner| owner.to_string()).as_deref(), Some(text));
-        }
-        for text in
-            ["", "queue:", "key:ci", "key:ci|tenant", "task-", "rate:a b", "run-7/", "run-7/a[01]", "run-7/a", "run-7//a b"]
-        {
-            assert_eq!(Owner::parse(text), None, "{text}");
-        }
-    }
 }

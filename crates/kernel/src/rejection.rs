@@ -1,7 +1,7 @@
 //! Rejections: a deterministic "no" to the caller, with a stable code, a sentence, and what to do next.
 
 use crate::frozen::Frozen;
-use crate::ids::{BulkId, RunId, TaskId};
+use crate::ids::{BulkId, EventId, RunId, TaskId};
 use crate::names::{Actor, QueueName, WorkflowName};
 use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
@@ -85,12 +85,20 @@ pub enum Rejection {
     NotBegun { at: NodeAt },
     #[error("{} is {status}: only a node that waits, is under way or failed its run can be skipped", .at.show())]
     NotToSkip { at: NodeAt, status: &'static str },
+    #[error("there is no {event}")]
+    EventNotFound { event: EventId },
+    #[error("the registry is at revision {revision}, not {expected}")]
+    RegistryChanged { expected: u32, revision: u32 },
+    #[error("queue `{queue}` takes its rules from the registry")]
+    QueueInRegistry { queue: QueueName },
+    #[error("something is said about {max} patterns of families already")]
+    FamiliesTaken { max: usize },
     #[error("{why}")]
     Invalid { why: String },
 }
 
 impl Rejection {
-    pub const CODES: [&'static str; 34] = [
+    pub const CODES: [&'static str; 38] = [
         "task_not_found",
         "bulk_not_found",
         "bulk_closed",
@@ -125,6 +133,10 @@ impl Rejection {
         "frozen",
         "not_begun",
         "not_to_skip",
+        "event_not_found",
+        "registry_changed",
+        "queue_in_registry",
+        "families_taken",
     ];
 
     pub const fn code(&self) -> &'static str {
@@ -163,6 +175,10 @@ impl Rejection {
             Rejection::Frozen { .. } => 31,
             Rejection::NotBegun { .. } => 32,
             Rejection::NotToSkip { .. } => 33,
+            Rejection::EventNotFound { .. } => 34,
+            Rejection::RegistryChanged { .. } => 35,
+            Rejection::QueueInRegistry { .. } => 36,
+            Rejection::FamiliesTaken { .. } => 37,
         };
         Rejection::CODES[index]
     }
@@ -225,6 +241,11 @@ impl Rejection {
             Rejection::NotToSkip { at, .. } => one(format!("run restart {}", at.show()), "begin it anew, with what follows"),
             Rejection::RevisionsTaken { run, .. } => one(format!("run trace {run}"), "what was changed"),
             Rejection::Frozen { at, .. } => one(format!("run restart {}", at.show()), "undo it and what follows from it"),
+            Rejection::EventNotFound { .. } => one("event list".into(), "those there are"),
+            Rejection::RegistryChanged { .. } | Rejection::QueueInRegistry { .. } => {
+                one("registry show".into(), "the one in force")
+            }
+            Rejection::FamiliesTaken { .. } => one("family list".into(), "what was said"),
             Rejection::LeaseLost { .. }
             | Rejection::BlockerNotFound { .. }
             | Rejection::StillTelling { .. }
@@ -305,6 +326,10 @@ impl Rejection {
                 "change what has not begun, or restart the run from that node: a restart takes the same --set, --unset and -f"
                     .into()
             }
+            Rejection::EventNotFound { .. } => "list events to find its id; old ones are gone".into(),
+            Rejection::RegistryChanged { .. } => "send it again".into(),
+            Rejection::QueueInRegistry { .. } => "change it in the registry's file".into(),
+            Rejection::FamiliesTaken { .. } => "resume one, or take a boost away by setting it to 0".into(),
             Rejection::Invalid { .. } => "correct the request and send it again".into(),
         }
     }

@@ -151,7 +151,7 @@ impl Replay {
 }
 
 fn shared(routes: &mut FxHashSet<Arc<Route>>, spec: &TaskSpec) -> Arc<Route> {
-    let route = Arc::new(Route::new(spec.queue.clone(), spec.kind.clone(), spec.keys.clone()));
+    let route = Arc::new(Route::for_spec(spec));
     if let Some(known) = routes.get(&route) {
         return known.clone();
     }

@@ -1,6 +1,7 @@
 //! Where a task goes: its queue, its type and its keys, fixed when it is added and shared by all that go there.
 
-use crate::names::{KeyName, KeyValue, QueueName, TypeName};
+use crate::names::{Family, KeyName, KeyValue, QueueName, TypeName};
+use crate::record::TaskSpec;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -11,15 +12,37 @@ pub struct Route {
     queue: QueueName,
     kind: TypeName,
     keys: Box<[(KeyName, KeyValue)]>,
+    /// Of the event it is made of.
+    family: Option<Family>,
+    /// Passes pauses.
+    critical: bool,
 }
 
 impl Route {
     /// `keys` are sorted by name, one value each.
     pub fn new(queue: QueueName, kind: TypeName, keys: Vec<(KeyName, KeyValue)>) -> Route {
+        Route::of(queue, kind, keys, None, false)
+    }
+
+    pub(crate) fn of(
+        queue: QueueName,
+        kind: TypeName,
+        keys: Vec<(KeyName, KeyValue)>,
+        family: Option<Family>,
+        critical: bool,
+    ) -> Route {
         assert!(keys.is_sorted_by(|a, b| a.0 < b.0), "a route's keys are sorted and unique");
         let mut hasher = FxHasher::default();
-        (&queue, &kind, &keys).hash(&mut hasher);
-        Route { hash: hasher.finish(), queue, kind, keys: keys.into() }
+        (&queue, &kind, &keys, &family, critical).hash(&mut hasher);
+        Route { hash: hasher.finish(), queue, kind, keys: keys.into(), family, critical }
+    }
+
+    /// Where a task goes that is told to be so.
+    pub fn for_spec(spec: &TaskSpec) -> Route {
+        let trigger = spec.trigger.as_deref();
+        let family = trigger.map(|trigger| trigger.name.family());
+        let critical = trigger.is_some_and(|trigger| trigger.critical);
+        Route::of(spec.queue.clone(), spec.kind.clone(), spec.keys.clone(), family, critical)
     }
 
     pub fn queue(&self) -> &QueueName {
@@ -28,6 +51,14 @@ impl Route {
 
     pub fn kind(&self) -> &TypeName {
         &self.kind
+    }
+
+    pub fn family(&self) -> Option<&Family> {
+        self.family.as_ref()
+    }
+
+    pub fn is_critical(&self) -> bool {
+        self.critical
     }
 
     pub fn keys(&self) -> &[(KeyName, KeyValue)] {

@@ -1,11 +1,14 @@
 //! Rows: the state as plain columns, the same for every store. A row is written from an entity and read back with
 //! every check; what does not pass names its column. Payloads are not here: they ride with the records.
 
+mod events;
 mod runs;
 
+pub use events::{CONTROLS, EVENTS, REGISTRIES};
 pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS, WORKFLOWS};
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
+use crate::handler::Trigger;
 use crate::hold::Hold;
 use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
 use crate::lease::{Ending, Lease};
@@ -114,6 +117,9 @@ pub static TASKS: Table = Table {
         ("generation", Kind::Int),
         ("held", Kind::Int),
         ("pause", Kind::Int),
+        ("start_by", Kind::Int),
+        ("trigger", Kind::Text),
+        ("run", Kind::Int),
     ],
 };
 
@@ -157,7 +163,20 @@ pub static SHARDS: Table = Table {
 };
 
 /// In the order in which they are loaded.
-pub static TABLES: [&Table; 9] = [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES];
+pub static TABLES: [&Table; 12] = [
+    &SHARDS,
+    &QUEUES,
+    &KEYS,
+    &BULKS,
+    &TASKS,
+    &WORKFLOWS,
+    &RUNS,
+    &FRAMES,
+    &NODES,
+    &REGISTRIES,
+    &CONTROLS,
+    &EVENTS,
+];
 
 impl Owner {
     /// Where its row stands: the table and its key there.
@@ -172,6 +191,9 @@ impl Owner {
                 (&KEYS, vec![queue.shared().into(), name.shared().into(), value.shared().into()])
             }
             Owner::Bulk(id) => (&BULKS, vec![number(id.number())]),
+            Owner::Event(id) => (&EVENTS, vec![number(id.number())]),
+            Owner::Registry => (&REGISTRIES, vec![number(shard.into())]),
+            Owner::Families(families) => (&CONTROLS, vec![families.shared().into()]),
             Owner::Workflow(name, version) => (&WORKFLOWS, vec![name.shared().into(), number((*version).into())]),
             Owner::Run(id) => (&RUNS, vec![number(id.number())]),
             Owner::Frame(run, path) => (&FRAMES, vec![number(run.number()), path.to_string().as_str().into()]),
@@ -400,7 +422,7 @@ impl Task {
         }
         values.push(json_list(card.route.keys()));
         match &card.more {
-            None => values.extend(std::iter::repeat_n(Value::Null, 12)),
+            None => values.extend(std::iter::repeat_n(Value::Null, 14)),
             Some(more) => values.extend([
                 json_list(&more.tags),
                 json_list(&more.blocked_by),
@@ -414,8 +436,11 @@ impl Task {
                 Some(i64::from(more.generation)).filter(|generation| *generation > 0).into(),
                 flag(more.hold.held),
                 Some(i64::from(more.hold.pause)).filter(|pause| *pause > 0).into(),
+                more.start_by.into(),
+                more.trigger.as_ref().map_or(Value::Null, json),
             ]),
         }
+        values.push(self.lease().and_then(Lease::run).map(RunId::number).into());
         Row { table: &TASKS, values }
     }
 
@@ -468,6 +493,10 @@ impl Task {
         let node = c.json_or_null()?;
         let generation = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
         let hold = c.hold()?;
+        let start_by = c.time_or_null()?;
+        let trigger: Option<Box<Trigger>> = c.json_or_null()?;
+        let run = c.int_or_null()?;
+        let run = run.map(|run| RunId::from_number(run).ok_or_else(|| c.bad("not a run's id"))).transpose()?;
 
         let null = |column: &'static str, is_null: bool| {
             if is_null { Ok(()) } else { Err(c.bad_at(column, format!("set on a task that is {status}"))) }
@@ -478,6 +507,7 @@ impl Task {
             null("fence", fence.is_none())?;
             null("heartbeat_ms", heartbeat_ms.is_none())?;
             null("budget_until", budget_until.is_none())?;
+            null("run", run.is_none())?;
         }
         if !matches!(status, Status::Queued | Status::Running) {
             null("ready_at", ready_at.is_none())?;
@@ -519,6 +549,7 @@ impl Task {
                     ready_at: ready_at.ok_or_else(|| need("ready_at"))?,
                     expedited,
                     ending,
+                    run,
                 }))
             }
             Status::Done => Phase::Done { at: since_or()? },
@@ -527,6 +558,9 @@ impl Task {
                 let cause = match cause {
                     Some("asked") => CancelCause::Asked,
                     Some("cleared") => CancelCause::Cleared,
+                    Some("expired") => CancelCause::Expired,
+                    Some("shed") => CancelCause::Shed,
+                    Some("replaced") => CancelCause::Replaced,
                     _ => return Err(c.bad_at("cause", "not a cause")),
                 };
                 let by = cause_by.ok_or_else(|| need("cause_by"))?;
@@ -535,11 +569,26 @@ impl Task {
             }
         };
         let tags = tags.into();
-        let more = More { tags, blocked_by, scheduled_for, idempotency_key, retry, budget_ms, failure, node, generation, hold };
+        let family = trigger.as_ref().map(|trigger| trigger.name.family());
+        let critical = trigger.as_ref().is_some_and(|trigger| trigger.critical);
+        let more = More {
+            tags,
+            blocked_by,
+            scheduled_for,
+            idempotency_key,
+            retry,
+            budget_ms,
+            failure,
+            node,
+            generation,
+            hold,
+            start_by,
+            trigger,
+        };
         let card = Card {
             id,
             last,
-            route: Arc::new(Route::new(queue, kind, keys)),
+            route: Arc::new(Route::of(queue, kind, keys, family, critical)),
             created_at,
             input,
             settled,

@@ -15,7 +15,7 @@
 
 use crate::frame::FramePath;
 use crate::hold::Hold;
-use crate::ids::{RecordSeq, RunId};
+use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::record::{Entry, Failure, Record};
@@ -167,6 +167,9 @@ pub struct RunSpec {
     /// The run it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Box<Origin>>,
+    /// The task that was handed over to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
 }
 
 impl RunSpec {
@@ -183,6 +186,7 @@ impl RunSpec {
             asked_ms: None,
             depth: 0,
             origin: None,
+            task: None,
         }
     }
 }

@@ -9,9 +9,13 @@
 //! lapse a · undelivered a · cancel a · retry a · reset a · start a force worker=w1 · delete a · prio a,b high
 //! pause q until=10s because=why · resume q · boost q high key.tenant=acme · clear q · drain q · redrive q a,b
 //! reprioritize q high type=t · redrive_all q per_s=10 code=x · proceed · stop_bulk 1
+//! emit e a/b id=x ts=5s + handler type=t queue=q dedup=k/10s drop=k/2/10s single=k replace debounce=k/5s/20s batch=k/3/10s
+//!   delay=1s within=10s critical whole key.tenant=acme + …    replay e + handler …    expire e,f    registry q concurrency=1 …
+//! pause_families a/* until=10s · resume_families a/* · boost_families a/* high
 //! advance 10s · show a · summary q · bulk 1 · due · explain a asked=10s stopping
 //! ```
 
+pub(crate) mod events;
 pub(crate) mod say;
 pub(crate) mod walk;
 pub(crate) mod world;
@@ -19,11 +23,11 @@ pub(crate) mod world;
 use crate::bulk::{BulkWork, TaskFilter};
 use crate::command::{Command, NewTask, Outcome, PauseUntil, Reply};
 use crate::explain::{Facts, Heard};
-use crate::ids::{BulkId, Fence, RecordSeq, TaskId};
+use crate::ids::{BulkId, EventId, Fence, RecordSeq, TaskId};
 use crate::message::Message;
 use crate::names::*;
 use crate::priority::Priority;
-use crate::queue::{BoostOn, Fairness, QueueConfig};
+use crate::queue::{BacklogFull, BoostOn, Fairness, QueueConfig};
 use crate::rate::Rate;
 use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
 use crate::rejection::Rejection;
@@ -66,6 +70,7 @@ pub(crate) fn tell(memory: Memory, script: &str) -> Script {
         ids: BTreeMap::new(),
         fences: BTreeMap::new(),
         bulks: Vec::new(),
+        events: BTreeMap::new(),
         answers: Vec::new(),
     };
     for statement in script.split([';', '\n']).map(str::trim).filter(|statement| !statement.is_empty()) {
@@ -85,6 +90,7 @@ pub(crate) struct Script {
     ids: BTreeMap<String, TaskId>,
     fences: BTreeMap<TaskId, Vec<Fence>>,
     bulks: Vec<BulkId>,
+    events: BTreeMap<String, EventId>,
     pub(crate) answers: Vec<String>,
 }
 
@@ -93,6 +99,9 @@ impl Script {
         let (verb, rest) = statement.split_once(' ').unwrap_or((statement, ""));
         if verb == "add" {
             return self.add(rest);
+        }
+        if verb == "emit" || verb == "replay" {
+            return self.emit(verb, rest);
         }
         let mut words = Words::new(rest);
         match verb {
@@ -161,6 +170,30 @@ impl Script {
                     }
                 };
                 one(Command::StartBulk { work, by, reason })
+            }
+            "registry" => {
+                let (text, queue) = (Payload(words.option("text").unwrap_or("").into()), say::queue(words.word()));
+                let queues = [(queue, Arc::new(config(words)))].into();
+                one(Command::PutRegistry { text, queues, by })
+            }
+            "no_registry" => one(Command::PutRegistry { text: Payload("".into()), queues: BTreeMap::new(), by }),
+            "expire" => {
+                let events = say::list(words.word()).map(|name| self.events[name]).collect();
+                one(Command::ExpireEvents { events })
+            }
+            "refused" => {
+                let webhook = WebhookName::parse(words.word()).unwrap();
+                one(Command::NoteRefused { webhook, requests: 3, reason: "bad signature".into() })
+            }
+            "pause_families" => {
+                let families = Pattern::parse(words.word()).unwrap();
+                let until = words.option("until").map_or(PauseUntil::Resumed, |at| PauseUntil::At(START.plus_ms(say::ms(at))));
+                one(Command::PauseFamilies { families, until, reason: words.reason(), by })
+            }
+            "resume_families" => one(Command::ResumeFamilies { families: Pattern::parse(words.word()).unwrap(), by }),
+            "boost_families" => {
+                let families = Pattern::parse(words.word()).unwrap();
+                one(Command::BoostFamilies { families, boost: say::priority(words.word()), by })
             }
             "unblock" => {
                 let work = BulkWork::Unblock { blocker: self.id(words.word()) };
@@ -296,6 +329,9 @@ impl Script {
                 other => panic!("{other:?} is no node"),
             }),
             generation: words.option("generation").map_or(0, |number| number.parse().unwrap()),
+            start_by: words.option("start_by").map(|at| START.plus_ms(ms(at))),
+            trigger: None,
+            input: None,
         };
         NewTask { spec, delay_ms: words.option("delay").map_or(0, ms), input: Payload::null() }
     }
@@ -458,6 +494,9 @@ fn config(words: &mut Words) -> QueueConfig {
     words.set("heartbeat", |text| config.heartbeat_ms = say::ms(text) as u32);
     words.set("budget", |text| config.budget_ms = say::ms(text));
     words.set("backlog", |text| config.backlog_max = Some(text.parse().unwrap()));
+    if words.flag("drop_oldest") {
+        config.backlog_full = BacklogFull::DropOldest;
+    }
     words.set("tag", |text| config.require_tag = Some(Tag::parse(text).unwrap()));
     words.set("overrides", |text| config.override_slots = text.parse().unwrap());
     words.set("window", |text| config.idempotency_window_ms = say::ms(text));

@@ -2,16 +2,20 @@
 //! writer of facts; `advance` moves what time alone moves. Rows in, rows out: a state loaded from rows equals the one
 //! that wrote them.
 
+mod events;
+
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
+use crate::event::Event;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
 use crate::lanes::{Flags, Ix, Lanes};
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
+use crate::names::{IdempotencyKey, Pattern, QueueName, TypeName, WorkflowName};
 use crate::needs::Begun;
 use crate::queue::{Queue, QueueConfig};
 use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
-use crate::row::{BULKS, BadRow, KEYS, Permits, QUEUES, Row, SHARDS, TASKS, Value};
+use crate::registry::{Control, Registry};
+use crate::row::{BULKS, BadRow, CONTROLS, EVENTS, KEYS, Permits, QUEUES, REGISTRIES, Row, SHARDS, TASKS, Value};
 use crate::run::NodeAt;
 use crate::runs::{Runs, WantedIr};
 use crate::shard::Shard;
@@ -44,6 +48,8 @@ struct Slot {
 pub(crate) enum Due {
     Budget(TaskId),
     Pause(QueueName),
+    Start(TaskId),
+    Families(Pattern),
 }
 
 #[derive(Debug)]
@@ -54,6 +60,8 @@ pub struct State {
     pub(crate) permits: BTreeMap<KeyRef, Permits>,
     bulks: BTreeMap<BulkId, Bulk>,
     pub(crate) runs: Runs,
+    registry: Registry,
+    controls: BTreeMap<Pattern, Control>,
 
     // Derived from here on.
     pub(crate) lanes: Lanes,
@@ -63,6 +71,7 @@ pub struct State {
     due: BTreeSet<(Time, Due)>,
     by_idempotency_key: BTreeSet<(QueueName, IdempotencyKey, TaskId)>,
     running: BTreeSet<TaskId>,
+    handled: events::Index,
     /// Finished, or loaded for one command: they leave memory after the commit.
     cooling: Vec<TaskId>,
     /// Closed bulks, likewise.
@@ -91,6 +100,8 @@ pub struct QueueSummary {
     pub held: usize,
     pub running: usize,
     pub overrides: usize,
+    /// Held by runs, which do the work.
+    pub in_runs: usize,
 }
 
 impl State {
@@ -102,6 +113,8 @@ impl State {
             permits: BTreeMap::new(),
             bulks: BTreeMap::new(),
             runs: Runs::default(),
+            registry: Registry::default(),
+            controls: BTreeMap::new(),
             lanes: Lanes::default(),
             permits_by_arrival: BTreeSet::new(),
             dependents: FxHashMap::default(),
@@ -109,6 +122,7 @@ impl State {
             due: BTreeSet::new(),
             by_idempotency_key: BTreeSet::default(),
             running: BTreeSet::new(),
+            handled: events::Index::default(),
             cooling: Vec::new(),
             closed: Vec::new(),
             sweeps: Vec::new(),
@@ -138,6 +152,13 @@ impl State {
         } else if row.table == &BULKS {
             let bulk = Bulk::from_row(values)?;
             self.bulks.insert(bulk.id(), bulk);
+        } else if row.table == &EVENTS {
+            self.take_event(Event::from_row(values)?);
+        } else if row.table == &REGISTRIES {
+            self.registry = Registry::from_row(values)?;
+        } else if row.table == &CONTROLS {
+            let control = Control::from_row(values)?;
+            self.set_control(&control.families().clone(), Some(control), now);
         } else if row.table == &SHARDS {
             self.shard = Shard::from_row(values)?;
         } else {
@@ -205,6 +226,9 @@ impl State {
             Owner::Queue(name) => self.queues.get(name).map(Queue::to_row),
             Owner::Key(key) => self.permits.get(key).map(Permits::to_row),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row),
+            Owner::Event(id) => self.event(*id).map(Event::to_row),
+            Owner::Registry => Some(self.registry.to_row(self.shard.id)),
+            Owner::Families(families) => self.controls.get(families).map(Control::to_row),
             Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.row(owner),
         };
         row.ok_or_else(|| owner.place(self.shard.id))
@@ -221,6 +245,7 @@ impl State {
         for id in std::mem::take(&mut self.closed) {
             self.bulks.remove(&id);
         }
+        self.handled.cool();
         self.runs.cool();
     }
 
@@ -300,11 +325,17 @@ impl State {
     /// here may not be it: a younger one that finished is in the store alone.
     pub(crate) fn duplicate_of(&self, spec: &TaskSpec, now: Time) -> Option<TaskId> {
         let key = spec.idempotency_key.as_ref()?;
-        let of = |id| (spec.queue.clone(), key.clone(), id);
+        let window_ms = self.config(&spec.queue).idempotency_window_ms;
+        let task = self.made_within(&spec.queue, key, window_ms, now);
+        task.filter(|_| !crate::defect("idempotency_ignored"))
+    }
+
+    /// The youngest task that this key made, if that was within the window.
+    pub(crate) fn made_within(&self, queue: &QueueName, key: &IdempotencyKey, window_ms: u64, now: Time) -> Option<TaskId> {
+        let of = |id| (queue.clone(), key.clone(), id);
         let task = self.by_idempotency_key.range(of(TaskId::new(0, 0))..=of(TaskId::MAX)).next_back()?.2;
         let made_at = self.task(task)?.card().created_at();
-        let window_ms = self.config(&spec.queue).idempotency_window_ms;
-        (now < made_at.plus_ms(window_ms) && !crate::defect("idempotency_ignored")).then_some(task)
+        (now < made_at.plus_ms(window_ms)).then_some(task)
     }
 
     pub(crate) fn dependents(&self, blocker: TaskId) -> Option<&BTreeSet<TaskId>> {
@@ -336,6 +367,7 @@ impl State {
                 held: line.held as usize,
                 running: line.running as usize,
                 overrides: line.overrides as usize,
+                in_runs: line.in_runs as usize,
             })
             .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -353,6 +385,7 @@ impl State {
             held: line.map_or(0, |line| line.held as usize),
             running: line.map_or(0, |line| line.running as usize),
             overrides: line.map_or(0, |line| line.overrides as usize),
+            in_runs: line.map_or(0, |line| line.in_runs as usize),
         }
     }
 
@@ -436,8 +469,7 @@ impl State {
                 let task = self.take(*id, entry.at);
                 let lanes = &self.lanes;
                 let shared = |spec: &TaskSpec| {
-                    let route = crate::route::Route::new(spec.queue.clone(), spec.kind.clone(), spec.keys.clone());
-                    lanes.shared(Arc::new(route))
+                    lanes.shared(Arc::new(crate::route::Route::for_spec(spec)))
                 };
                 if let Some(task) = Task::fold(task, *id, entry, shared) {
                     self.insert(*id, task, entry.at);
@@ -464,6 +496,15 @@ impl State {
                     self.closed.push(*id);
                 }
                 self.bulks.insert(*id, bulk);
+            }
+            Owner::Event(id) => {
+                let before = self.event(*id).cloned();
+                self.take_event(Event::fold(before, *id, entry));
+            }
+            Owner::Registry => self.registry = Registry::fold(&self.registry, entry),
+            Owner::Families(families) => {
+                let control = Control::fold(self.controls.get(families).cloned(), families, entry);
+                self.set_control(families, control, entry.at);
             }
             Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => self.runs.apply(entry),
         }
@@ -541,6 +582,7 @@ impl State {
         let id = card.id();
         let route = card.route();
         self.know_key(card);
+        self.handled.link(task);
         match task {
             Task::Idle(_) => {
                 self.counts.idle += 1;
@@ -550,6 +592,9 @@ impl State {
             Task::Queued(queued) => {
                 self.counts.queued += 1;
                 self.link_blockers(task);
+                if let Some(start_by) = card.start_by() {
+                    self.due.insert((start_by, Due::Start(id)));
+                }
                 let line = self.lanes.enter_queue(route.queue(), id);
                 if card.is_held() {
                     line.held += 1;
@@ -577,11 +622,11 @@ impl State {
                 self.counts.running += 1;
                 self.running.insert(id);
                 let lease = running.lease();
-                if lease.ending().is_none() {
+                if lease.ending().is_none() && lease.run().is_none() {
                     self.due.insert((lease.budget_until(), Due::Budget(id)));
                 }
                 if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
-                    self.lanes.start(route, lease.is_run_now(), now);
+                    self.lanes.start(route, lease, now);
                 }
                 Place::Nowhere
             }
@@ -597,6 +642,7 @@ impl State {
         let id = card.id();
         let route = card.route();
         self.forget_key(task);
+        self.handled.unlink(task);
         match task {
             Task::Idle(_) => {
                 self.counts.idle -= 1;
@@ -605,6 +651,9 @@ impl State {
             Task::Queued(_) => {
                 self.counts.queued -= 1;
                 self.unlink_blockers(task);
+                if let Some(start_by) = card.start_by() {
+                    self.due.remove(&(start_by, Due::Start(id)));
+                }
                 let line = self.lanes.leave_queue(route.queue(), id);
                 match place {
                     Place::Override(since) => self.lanes.leave_overrides(route, since, id),
@@ -625,7 +674,7 @@ impl State {
                 let lease = running.lease();
                 self.due.remove(&(lease.budget_until(), Due::Budget(id)));
                 if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
-                    self.lanes.stop(route, lease.is_run_now(), now);
+                    self.lanes.stop(route, lease, now);
                 }
                 self.lanes.forget_if_empty(route.queue());
             }

@@ -3,11 +3,11 @@
 
 use crate::eval::{Evaluated, Flow, Scope, Shape};
 use crate::frame::FramePath;
-use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use crate::ir::{ExprIx, Ir};
 use crate::limits::{ID_BLOCK, RECORD_BLOCK, STEP_BYTES_MAX, STEP_COST_MAX, STEP_RECORDS_MAX};
 use crate::message::{Ending, Message};
-use crate::names::WorkflowName;
+use crate::names::{Pattern, WorkflowName};
 use crate::record::{Entry, Failure, KeyRef, Owner, Payload, Record};
 use crate::run::ValueAt;
 use crate::runs::{Held, Inquiry, Leaving, Spot, Unfits};
@@ -230,6 +230,35 @@ impl<'a> Step<'a> {
     pub(crate) fn record_bulk(&mut self, bulk: BulkId, record: Record) -> RecordSeq {
         let prev = self.state.bulk(bulk).map_or(RecordSeq::NONE, |bulk| bulk.last());
         self.record_other(Owner::Bulk(bulk), prev, record)
+    }
+
+    pub(crate) fn new_event(&mut self) -> EventId {
+        let id = self.next_id();
+        EventId::new(id, self.state.shard.id)
+    }
+
+    pub(crate) fn record_event(&mut self, event: EventId, record: Record, data: Option<Payload>) -> RecordSeq {
+        let prev = self.state.event(event).map_or(RecordSeq::NONE, |event| event.last());
+        let owner = Owner::Event(event);
+        self.dirty_others.push(owner.clone());
+        self.record(owner, prev, record, data)
+    }
+
+    pub(crate) fn record_registry(&mut self, record: Record, text: Payload) {
+        let prev = self.state.registry().last();
+        self.dirty_others.push(Owner::Registry);
+        self.record(Owner::Registry, prev, record, Some(text));
+    }
+
+    pub(crate) fn record_families(&mut self, families: &Pattern, record: Record) {
+        let prev = self.state.control(families).map_or(RecordSeq::NONE, |control| control.last());
+        self.record_other(Owner::Families(families.clone()), prev, record);
+    }
+
+    pub(crate) fn forget_event(&mut self, event: EventId) {
+        if let Some(gone) = self.state.forget_event(event) {
+            self.forget(Owner::Event(event), gone.last());
+        }
     }
 
     pub(crate) fn new_run(&mut self) -> RunId {

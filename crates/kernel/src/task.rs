@@ -11,6 +11,8 @@
 //! | queued | idle | `TaskReset` |
 //! | running | done, failed, cancelled | `TaskDone`, `TaskFailed`, `TaskCancelled` |
 //! | running | queued | `TaskRetried` (next attempt), `TaskReleased` (same attempt) |
+//! | queued, not yet tried | queued, with another event | `TaskDebounced`, `TaskBatched` |
+//! | running | running, held by a run | `TaskHandedOver` |
 //! | done | idle | `TaskReset` |
 //! | failed, cancelled | idle, queued | `TaskReset`, `TaskQueued` |
 //! | any but running | – | `TaskDeleted` |
@@ -18,8 +20,9 @@
 //! A task of a run is held while that is paused (`TaskHeld`, `TaskLetGo`): queued, it is in no lane; running, it will not be
 //! when it comes back. Nothing else about it changes.
 
+use crate::handler::{Trigger, Window};
 use crate::hold::Hold;
-use crate::ids::{Fence, RecordSeq, TaskId};
+use crate::ids::{Fence, RecordSeq, RunId, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::names::{Actor, IdempotencyKey, Tag};
 use crate::priority::Priority;
@@ -112,6 +115,10 @@ pub(crate) struct More {
     pub(crate) generation: u32,
     /// By the pauses of that run, until it has ended.
     pub(crate) hold: Hold,
+    /// Cancelled unless it starts before this.
+    pub(crate) start_by: Option<Time>,
+    /// What it was made of.
+    pub(crate) trigger: Option<Box<Trigger>>,
 }
 
 impl Card {
@@ -127,13 +134,15 @@ impl Card {
             node: spec.node.clone(),
             generation: spec.generation,
             hold: Hold::default(),
+            start_by: spec.start_by,
+            trigger: spec.trigger.clone(),
         };
         Card {
             id,
             last: entry.seq,
             route,
             created_at: entry.at,
-            input: entry.seq,
+            input: spec.input.unwrap_or(entry.seq),
             settled: Settled::default(),
             priority: spec.priority,
             attempt: 0,
@@ -258,6 +267,11 @@ impl Task {
                 (Task::Queued(queued), Record::TaskLeased { .. }) => Task::Running(queued.lease(entry)),
                 (Task::Idle(idle), Record::TaskLeased { .. }) => Task::Running(idle.lease(entry)),
 
+                (Task::Queued(queued), record @ (Record::TaskDebounced { .. } | Record::TaskBatched { .. })) => {
+                    Task::Queued(queued.gather(record, entry.at))
+                }
+                (Task::Running(running), Record::TaskHandedOver { run }) => Task::Running(running.hand_over(*run)),
+
                 (Task::Running(running), Record::TaskCancelRequested { by, reason }) => {
                     Task::Running(running.end(Ending::Cancel { by: by.clone(), reason: reason.clone() }))
                 }
@@ -332,6 +346,7 @@ impl Card {
         self.attempt = 0;
         if self.more.is_some() {
             self.change(|more| {
+                more.start_by = None;
                 more.failure = None;
                 more.scheduled_for = None;
                 if run_now {
@@ -363,6 +378,7 @@ impl Card {
             ready_at,
             expedited,
             ending: None,
+            run: None,
         };
         Running { card: self, lease: Box::new(lease) }
     }
@@ -429,9 +445,52 @@ impl Queued {
         self
     }
 
+    /// One more event came into its window.
+    fn gather(mut self, record: &Record, at: Time) -> Queued {
+        let mut trigger = self.card.more.as_ref().and_then(|more| more.trigger.clone()).expect("only a window gathers events");
+        let start_by = match (record, &mut trigger.window) {
+            (Record::TaskDebounced { event, name, newer, ready_at, start_by }, Some(Window::Debounce { newest, events, .. })) => {
+                *events = events.saturating_add(1);
+                if let Some(newer) = newer {
+                    *newest = newer.happened_at;
+                    (trigger.event, trigger.name) = (*event, name.clone());
+                    self.card.input = newer.input;
+                }
+                self.ready_at = *ready_at;
+                *start_by
+            }
+            (Record::TaskBatched { event, name, full, .. }, Some(Window::Batch { events, .. })) => {
+                *events += 1;
+                (trigger.event, trigger.name) = (*event, name.clone());
+                if *full {
+                    self.ready_at = self.ready_at.min(at);
+                }
+                self.card.more.as_ref().and_then(|more| more.start_by)
+            }
+            (record, _) => panic!("{}: {} in a window of another kind", self.card.id, record.kind()),
+        };
+        self.card.change(|more| {
+            more.trigger = Some(trigger);
+            more.start_by = start_by;
+        });
+        self
+    }
+
+    /// More events may come into it: it waits, and was never tried.
+    pub fn window(&self) -> Option<&Window> {
+        if self.card.attempt > 0 {
+            return None;
+        }
+        self.card.trigger().and_then(|trigger| trigger.window.as_ref())
+    }
+
     fn lease(mut self, entry: &Entry) -> Running {
         self.card.set_blockers(Vec::new());
         self.card.leased(entry, self.ready_at, self.expedited)
+    }
+
+    pub fn card(&self) -> &Card {
+        &self.card
     }
 
     pub fn since(&self) -> Time {
@@ -460,6 +519,11 @@ impl Queued {
 impl Running {
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    fn hand_over(mut self, run: RunId) -> Running {
+        self.lease.run = Some(run);
+        self
     }
 
     fn end(mut self, ending: Ending) -> Running {
@@ -570,6 +634,16 @@ impl Card {
     /// The node of a run that it is the work of.
     pub fn node(&self) -> Option<&NodeAt> {
         self.more.as_ref().and_then(|more| more.node.as_deref())
+    }
+
+    /// Cancelled unless it starts before this.
+    pub fn start_by(&self) -> Option<Time> {
+        self.more.as_ref().and_then(|more| more.start_by)
+    }
+
+    /// What it was made of.
+    pub fn trigger(&self) -> Option<&Trigger> {
+        self.more.as_ref().and_then(|more| more.trigger.as_deref())
     }
 
     pub(crate) fn hold(&self) -> Hold {

@@ -2,8 +2,10 @@
 
 use crate::conformance::sample::sample;
 use kernel::bulk::Bulk;
+use kernel::event::Event;
 use kernel::queue::Queue;
 use kernel::record::{Owner, Record};
+use kernel::registry::{Control, Registry};
 use kernel::row::{BadRow, FrameRow, NodeRow, Permits, Row, TABLES, Value};
 use kernel::run::Run;
 use kernel::shard::Shard;
@@ -24,6 +26,9 @@ fn decoded(row: &Row) -> Result<Row, BadRow> {
         "runs" => Run::from_row(values).map(|run| run.to_row()),
         "frames" => FrameRow::from_row(values).map(|frame| frame.to_row()),
         "nodes" => NodeRow::from_row(values).map(|node| node.to_row()),
+        "events" => Event::from_row(values).map(|event| event.to_row()),
+        "registries" => Registry::from_row(values).map(|registry| registry.to_row(0)),
+        "controls" => Control::from_row(values).map(|control| control.to_row()),
         other => panic!("{other} is not a table"),
     }
 }

@@ -3,10 +3,12 @@
 
 use kernel::bulk::Bulk;
 use kernel::frame::FramePath;
-use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
-use kernel::names::{NodeId, QueueName, WorkflowName};
+use kernel::event::Event;
+use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
+use kernel::names::{NodeId, Pattern, QueueName, WorkflowName};
 use kernel::queue::Queue;
 use kernel::record::{Entry, KeyRef, Owner, Record, TaskSpec};
+use kernel::registry::{Control, Registry};
 use kernel::route::Route;
 use kernel::row::{FrameRow, NodeRow, Permits, Row, Table, Value};
 use kernel::run::{NodeAt, Run};
@@ -30,6 +32,9 @@ pub(crate) struct Fold {
     runs: FxHashMap<RunId, Run>,
     frames: FxHashMap<(RunId, FramePath), FrameRow>,
     nodes: FxHashMap<NodeAt, NodeRow>,
+    events: FxHashMap<EventId, Event>,
+    registry: Option<Registry>,
+    controls: FxHashMap<Pattern, Control>,
     /// Shared by the tasks that go the same way, or a million of them would hold a million copies.
     routes: FxHashSet<Arc<Route>>,
 }
@@ -87,6 +92,19 @@ impl Fold {
                 let node = NodeRow::fold(self.nodes.remove(at), at, entry);
                 self.nodes.insert(at.clone(), node);
             }
+            Owner::Event(id) => {
+                let event = Event::fold(self.events.remove(id), *id, entry);
+                self.events.insert(*id, event);
+            }
+            Owner::Registry => {
+                let before = self.registry.take().unwrap_or_default();
+                self.registry = Some(Registry::fold(&before, entry));
+            }
+            Owner::Families(families) => {
+                if let Some(control) = Control::fold(self.controls.remove(families), families, entry) {
+                    self.controls.insert(families.clone(), control);
+                }
+            }
         }
     }
 
@@ -102,6 +120,9 @@ impl Fold {
             Owner::Run(id) => self.runs.get(id).map(Run::last),
             Owner::Frame(run, path) => self.frames.get(&(*run, path.clone())).map(|frame| frame.last),
             Owner::Node(at) => self.nodes.get(at).map(|node| node.slot.last()),
+            Owner::Event(id) => self.events.get(id).map(Event::last),
+            Owner::Registry => self.registry.as_ref().map(Registry::last),
+            Owner::Families(families) => self.controls.get(families).map(Control::last),
         };
         last.unwrap_or(RecordSeq::NONE)
     }
@@ -117,6 +138,9 @@ impl Fold {
             Owner::Run(id) => self.runs.get(id).map(Run::to_row),
             Owner::Frame(run, path) => self.frames.get(&(*run, path.clone())).map(FrameRow::to_row),
             Owner::Node(at) => self.nodes.get(at).map(NodeRow::to_row),
+            Owner::Event(id) => self.events.get(id).map(Event::to_row),
+            Owner::Registry => self.registry.as_ref().map(|registry| registry.to_row(SHARD)),
+            Owner::Families(families) => self.controls.get(families).map(Control::to_row),
         }
     }
 
@@ -133,6 +157,9 @@ impl Fold {
             Owner::Run(id) => drop(self.runs.remove(id)),
             Owner::Frame(run, path) => drop(self.frames.remove(&(*run, path.clone()))),
             Owner::Node(at) => drop(self.nodes.remove(at)),
+            Owner::Event(id) => drop(self.events.remove(id)),
+            Owner::Registry => drop(self.registry.take()),
+            Owner::Families(families) => drop(self.controls.remove(families)),
         }
         row
     }
@@ -150,13 +177,16 @@ impl Fold {
         let nodes = self.nodes.keys().cloned().map(Owner::Node);
         let mut owners: Vec<Owner> = shard.chain(queues).chain(keys).chain(bulks).chain(tasks).collect();
         owners.extend(workflows.chain(runs).chain(frames).chain(nodes));
+        owners.extend(self.events.keys().copied().map(Owner::Event));
+        owners.extend(self.registry.iter().map(|_| Owner::Registry));
+        owners.extend(self.controls.keys().cloned().map(Owner::Families));
         owners.sort();
         owners
     }
 }
 
 fn shared(routes: &mut FxHashSet<Arc<Route>>, spec: &TaskSpec) -> Arc<Route> {
-    let route = Arc::new(Route::new(spec.queue.clone(), spec.kind.clone(), spec.keys.clone()));
+    let route = Arc::new(Route::for_spec(spec));
     if let Some(known) = routes.get(&route) {
         return known.clone();
     }
@@ -195,6 +225,9 @@ pub(crate) fn owner(row: &Row) -> Option<Owner> {
             let (run, frame) = (RunId::from_number(*run)?, FramePath::parse(frame)?);
             Some(Owner::Node(NodeAt { run, frame, node: NodeId::parse(node).ok()? }))
         }
+        ("events", [Int(id)]) => EventId::from_number(*id).map(Owner::Event),
+        ("registries", [Int(id)]) => Some(Owner::Registry).filter(|_| *id == i64::from(SHARD)),
+        ("controls", [Text(families)]) => Pattern::parse(families).ok().map(Owner::Families),
         _ => None,
     }
 }

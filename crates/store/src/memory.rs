@@ -2,17 +2,19 @@
 //! open another one on the same disk. Faults are put in from outside and hit the next call they fit, so a run is the
 //! same every time.
 
+mod events;
 mod runs;
 
 use crate::chain::{self, Pace, Wanted, column};
-use crate::store::{ApprovalQuery, Batch, Decoded, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, TaskQuery};
-use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::store::{ApprovalQuery, Batch, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, TaskQuery};
+use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
-use kernel::row::{BULKS, BadRow, NODES, RUNS, Row, TABLES, TASKS, Table, Value, WORKFLOWS};
+use kernel::row::{BULKS, BadRow, EVENTS, NODES, REGISTRIES, RUNS, Row, TABLES, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
 use kernel::task::{Status, Task};
+use kernel::time::Time;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -56,6 +58,8 @@ pub struct Durable {
     // As the indexes of a database: (queue, id) of dead letters, and (queue, key, id) of tasks with a key.
     dead: BTreeSet<(Arc<str>, i64)>,
     keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
+    // And (key, id) of events with one.
+    events: BTreeSet<(Arc<str>, i64)>,
 }
 
 fn index_of(table: &'static Table) -> usize {
@@ -151,6 +155,9 @@ impl Durable {
                 self.unindex(row.key());
                 self.index(&row.values);
             }
+            if row.table == &EVENTS {
+                self.index_event(&row.values);
+            }
             match self.tables[table].get_mut(row.key()) {
                 Some(values) => values.clone_from(&row.values),
                 None => drop(self.tables[table].insert(row.key().to_vec(), row.values.clone())),
@@ -160,7 +167,10 @@ impl Durable {
             if *table == &TASKS {
                 self.unindex(key);
             }
-            self.tables[index_of(table)].remove(key);
+            let gone = self.tables[index_of(table)].remove(key);
+            if let Some(gone) = gone.filter(|_| *table == &EVENTS) {
+                self.unindex_event(&gone);
+            }
         }
         for last in &batch.prunes {
             let mut at = *last;
@@ -217,6 +227,9 @@ impl Durable {
             Need::RunKey { workflow, key } => self.run_by_key(workflow, key).into_iter().collect(),
             Need::RunParts { runs, limit } => runs.iter().flat_map(|run| self.parts(*run)).take(*limit).collect(),
             Need::RunsEnded { before, keep, limit } => self.runs_ended(*before, *keep, *limit),
+            Need::Event(id) => self.found(&EVENTS, &[Value::Int(id.number())]).into_iter().collect(),
+            Need::EventKey(key) => self.event_by_key(key).into_iter().collect(),
+            Need::EventsOld { before, after, limit } => self.events_old(*before, *after, *limit),
         })
     }
 }
@@ -292,6 +305,7 @@ impl Store for Memory {
                 "tasks" => has_status(values, &[Status::Idle, Status::Queued, Status::Running]),
                 "runs" => runs::is_live(values),
                 "frames" | "nodes" => whole.contains(&values[0]),
+                "events" => false,
                 _ => true,
             };
             let live = disk.durable.rows(table).filter(is_live);
@@ -403,6 +417,23 @@ impl Reader for MemoryReader {
             let named: Result<Vec<_>, kernel::names::BadName> = named.collect();
             Ok(named.map_err(|bad| BadRow { table: TASKS.name, column: "queue", why: bad.to_string() })?)
         })
+    }
+
+    fn event(&mut self, id: EventId) -> Result<Option<Row>, StoreError> {
+        Ok(self.read(|durable| durable.found(&EVENTS, &[Value::Int(id.number())])))
+    }
+
+    fn events(&mut self, query: &EventQuery) -> Result<Vec<Row>, StoreError> {
+        self.read(|durable| durable.events(query))
+    }
+
+    fn events_old(&mut self, before: Time, after: Option<EventId>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        Ok(self.read(|durable| durable.events_old(before, after, limit)))
+    }
+
+    fn registry(&mut self) -> Result<Option<Row>, StoreError> {
+        let row = |values: &[Value]| Row { table: &REGISTRIES, values: values.to_vec() };
+        Ok(self.read(|durable| durable.rows(&REGISTRIES).next().map(row)))
     }
 
     fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError> {

@@ -3,8 +3,8 @@
 
 use kernel::bulk::TaskFilter;
 use kernel::frame::FramePath;
-use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
-use kernel::names::{IdempotencyKey, NodeId, QueueName, Tag, WorkflowName};
+use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
+use kernel::names::{EventKey, IdempotencyKey, NodeId, Pattern, QueueName, Tag, WorkflowName};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
 use kernel::row::{BadRow, Row, Table, Value};
@@ -102,8 +102,8 @@ pub enum StoreError {
 
 pub trait Store: Send {
     /// Hands over every row that belongs in memory: the shard, queues, keys, open bulks, tasks that are idle, queued or
-    /// running, workflows, runs that are live, and the frames and nodes of those that are not being deleted. In this
-    /// order, and each by its key.
+    /// running, workflows, runs that are live, the frames and nodes of those that are not being deleted, the registry, and
+    /// what was said about families. In this order, and each by its key.
     fn load(&mut self, each: &mut dyn FnMut(Row)) -> Result<(), StoreError>;
 
     /// The time of the newest record, in microseconds; 0 for none.
@@ -138,6 +138,21 @@ pub struct TaskQuery {
     /// Dead letters alone: failed, and not the work of a run, whose affair they would be.
     pub dead: bool,
     pub before: Option<TaskId>,
+    pub limit: usize,
+}
+
+/// Which events to list, newest first or oldest first. `before` and `after` are cursors.
+#[derive(Clone, Debug, Default)]
+pub struct EventQuery {
+    /// Of their names.
+    pub pattern: Option<Pattern>,
+    /// Those alone that no handler took.
+    pub unhandled: bool,
+    pub key: Option<EventKey>,
+    pub since: Option<Time>,
+    pub before: Option<EventId>,
+    pub after: Option<EventId>,
+    pub oldest_first: bool,
     pub limit: usize,
 }
 
@@ -203,6 +218,16 @@ pub trait Reader: Send {
 
     /// Dead letters per queue.
     fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError>;
+
+    fn event(&mut self, id: EventId) -> Result<Option<Row>, StoreError>;
+
+    fn events(&mut self, query: &EventQuery) -> Result<Vec<Row>, StoreError>;
+
+    /// As [`Need::EventsOld`] says it.
+    fn events_old(&mut self, before: Time, after: Option<EventId>, limit: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// The one in force, if one was ever put.
+    fn registry(&mut self) -> Result<Option<Row>, StoreError>;
 
     fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError>;
 

@@ -29,7 +29,7 @@ pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
         })
         .collect();
     for (name, dead) in dead {
-        let empty = QueueSummary { name, queue: None, queued: 0, blocked: 0, scheduled: 0, held: 0, running: 0, overrides: 0 };
+        let empty = QueueSummary { name, queue: None, queued: 0, blocked: 0, scheduled: 0, held: 0, running: 0, overrides: 0, in_runs: 0 };
         queues.push(view(&empty, &[], dead));
     }
     queues.sort_by(|a, b| a.queue.cmp(&b.queue));

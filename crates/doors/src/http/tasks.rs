@@ -91,8 +91,9 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
         let Some(row) = reader.task(id)? else { return Ok(None) };
         let task = Task::from_row(&row.values)?;
         let mut view = TaskView::from(&task);
-        // What a run's task is given is worked out of other values: its own record holds only how.
-        if task.card().node().is_none() {
+        // What a run's task is given is worked out of other values: its own record holds only how. Events may come whole, or
+        // several at once.
+        if task.card().node().is_none() && task.card().trigger().is_none() {
             view.input = value(reader, engine.blobs(), ValueAt::Record(task.card().input()))?;
         }
         if let Task::Done(done) = &task {
@@ -107,7 +108,7 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
     Ok(Some(view))
 }
 
-/// The input of a run's task, as a worker gets it; `None` where it cannot be made.
+/// The input of a run's task, or of one made of events, as a worker gets it; `None` where it cannot be made.
 fn worked_out(engine: &Engine, task: &Task) -> Result<Option<Box<RawValue>>, StoreError> {
     let card = task.card();
     let grant = Grant {
@@ -122,6 +123,7 @@ fn worked_out(engine: &Engine, task: &Task) -> Result<Option<Box<RawValue>>, Sto
         input: card.input(),
         idempotency_key: None,
         node: card.node().map(|at| (Box::new(at.clone()), card.generation())),
+        trigger: card.trigger().map(|trigger| (Box::new(trigger.clone()), card.last())),
     };
     let filled = engine.fill_reading(&[Delivery { grant, input: None }])?;
     Ok(filled.deliveries.into_iter().next().and_then(|delivery| delivery.input).and_then(raw))

@@ -177,6 +177,7 @@ impl BulkAnswer {
             Reply::Items { changed, skipped } => Some(BulkAnswer::Changed { changed: *changed as u64, skipped: *skipped as u64 }),
             Reply::Done => Some(BulkAnswer::Nothing {}),
             Reply::Added(_) | Reply::Task { .. } | Reply::Finished { .. } | Reply::Leased(_) => None,
+            Reply::Emitted(_) | Reply::Registry { .. } => None,
             Reply::Started { .. } | Reply::Run { .. } | Reply::Patched(_) | Reply::Workflow { .. } | Reply::Workflows(_) => None,
         }
     }

@@ -8,6 +8,7 @@
 mod approval;
 mod bulk;
 mod change;
+mod event;
 mod explain;
 mod fork;
 mod instant;
@@ -30,6 +31,7 @@ mod workflow;
 pub use approval::*;
 pub use bulk::*;
 pub use change::*;
+pub use event::*;
 pub use explain::*;
 pub use fork::*;
 pub use instant::*;

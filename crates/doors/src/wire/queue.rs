@@ -98,6 +98,38 @@ fn step() -> u64 {
     kernel::limits::FAIR_STEP_MS_DEFAULT
 }
 
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BacklogFull {
+    #[default]
+    Refuse,
+    DropOldest,
+}
+
+impl BacklogFull {
+    fn is_refuse(&self) -> bool {
+        *self == BacklogFull::Refuse
+    }
+}
+
+impl From<inner::BacklogFull> for BacklogFull {
+    fn from(full: inner::BacklogFull) -> BacklogFull {
+        match full {
+            inner::BacklogFull::Refuse => BacklogFull::Refuse,
+            inner::BacklogFull::DropOldest => BacklogFull::DropOldest,
+        }
+    }
+}
+
+impl From<BacklogFull> for inner::BacklogFull {
+    fn from(full: BacklogFull) -> inner::BacklogFull {
+        match full {
+            BacklogFull::Refuse => inner::BacklogFull::Refuse,
+            BacklogFull::DropOldest => inner::BacklogFull::DropOldest,
+        }
+    }
+}
+
 /// The whole configuration of a queue; what is left out has its default.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default, remote = "Self")]
@@ -117,9 +149,12 @@ pub struct QueueConfig {
     pub heartbeat_ms: u32,
     /// How long one attempt may run.
     pub budget_ms: u64,
-    /// Waiting tasks beyond which new ones are refused.
+    /// As many tasks may wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_max: Option<u32>,
+    /// What becomes of one more then: it is refused, or the one that has waited longest makes room.
+    #[serde(skip_serializing_if = "BacklogFull::is_refuse")]
+    pub backlog_full: BacklogFull,
     /// Only tasks with this tag are picked; the others wait and `explain` says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -155,6 +190,7 @@ impl From<&inner::QueueConfig> for QueueConfig {
             heartbeat_ms: config.heartbeat_ms,
             budget_ms: config.budget_ms,
             backlog_max: config.backlog_max,
+            backlog_full: config.backlog_full.into(),
             require_tag: config.require_tag.clone(),
             override_slots: config.override_slots,
             idempotency_window_ms: config.idempotency_window_ms,
@@ -178,6 +214,7 @@ impl QueueConfig {
             heartbeat_ms: self.heartbeat_ms,
             budget_ms: self.budget_ms,
             backlog_max: self.backlog_max,
+            backlog_full: self.backlog_full.into(),
             require_tag: self.require_tag,
             override_slots: self.override_slots,
             idempotency_window_ms: self.idempotency_window_ms,

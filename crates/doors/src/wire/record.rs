@@ -1,9 +1,9 @@
 //! Records as the outside sees them: in a task's history and in the stream. They mirror the kernel's, less what only the
 //! kernel needs (digests), with times as the rest of the API has them.
 
-use super::{AnswerView, BulkWorkView, NodeWork, ReleasedCause, RunRefused, RunSpecView, TaskSpecView};
+use super::{AnswerView, BulkWorkView, HandledView, NodeWork, ReleasedCause, RunRefused, RunSpecView, TaskSpecView};
 use super::{CancelCause, Cursor, Instant, KeyPair, Priority, Problem, QueueConfig, TaskError, way};
-use kernel::ids::{BulkId, RunId, TaskId};
+use kernel::ids::{BulkId, EventId, RunId, TaskId};
 use kernel::limits::IDS_MAX;
 use kernel::names::*;
 use kernel::record::{Entry, Owner, Record, ReleaseCause};
@@ -20,7 +20,7 @@ pub struct RecordView {
     pub seq: Cursor,
     pub at: Instant,
     /// Whose history it belongs to: `task-9m2`, `queue:ci`, `bulk-3`, `key:ci|tenant=acme`, `rate:ci`, `shard`,
-    /// `workflow:3:refund`, `run-7`, a turn or item `run-7/rounds[1]`, a node `run-7/rounds[1]/lint`.
+    /// `event-7`, `registry`, `family:github/*`, `workflow:3:refund`, `run-7`, a turn or item `run-7/rounds[1]`, a node `run-7/rounds[1]/lint`.
     pub owner: String,
     pub record: RecordBody,
 }
@@ -103,6 +103,10 @@ impl StreamQuery {
 pub enum RecordBody {
     IdsReserved { ids: u64, records: u64 },
     RunsExpired { #[schema(value_type = Vec<String>)] runs: Vec<RunId> },
+    /// These grew old and are gone, with the tasks they made.
+    EventsExpired { #[schema(value_type = Vec<String>)] events: Vec<EventId> },
+    /// So many requests to a webhook were not believed.
+    RequestsRefused { #[schema(value_type = String)] webhook: WebhookName, requests: u32, reason: String },
 
     TaskAdded { spec: Box<TaskSpecView> },
     TaskQueued {
@@ -132,6 +136,17 @@ pub enum RecordBody {
     TaskDone {},
     TaskFailed { error: TaskError },
     TaskCancelled { cause: CancelCause, #[schema(value_type = String)] by: Actor, reason: String },
+    /// Another event came into its window; `newer`: that is its input from now on.
+    TaskDebounced {
+        #[schema(value_type = String)] event: EventId,
+        newer: bool,
+        ready_at: Instant,
+        #[serde(default, skip_serializing_if = "Option::is_none")] start_by: Option<Instant>,
+    },
+    /// Another event came into its batch; `full`: it need not wait for more.
+    TaskBatched { #[schema(value_type = String)] event: EventId, full: bool },
+    /// A run does its work.
+    TaskHandedOver { #[schema(value_type = String)] run: RunId },
     TaskReset { #[schema(value_type = String)] by: Actor },
     TaskDeleted { #[schema(value_type = String)] queue: QueueName, #[schema(value_type = String)] by: Actor },
 
@@ -145,6 +160,27 @@ pub enum RecordBody {
     QueueBoosted {
         #[serde(default, skip_serializing_if = "Option::is_none")] key: Option<KeyPair>,
         #[schema(value_type = i32)] seconds: Priority,
+        #[schema(value_type = String)] by: Actor,
+    },
+
+    FamilyPaused {
+        #[serde(default, skip_serializing_if = "Option::is_none")] until: Option<Instant>,
+        reason: String,
+        #[schema(value_type = String)] by: Actor,
+    },
+    FamilyResumed { #[schema(value_type = String)] by: Actor, expired: bool },
+    FamilyBoosted { #[schema(value_type = i32)] seconds: Priority, #[schema(value_type = String)] by: Actor },
+
+    EventReceived {
+        #[schema(value_type = String)] name: EventName,
+        /// The one its sender gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[schema(value_type = Option<String>)] id: Option<EventKey>,
+        #[serde(default)] handled: Vec<HandledView>,
+    },
+    EventReplayed { #[serde(default)] handled: Vec<HandledView>, #[schema(value_type = String)] by: Actor },
+    RegistryPut {
+        revision: u32,
+        #[schema(value_type = Vec<String>)] queues: Vec<QueueName>,
         #[schema(value_type = String)] by: Actor,
     },
 
@@ -259,6 +295,27 @@ impl From<&Record> for RecordBody {
         match record.clone() {
             Record::IdsReserved { ids, records } => Wire::IdsReserved { ids, records },
             Record::RunsExpired { runs } => Wire::RunsExpired { runs },
+            Record::EventsExpired { events } => Wire::EventsExpired { events },
+            Record::RequestsRefused { webhook, requests, reason } => Wire::RequestsRefused { webhook, requests, reason },
+            Record::TaskDebounced { event, newer, ready_at, start_by, .. } => {
+                let (newer, ready_at, start_by) = (newer.is_some(), ready_at.into(), start_by.map(Instant));
+                Wire::TaskDebounced { event, newer, ready_at, start_by }
+            }
+            Record::TaskBatched { event, full, .. } => Wire::TaskBatched { event, full },
+            Record::TaskHandedOver { run } => Wire::TaskHandedOver { run },
+            Record::FamilyPaused { until, reason, by } => Wire::FamilyPaused { until: until.map(Instant), reason, by },
+            Record::FamilyResumed { by, expired } => Wire::FamilyResumed { by, expired },
+            Record::FamilyBoosted { boost, by } => Wire::FamilyBoosted { seconds: Priority(boost), by },
+            Record::EventReceived { spec, handled } => {
+                let handled = handled.iter().map(HandledView::from).collect();
+                Wire::EventReceived { name: spec.name, id: spec.key, handled }
+            }
+            Record::EventReplayed { handled, by } => {
+                Wire::EventReplayed { handled: handled.iter().map(HandledView::from).collect(), by }
+            }
+            Record::RegistryPut { revision, queues, by } => {
+                Wire::RegistryPut { revision, queues: queues.into_iter().collect(), by }
+            }
             Record::TaskAdded { spec } => Wire::TaskAdded { spec: Box::new(TaskSpecView::from(&*spec)) },
             Record::TaskQueued { ready_at, run_now, by, bulk } => {
                 Wire::TaskQueued { ready_at: ready_at.into(), run_now, by, bulk }

@@ -53,7 +53,7 @@ mirrored!(
 );
 mirrored!(
     /// How a cancelled task came to be so.
-    CancelCause of kernel::record::CancelCause { Asked, Cleared }
+    CancelCause of kernel::record::CancelCause { Asked, Cleared, Expired, Shed, Replaced }
 );
 mirrored!(
     /// Where a run stands.

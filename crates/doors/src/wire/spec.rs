@@ -1,6 +1,6 @@
 //! What records tell of tasks, bulks, runs and nodes when they begin.
 
-use super::{Instant, Priority, Retry, RunOrigin, TaskFilter};
+use super::{Instant, Priority, Retry, RunOrigin, TaskFilter, TriggerView};
 use kernel::bulk::BulkWork;
 use kernel::ids::{RunId, TaskId};
 use kernel::names::*;
@@ -44,6 +44,11 @@ pub struct TaskSpecView {
     /// The node of a run that it is the work of, such as `run-7/pay`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_by: Option<Instant>,
+    /// What it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<TriggerView>,
 }
 
 impl From<&TaskSpec> for TaskSpecView {
@@ -61,6 +66,8 @@ impl From<&TaskSpec> for TaskSpecView {
             budget_ms: spec.budget_ms,
             idle: spec.idle,
             node: spec.node.as_ref().map(|at| at.show()),
+            start_by: spec.start_by.map(Instant),
+            trigger: spec.trigger.as_deref().map(TriggerView::from),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::object::objects;
 use super::readable::readable;
-use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text, place};
+use super::{CancelCause, Instant, TriggerView, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text, place};
 use kernel::command::{Added, NewTask};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::lease::{Ending, Lease};
@@ -67,6 +67,9 @@ pub struct TaskAdd {
     /// Added without entering its queue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idle: bool,
+    /// Cancelled unless it starts before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_by: Option<Instant>,
 }
 
 impl TaskAdd {
@@ -85,6 +88,7 @@ impl TaskAdd {
             retry: None,
             budget_ms: None,
             idle: false,
+            start_by: None,
         }
     }
 
@@ -120,6 +124,9 @@ impl TaskAdd {
             idle: self.idle,
             node: None,
             generation: 0,
+            start_by: self.start_by.map(|instant| instant.0),
+            trigger: None,
+            input: None,
         };
         Ok(NewTask { spec, delay_ms: self.delay_ms.unwrap_or(0), input: payload("input", self.input)? })
     }
@@ -239,6 +246,12 @@ pub struct TaskView {
     /// The node of that run, such as `rounds[1].check[4]/lint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Cancelled unless it starts before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_by: Option<Instant>,
+    /// What it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<TriggerView>,
     /// Waits on an override slot, past the queue's limits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run_now: bool,
@@ -290,6 +303,8 @@ impl From<&Task> for TaskView {
             idempotency_key: card.idempotency_key().cloned(),
             run: card.node().map(|at| at.run),
             node: card.node().map(|at| place(&at.frame, &at.node)),
+            start_by: card.start_by().map(Instant),
+            trigger: card.trigger().map(TriggerView::from),
             run_now: queued.is_some_and(|queued| queued.is_run_now()),
             lease: task.lease().map(LeaseView::from),
             finished_at: task.finished_at().map(Instant),
@@ -312,6 +327,10 @@ pub struct LeaseView {
     pub since: Instant,
     pub heartbeat_ms: u32,
     pub budget_until: Instant,
+    /// The run that does the work: no worker is heard of, and no budget counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub run: Option<RunId>,
     /// The worker has been asked to stop and has not answered yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<EndingView>,
@@ -325,6 +344,7 @@ impl From<&Lease> for LeaseView {
             since: lease.since().into(),
             heartbeat_ms: lease.heartbeat_ms(),
             budget_until: lease.budget_until().into(),
+            run: lease.run(),
             ending: lease.ending().map(|ending| match ending {
                 Ending::Cancel { .. } => EndingView::Cancel,
                 Ending::TimedOut => EndingView::TimedOut,

@@ -2,7 +2,7 @@
 //! clocks do not matter. A result that cannot be taken is answered on its own; it never fails the whole poll.
 
 use super::object::objects;
-use super::{Problem, TaskError, fence_text, place, task::payload};
+use super::{TriggerView, Problem, TaskError, fence_text, place, task::payload};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::limits::*;
@@ -220,6 +220,9 @@ pub struct WorkTask {
     /// The node of that run it is the work of, such as `rounds[1].check[4]/lint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// What it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<TriggerView>,
 }
 
 impl WorkTask {
@@ -228,6 +231,7 @@ impl WorkTask {
         let at = grant.node.as_ref().map(|(at, _)| &**at);
         WorkTask {
             run: at.map(|at| at.run),
+            trigger: grant.trigger.as_ref().map(|(trigger, _)| TriggerView::from(&**trigger)),
             node: at.map(|at| place(&at.frame, &at.node)),
             task: grant.task,
             fence: grant.fence,

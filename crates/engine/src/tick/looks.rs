@@ -42,6 +42,8 @@ impl Turn<'_> {
             commits: self.commits.0,
             commits_failed: self.commits.1,
             last_record: state.last_record(),
+            registry: state.registry().revision(),
+            controls: state.controls().cloned().collect(),
             workers: self.presence.workers(),
         }
     }

@@ -4,6 +4,7 @@
 use crate::command::Reply;
 use crate::ids::TaskId;
 use crate::lease::Ending;
+use crate::message::Message;
 use crate::names::Actor;
 use crate::record::{CancelCause, Record};
 use crate::rejection::Rejection;
@@ -20,7 +21,11 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor, reason: &str
         Task::Running(running) => {
             // Asking twice changes nothing; a task that timed out may still be cancelled, so that it is not retried.
             if !matches!(running.lease().ending(), Some(Ending::Cancel { .. })) {
-                step.record_task(task, Record::TaskCancelRequested { by, reason });
+                let run = running.lease().run();
+                step.record_task(task, Record::TaskCancelRequested { by: by.clone(), reason: reason.clone() });
+                if let Some(run) = run {
+                    step.send(Message::StopRun { run, task, by, reason });
+                }
             }
             Ok(Reply::Task { task, status: Status::Running })
         }

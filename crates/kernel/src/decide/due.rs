@@ -1,9 +1,9 @@
-//! What the time has brought: time budgets that are spent, pauses that are over.
+//! What the time has brought: time budgets that are spent, pauses that are over, tasks that did not start in time.
 
 use crate::command::Reply;
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::Actor;
-use crate::record::Record;
+use crate::record::{CancelCause, Record};
 use crate::state::Due;
 use crate::step::Step;
 
@@ -15,6 +15,15 @@ pub(super) fn decide(step: &mut Step<'_>) -> Reply {
                 let paused = step.state().queue(&queue).and_then(|queue| queue.pause());
                 let by = paused.map(|pause| pause.by.clone()).unwrap_or_else(|| Actor::parse("clock").expect("a name"));
                 step.record_queue(&queue, Record::QueueResumed { by, expired: true });
+            }
+            Due::Start(task) => {
+                let (by, reason) = (super::itself(), "it did not start in time".to_owned());
+                step.record_task(task, Record::TaskCancelled { cause: CancelCause::Expired, by, reason, digest: None });
+            }
+            Due::Families(families) => {
+                let pause = step.state().control(&families).and_then(|control| control.pause());
+                let by = pause.map_or_else(super::itself, |pause| pause.by.clone());
+                step.record_families(&families, Record::FamilyResumed { by, expired: true });
             }
         }
     }

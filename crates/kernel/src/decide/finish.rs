@@ -86,13 +86,14 @@ fn timed_out() -> Failure {
     Failure { code: "timed_out".into(), message: "the attempt ran longer than its time budget".into() }
 }
 
-fn held(step: &Step<'_>, task: TaskId, fence: Fence) -> Result<Lease, Rejection> {
-    let lease = step.state().task(task).and_then(Task::lease);
+/// Handed over to a run, it is that run's.
+pub(super) fn held(step: &Step<'_>, task: TaskId, fence: Fence) -> Result<Lease, Rejection> {
+    let lease = step.state().task(task).and_then(Task::lease).filter(|lease| lease.run().is_none());
     let fits = |lease: &&Lease| lease.fence() == fence || crate::defect("no_fence_check");
     lease.filter(fits).cloned().ok_or(Rejection::LeaseLost { task })
 }
 
-fn fail(
+pub(super) fn fail(
     step: &mut Step<'_>,
     task: TaskId,
     failure: Failure,

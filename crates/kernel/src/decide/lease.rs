@@ -56,6 +56,7 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
         input: card.input(),
         idempotency_key: card.idempotency_key().cloned(),
         node: card.node().map(|at| (Box::new(at.clone()), card.generation())),
+        trigger: card.trigger().map(|trigger| (Box::new(trigger.clone()), card.last())),
     };
     if !run_now && !expedited && !crate::defect("permit_not_recorded") {
         for (key, arrival) in step.state().lanes.permits_of(&route, now) {
@@ -76,7 +77,7 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
 
 /// An arrival in the past says nothing: a key that was never used has the same. Dropping two, the oldest first, with
 /// each new one bounds them without a timer.
-fn forget_permits(step: &mut Step<'_>) {
+pub(super) fn forget_permits(step: &mut Step<'_>) {
     if step.state().permits.len() <= PERMITS_KEPT {
         return;
     }

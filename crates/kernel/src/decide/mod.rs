@@ -6,10 +6,14 @@ mod bulk;
 mod cancel;
 mod delete;
 mod due;
+mod emit;
+mod families;
 mod finish;
+mod hand;
 mod hold;
 mod lease;
 mod queue;
+mod registry;
 mod reprioritize;
 mod requeue;
 mod run;
@@ -55,6 +59,15 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::StartBulk { work, by, reason } => bulk::start(step, work, by, reason),
         Command::CancelBulk { bulk, by } => bulk::cancel(step, *bulk, by),
         Command::AdvanceBulk { bulk, from, runs, done } => bulk::runs::advance(step, *bulk, *from, runs, *done),
+        Command::Emit { events, revision } => emit::decide(step, events, *revision),
+        Command::ReplayEvent { event, routed, revision, by } => emit::replay(step, *event, routed, *revision, by),
+        Command::ExpireEvents { events } => Ok(emit::expire(step, events)),
+        Command::PutRegistry { text, queues, by } => registry::put(step, text, queues, by),
+        Command::NoteRefused { webhook, requests, reason } => Ok(registry::note_refused(step, webhook, *requests, reason)),
+        Command::PauseFamilies { families, until, reason, by } => families::pause(step, families, *until, reason, by),
+        Command::ResumeFamilies { families, by } => families::resume(step, families, by),
+        Command::BoostFamilies { families, boost, by } => families::boost(step, families, *boost, by),
+        Command::HandOver { task, fence, new, by } => hand::over(step, *task, *fence, new, by),
         Command::Due => Ok(due::decide(step)),
         Command::Proceed => Ok(bulk::proceed(step)),
         Command::StartRun { new, by } => run::start(step, new, by),
@@ -121,6 +134,8 @@ fn hear(step: &mut Step<'_>, message: Message) {
         Message::LetRunGo { run, pause } => run::pause::let_go(step, run, pause),
         Message::RetryRun { at, run, again, held } => run::recall::hear(step, at, run, again, held),
         Message::RunLost { at, run, again } => walk::call_lost(step, &at, run, again),
+        Message::StopRun { run, task, by, reason } => hand::stop(step, run, task, &by, &reason),
+        Message::HandedBack { task, run, result } => hand::back(step, task, run, result),
         Message::RunEnded { at, run, again, result } => walk::run_ended(step, &at, run, again, result),
     }
 }

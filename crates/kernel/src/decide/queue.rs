@@ -18,12 +18,19 @@ pub(super) fn configure(
     by: &Actor,
 ) -> Result<Reply, Rejection> {
     config.check().map_err(|why| Rejection::Invalid { why })?;
+    if step.state().registry().queues().contains(queue) {
+        return Err(Rejection::QueueInRegistry { queue: queue.clone() });
+    }
     room(step, queue)?;
+    set(step, queue, config, by);
+    Ok(Reply::Done)
+}
+
+pub(super) fn set(step: &mut Step<'_>, queue: &QueueName, config: &Arc<QueueConfig>, by: &Actor) {
     if step.state().queue(queue).is_none_or(|now| now.config() != config) {
         step.record_queue(queue, Record::QueueConfigured { config: config.clone(), by: by.clone() });
         ease_permits(step, queue, config);
     }
-    Ok(Reply::Done)
 }
 
 /// What is said about a queue stays in memory, so it may not be said about ever new ones.
@@ -61,20 +68,26 @@ pub(super) fn pause(
     reason: &str,
     by: &Actor,
 ) -> Result<Reply, Rejection> {
+    let until = pause_end(until, step.now())?;
+    room(step, queue)?;
+    step.record_queue(queue, Record::QueuePaused { until, reason: reason.to_owned(), by: by.clone() });
+    Ok(Reply::Done)
+}
+
+/// The instant at which a pause ends by itself.
+pub(super) fn pause_end(until: PauseUntil, now: Time) -> Result<Option<Time>, Rejection> {
     let until = match until {
         PauseUntil::Resumed => None,
         PauseUntil::At(until) => Some(until),
-        PauseUntil::After { ms } => Some(step.now().plus_ms(ms)),
+        PauseUntil::After { ms } => Some(now.plus_ms(ms)),
     };
-    if until.is_some_and(|until| until <= step.now()) {
+    if until.is_some_and(|until| until <= now) {
         return Err(Rejection::Invalid { why: "the pause would be over already".into() });
     }
     if until.is_some_and(|until| until.us() > TIME_US_MAX) {
         return Err(Rejection::Invalid { why: "the pause would reach beyond the year 9999".into() });
     }
-    room(step, queue)?;
-    step.record_queue(queue, Record::QueuePaused { until, reason: reason.to_owned(), by: by.clone() });
-    Ok(Reply::Done)
+    Ok(until)
 }
 
 /// Resuming what is not paused changes nothing and is no mistake.

@@ -136,10 +136,7 @@ impl Lanes {
             let beside = whole_queue && self.tracks[self.groups[other.group].track].queue == queue;
             beside || other.keys.iter().any(|key| keys.contains(key))
         };
-        let score = |lane: &Lane| {
-            let boost: i64 = lane.keys.iter().map(|key| self.keys[*key].boost_us).sum();
-            lane.tasks.first().map(|(order, head)| (order - boost, *head))
-        };
+        let score = |lane: &Lane| lane.tasks.first().map(|(order, head)| (order - self.boost_of(lane), *head));
         let before = |other: &Lane| line.config.fairness.is_some() || score(other) < score(entry);
         let mut others = self.lanes.iter().filter(|(ix, other)| *ix != lane && !other.flags.withheld && !other.flags.expedited);
         self.lanes.len() > LANES_LOOKED_AT || others.any(|(_, other)| shares(other) && before(other))

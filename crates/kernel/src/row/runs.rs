@@ -48,6 +48,7 @@ pub static RUNS: Table = Table {
         ("asked_ms", Kind::Int),
         ("opened_at", Kind::Int),
         ("following", Kind::Int),
+        ("task", Kind::Int),
     ],
 };
 
@@ -206,6 +207,7 @@ impl Run {
             spec.asked_ms.map(|ms| ms as i64).into(),
             self.opened_at.into(),
             flag(self.following),
+            spec.task.map(TaskId::number).into(),
         ];
         Row { table: &RUNS, values }
     }
@@ -244,6 +246,8 @@ impl Run {
         let asked_ms = c.span_or_null()?;
         let opened_at = c.time_or_null()?;
         let following = c.flag()?;
+        let task = c.int_or_null()?;
+        let task = task.map(|task| TaskId::from_number(task).ok_or_else(|| c.bad("not a task's id"))).transpose()?;
         let running = status == RunStatus::Running;
         if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
@@ -254,8 +258,19 @@ impl Run {
         if (status == RunStatus::Failed) != failure.is_some() {
             return Err(c.bad_at("error_code", format!("does not fit a run that is {}", status.as_str())));
         }
-        let spec =
-            Box::new(RunSpec { workflow, version, priority, tags, idempotency_key, parent, deadline, asked_ms, depth, origin });
+        let spec = Box::new(RunSpec {
+            workflow,
+            version,
+            priority,
+            tags,
+            idempotency_key,
+            parent,
+            deadline,
+            asked_ms,
+            depth,
+            origin,
+            task,
+        });
         Ok(Run {
             id,
             last,

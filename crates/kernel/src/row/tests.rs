@@ -1,12 +1,14 @@
 //! Rows: whatever a task goes through, its row reads back as the same task (World proves it after every command of
 //! every script; here for tasks that carry everything at once). Whatever is written into a row, reading it never panics.
 
-use super::{BULKS, KEYS, Permits, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
+use super::{BULKS, CONTROLS, EVENTS, KEYS, Permits, QUEUES, REGISTRIES, Row, SHARDS, TABLES, TASKS, Value};
 use crate::bulk::{Bulk, BulkWork, Refusal, RunVerb};
 use crate::ids::{BulkId, RecordSeq, RunId};
 use crate::names::Actor;
+use crate::event::{Event, EventSpec, Handled, Outcome};
 use crate::queue::Queue;
-use crate::record::{Entry, Owner, Record};
+use crate::record::{Entry, Owner, Record, TaskSpec};
+use crate::registry::{Control, Registry};
 use crate::script::tell;
 use crate::script::world::Memory;
 use crate::shard::Shard;
@@ -25,12 +27,14 @@ const EVERYTHING: &str = "
     add e tag=v budget=1s; lease w; advance 1s
     add f tag=v; lease w; finish f done; add g tag=v; lease w; finish g failed final; add l tag=v; lease w; finish l failed=other final; add h; cancel h; add i; start i; add j tag=v; drain q
     add m tag=v node=run-7/a[0]/pay generation=2; hold m 3
+    registry r concurrency=2; pause_families a/* until=1h because=of_it; boost_families b high
+    emit ev a/b id=x ts=1s + h debounce=k/5s/9s within=3s critical; emit ex b/c + h; emit ey b/c
     advance 0s; add k; start k worker=w; redrive_all q per_s=1 code=oops; proceed; clear r because=wrong
 ";
 
 fn rows() -> Vec<Row> {
     let world = tell(Memory::Cools, EVERYTHING).world;
-    world.rows().cloned().chain([bulk_over_runs().to_row()]).collect()
+    world.rows().cloned().chain([bulk_over_runs().to_row(), handed_over().to_row(), event_in_full().to_row()]).collect()
 }
 
 /// No run is in these scripts.
@@ -53,6 +57,54 @@ fn bulk_over_runs() -> Bulk {
     Bulk::fold(Some(bulk), id, &entry(2, advanced))
 }
 
+fn handed_over() -> Task {
+    let id = crate::ids::TaskId::new(98, 0);
+    let name = |text: &str| crate::names::QueueName::parse(text).unwrap();
+    let spec = TaskSpec::new(name("q"), crate::names::TypeName::parse("@workflow").unwrap());
+    let worker = crate::names::WorkerName::parse("signaller").unwrap();
+    let leased =
+        Record::TaskLeased { worker, attempt: 1, heartbeat_ms: 1_000, budget_until: Time::from_ms(9), run_now: false };
+    let records = [
+        Record::TaskAdded { spec: Box::new(spec) },
+        leased,
+        Record::TaskHandedOver { run: RunId::new(7, 0) },
+    ];
+    let mut task = None;
+    for (seq, record) in (1..).zip(records) {
+        let (seq, prev, at) = (RecordSeq(seq), RecordSeq(seq - 1), Time::from_ms(1));
+        let entry = Entry { seq, prev, at, owner: Owner::Task(id), record, payload: None };
+        task = Task::fold(task, id, &entry, |spec| Arc::new(crate::route::Route::for_spec(spec)));
+    }
+    task.unwrap()
+}
+
+fn event_in_full() -> Event {
+    let id = crate::ids::EventId::new(97, 0);
+    let spec = EventSpec {
+        key: Some(crate::names::EventKey::parse("delivery 7").unwrap()),
+        source: Some("hub".into()),
+        ts: Some(Time::from_ms(5)),
+        priority: Some(crate::priority::Priority::HIGH),
+        dedup_key: Some(crate::names::KeyValue::parse("k").unwrap()),
+        correlation_id: Some("c".into()),
+        causation_id: Some("d".into()),
+        ..EventSpec::named(crate::names::EventName::parse("a/b.c").unwrap())
+    };
+    let handled = vec![Handled {
+        handler: crate::names::HandlerName::parse("h").unwrap(),
+        outcome: Outcome::Failed { message: "no \"such\" field".into() },
+    }];
+    let by = Actor::parse("ann").unwrap();
+    let records =
+        [Record::EventReceived { spec: Box::new(spec), handled: handled.clone() }, Record::EventReplayed { handled, by }];
+    let mut event = None;
+    for (seq, record) in (1..).zip(records) {
+        let (seq, prev, at) = (RecordSeq(seq), RecordSeq(seq - 1), Time::from_ms(1));
+        event = Some(Event::fold(event, id, &Entry { seq, prev, at, owner: Owner::Event(id), record, payload: None }));
+    }
+    event.unwrap()
+}
+
 fn read_back(row: &Row) -> Option<Row> {
     let values = &row.values;
     let tables = TABLES.map(|table| table as *const _);
@@ -62,6 +114,9 @@ fn read_back(row: &Row) -> Option<Row> {
         "queues" => Queue::from_row(values).ok().map(|queue| queue.to_row()),
         "keys" => Permits::from_row(values).ok().map(|permits| permits.to_row()),
         "bulks" => Bulk::from_row(values).ok().map(|bulk| bulk.to_row()),
+        "events" => Event::from_row(values).ok().map(|event| event.to_row()),
+        "registries" => Registry::from_row(values).ok().map(|registry| registry.to_row(0)),
+        "controls" => Control::from_row(values).ok().map(|control| control.to_row()),
         _ => Shard::from_row(values).ok().map(|shard| shard.to_row()),
     }
 }
@@ -72,11 +127,12 @@ fn a_row_of_every_kind_reads_back_as_it_was_written() {
     for row in &rows {
         assert_eq!(read_back(row).as_ref(), Some(row));
     }
-    for table in [&TASKS, &QUEUES, &KEYS, &BULKS, &SHARDS] {
+    let tables = [&TASKS, &QUEUES, &KEYS, &BULKS, &SHARDS, &EVENTS, &REGISTRIES, &CONTROLS];
+    for table in tables {
         assert!(rows.iter().any(|row| row.table == table), "no row of {}", table.name);
     }
     // Every column of every table holds something somewhere, or the test above proves little.
-    for table in [&TASKS, &QUEUES, &KEYS, &BULKS, &SHARDS] {
+    for table in tables {
         for (at, (column, _)) in table.columns.iter().enumerate() {
             let filled = rows.iter().filter(|row| row.table == table).any(|row| row.values[at] != Value::Null);
             assert!(filled, "{}.{column} is always null", table.name);

@@ -358,6 +358,9 @@ fn add(world: &mut World, added: &Added) {
         idle: added.idle,
         node: None,
         generation: 0,
+        start_by: None,
+        trigger: None,
+        input: None,
     };
     let window_ms = world.state.config(&spec.queue).idempotency_window_ms;
     let same_key = |card: &&Card| card.idempotency_key() == spec.idempotency_key.as_ref() && *card.route().queue() == spec.queue;

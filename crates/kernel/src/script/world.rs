@@ -6,15 +6,17 @@ use crate::bulk::{Bulk, BulkStatus};
 use crate::command::{Command, Reply};
 use crate::decide;
 use crate::explain::{Facts, explain};
-use crate::ids::{BulkId, RecordSeq, TaskId};
+use crate::event::Event;
+use crate::ids::{BulkId, EventId, RecordSeq, TaskId};
 use crate::limits::CHUNK_ITEMS_MAX;
-use crate::names::{QueueName, TypeName};
+use crate::names::{Pattern, QueueName, TypeName};
 use crate::needs::{Need, needs};
 use crate::queue::Queue;
 use crate::record::{Entry, KeyRef, Owner, Record};
 use crate::rejection::Rejection;
 use crate::route::Route;
-use crate::row::{BULKS, KEYS, Permits, QUEUES, Row, SHARDS, TABLES, TASKS, Value};
+use crate::registry::{Control, Registry};
+use crate::row::{BULKS, CONTROLS, EVENTS, KEYS, Permits, QUEUES, REGISTRIES, Row, SHARDS, TABLES, TASKS, Value};
 use crate::shard::Shard;
 use crate::state::State;
 use crate::step::{Step, Stepped};
@@ -55,6 +57,9 @@ struct Folded {
     queues: BTreeMap<QueueName, Queue>,
     permits: BTreeMap<KeyRef, Permits>,
     bulks: BTreeMap<BulkId, Bulk>,
+    events: BTreeMap<EventId, Event>,
+    registry: Option<Registry>,
+    controls: BTreeMap<Pattern, Control>,
 }
 
 pub(crate) const START: Time = Time::from_ms(1_000_000_000);
@@ -181,6 +186,12 @@ impl World {
                 };
                 tasks().filter(|(_, task)| fits(task)).take(*limit).map(|(row, _)| row).collect()
             }
+            Need::Event(id) => self.rows.get(&(EVENTS.name, vec![Value::Int(id.number())])).cloned().into_iter().collect(),
+            Need::EventKey(key) => {
+                let fits = |event: &&Event| event.spec().key.as_ref() == Some(key);
+                self.folded.events.values().filter(fits).map(Event::to_row).collect()
+            }
+            Need::EventsOld { .. } => panic!("no command needs these"),
             Need::Run(_) | Need::RunWhole(_) | Need::RunKey { .. } | Need::RunParts { .. } | Need::RunsEnded { .. } => {
                 panic!("no run is in these scripts")
             }
@@ -208,6 +219,12 @@ impl World {
                 }
             }
         }
+        for (owner, last) in &stepped.forgotten {
+            assert_eq!(self.last.remove(owner), Some(*last), "{owner} goes with its last record");
+            let (table, key) = owner.place(0);
+            assert!(self.rows.remove(&(table.name, key)).is_some(), "{owner} had a row");
+            self.folded.forget(owner);
+        }
         self.stepped = stepped.entries;
         match self.memory {
             Memory::Stays => {}
@@ -221,22 +238,21 @@ impl World {
         assert!(*seq > self.newest, "{owner}: record {seq:?} after {:?}", self.newest);
         self.newest = *seq;
         assert_eq!(*prev, self.last.get(owner).copied().unwrap_or_default(), "{owner}: its chain is broken");
-        let ends = matches!(record, Record::TaskDeleted { .. } | Record::PermitsForgotten {});
-        if ends {
-            self.last.remove(owner)
-        } else {
-            self.last.insert(owner.clone(), *seq)
-        };
+        self.last.insert(owner.clone(), *seq);
         let text = serde_json::to_string(record).expect("a record has a JSON form");
         assert_eq!(serde_json::from_str::<Record>(&text).as_ref().ok(), Some(record), "{text}");
         assert_eq!(Owner::parse(&owner.to_string()).as_ref(), Some(owner));
         let born = match (owner, record) {
             (Owner::Task(id), Record::TaskAdded { .. }) => Some(id.sequence()),
             (Owner::Bulk(id), Record::BulkStarted { .. }) => Some(id.sequence()),
+            (Owner::Event(id), Record::EventReceived { .. }) => Some(id.sequence()),
             _ => None,
         };
         assert!(born.is_none_or(|id| self.ids.insert(id)), "{owner}: this id was given before");
         self.folded.apply(entry);
+        if self.folded.row(owner).is_none() {
+            self.last.remove(owner);
+        }
     }
 
     fn check_decodes(&self, owner: &Owner, row: &Row) {
@@ -249,6 +265,11 @@ impl World {
                 assert_eq!(Permits::from_row(values).as_ref().ok(), live);
             }
             Owner::Bulk(id) => assert_eq!(Bulk::from_row(values).as_ref().ok(), self.state.bulk(*id)),
+            Owner::Event(id) => assert_eq!(Event::from_row(values).as_ref().ok(), self.state.event(*id)),
+            Owner::Registry => assert_eq!(Registry::from_row(values).as_ref().ok(), Some(self.state.registry())),
+            Owner::Families(families) => {
+                assert_eq!(Control::from_row(values).as_ref().ok(), self.state.control(families));
+            }
             Owner::Shard => assert_eq!(Shard::from_row(values).map(|shard| shard.to_row()).as_ref().ok(), Some(row)),
             Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
         }
@@ -289,6 +310,9 @@ impl World {
             assert_eq!(Some(task), rebuilt.task(id));
             assert_eq!(live.dependents(id), rebuilt.dependents(id), "dependents of {id}");
         }
+        assert_eq!(live.gathering(), rebuilt.gathering(), "windows and singletons");
+        assert_eq!(live.registry(), rebuilt.registry());
+        assert!(live.controls().eq(rebuilt.controls()), "families");
         for task in live.tasks().filter(|task| !task.status().is_finished()).take(64) {
             let told = |state: &State| explain(state, task, &Facts::default(), now);
             assert_eq!(told(live).blocked_on.len(), told(&rebuilt).blocked_on.len(), "{:?}", told(live));
@@ -308,7 +332,7 @@ fn is_live(row: &Row) -> bool {
     } else if row.table == &BULKS {
         Bulk::from_row(&row.values).expect("a stored row decodes").status() == BulkStatus::Open
     } else {
-        [&QUEUES, &KEYS, &SHARDS].contains(&row.table)
+        [&QUEUES, &KEYS, &SHARDS, &REGISTRIES, &CONTROLS].contains(&row.table)
     }
 }
 
@@ -320,10 +344,7 @@ impl Folded {
                 self.shard = Some(shard.fold(entry));
             }
             Owner::Task(id) => {
-                let route = |spec: &crate::record::TaskSpec| {
-                    Arc::new(Route::new(spec.queue.clone(), spec.kind.clone(), spec.keys.clone()))
-                };
-                let task = Task::fold(self.tasks.remove(id), *id, entry, route);
+                let task = Task::fold(self.tasks.remove(id), *id, entry, |spec| Arc::new(Route::for_spec(spec)));
                 task.map(|task| self.tasks.insert(*id, task));
             }
             Owner::Queue(name) => {
@@ -341,7 +362,24 @@ impl Folded {
                 let bulk = Bulk::fold(self.bulks.remove(id), *id, entry);
                 self.bulks.insert(*id, bulk);
             }
+            Owner::Event(id) => {
+                let event = Event::fold(self.events.remove(id), *id, entry);
+                self.events.insert(*id, event);
+            }
+            Owner::Registry => self.registry = Some(Registry::fold(&self.registry.take().unwrap_or_default(), entry)),
+            Owner::Families(families) => {
+                let control = Control::fold(self.controls.remove(families), families, entry);
+                control.map(|control| self.controls.insert(families.clone(), control));
+            }
             Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
+        }
+    }
+
+    fn forget(&mut self, owner: &Owner) {
+        match owner {
+            Owner::Task(id) => _ = self.tasks.remove(id),
+            Owner::Event(id) => _ = self.events.remove(id),
+            other => panic!("{other} is never forgotten"),
         }
     }
 
@@ -352,6 +390,9 @@ impl Folded {
             Owner::Queue(name) => self.queues.get(name).map(Queue::to_row),
             Owner::Key(key) => self.permits.get(key).map(Permits::to_row),
             Owner::Bulk(id) => self.bulks.get(id).map(Bulk::to_row),
+            Owner::Event(id) => self.events.get(id).map(Event::to_row),
+            Owner::Registry => self.registry.as_ref().map(|registry| registry.to_row(0)),
+            Owner::Families(families) => self.controls.get(families).map(Control::to_row),
             Owner::Workflow(..) | Owner::Run(_) | Owner::Frame(..) | Owner::Node(_) => panic!("no run is in these scripts"),
         }
     }

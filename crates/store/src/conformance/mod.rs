@@ -1,10 +1,12 @@
 //! What every backend must do, as one list of cases. A backend's test hands over a way to get fresh places; a case
 //! opens its place as often as it likes, one store at a time, and finds what it left there.
 
+mod event_queries;
 mod queries;
 mod run_queries;
 mod run_writes;
 pub mod sample;
+mod sample_events;
 mod sample_runs;
 pub mod scribe;
 mod writes;
@@ -66,6 +68,10 @@ pub const CASES: &[Case] = cases![
     run_queries::a_runs_history_is_all_its_chains,
     run_queries::a_runs_records_are_found_by_where_they_stand,
     run_queries::no_record_of_a_run_is_missed_while_commits_go_on,
+    event_queries::events_are_found_by_id_and_key,
+    event_queries::an_events_key_may_come_back,
+    event_queries::events_are_listed_by_every_filter,
+    event_queries::old_events_come_oldest_first,
 ];
 
 /// Runs every case, each at a place of its own; `fresh` gives a new, empty place.

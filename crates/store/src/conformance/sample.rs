@@ -20,7 +20,7 @@ pub fn sample() -> (Scribe, Vec<Batch>) {
     let mut scribe = Scribe::new();
     let mut batches = Vec::new();
     let spine = [shard, queues, keys, waiting_tasks, running_tasks, finished_tasks, bulks];
-    for write in spine.into_iter().chain(super::sample_runs::WRITES) {
+    for write in spine.into_iter().chain(super::sample_runs::WRITES).chain(super::sample_events::WRITES) {
         write(&mut scribe);
         batches.push(scribe.batch());
     }

@@ -4,7 +4,7 @@
 use crate::fold::{self, Fold};
 use crate::store::Batch;
 use kernel::frame::FramePath;
-use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{Actor, NodeId, QueueName, TypeName, WorkflowName};
 use kernel::node::{Started, Told, Went};
 use kernel::record::{Entry, Owner, Payload, Record, TaskSpec};
@@ -154,6 +154,10 @@ impl Scribe {
 
 pub fn task(sequence: u64) -> TaskId {
     TaskId::new(sequence, 0)
+}
+
+pub fn event(number: u64) -> EventId {
+    EventId::new(number, 0)
 }
 
 pub fn bulk(sequence: u64) -> BulkId {

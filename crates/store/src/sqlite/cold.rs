@@ -4,10 +4,10 @@ use super::reader::SLOW;
 use super::{bind, statements};
 use crate::chain::{self, Moment};
 use crate::store::{Decoded, Stamp, StoreError};
-use kernel::ids::{RecordSeq, RunId, TaskId};
+use kernel::ids::{EventId, RecordSeq, RunId, TaskId};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
-use kernel::row::{FRAMES, NODES, RUNS, Row, TASKS, Table, Value};
+use kernel::row::{EVENTS, FRAMES, NODES, RUNS, Row, TASKS, Table, Value};
 use kernel::time::Time;
 use rusqlite::{Connection, OptionalExtension};
 use statements::{COLD, RUN_ENDED_AT_OFFSET};
@@ -51,6 +51,12 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
                 }
             }
             Need::RunsEnded { before, keep, limit } => found.runs_ended(*before, *keep, *limit)?,
+            Need::Event(id) => _ = found.add(&EVENTS, &COLD.event, &[Value::Int(id.number())])?,
+            Need::EventKey(key) => _ = found.add(&EVENTS, &COLD.event_by_key, &[key.shared().into()])?,
+            Need::EventsOld { before, after, limit } => {
+                let after = Value::Int(after.map_or(-1, EventId::number));
+                found.add(&EVENTS, &COLD.events_old, &[(*before).into(), after, limited(*limit)])?;
+            }
         }
     }
     Ok(found.rows)

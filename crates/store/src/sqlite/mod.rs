@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod cold;
+mod events;
 pub(crate) mod place;
 mod reader;
 mod runs;
@@ -16,7 +17,7 @@ use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
 use kernel::ids::RecordSeq;
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
-use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
+use kernel::row::{BULKS, CONTROLS, FRAMES, KEYS, NODES, QUEUES, REGISTRIES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 use statements::{Bound, Bytes, RECORD_COLUMNS, ROWS_AT_ONCE};
 use std::fs::File;
@@ -233,6 +234,8 @@ impl Store for Sqlite {
             (&RUNS, "WHERE live = 1"),
             (&FRAMES, WHOLE),
             (&NODES, WHOLE),
+            (&REGISTRIES, ""),
+            (&CONTROLS, ""),
         ];
         for (table, condition) in wanted {
             let sql = statements::of(table);

@@ -2,14 +2,14 @@
 //! from starting anew, and each is bounded in time, so no filter can keep a thread for ever.
 
 use super::cold::{self, Now, limited};
-use super::{bind, runs, statements};
+use super::{bind, events, runs, statements};
 use crate::chain::{self, Pace, Wanted};
-use crate::store::{ApprovalQuery, Decoded, NodeQuery, Reader, RunQuery, Stamp, StoreError, TaskQuery};
-use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::store::{ApprovalQuery, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, StoreError, TaskQuery};
+use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
-use kernel::row::{BULKS, BadRow, FRAMES, NODES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
+use kernel::row::{BULKS, BadRow, EVENTS, FRAMES, NODES, REGISTRIES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
 use kernel::time::Time;
 use rusqlite::Connection;
@@ -148,6 +148,23 @@ impl Reader for SqliteReader {
             }
             Ok(counts)
         })
+    }
+
+    fn event(&mut self, id: EventId) -> Result<Option<Row>, StoreError> {
+        self.bounded(|db| Ok(select_rows(db, &EVENTS, "WHERE id = ?", &[Value::Int(id.number())])?.pop()))
+    }
+
+    fn events(&mut self, query: &EventQuery) -> Result<Vec<Row>, StoreError> {
+        let (sql, parameters) = events::events(query);
+        self.bounded(|db| select_rows(db, &EVENTS, &sql, &parameters))
+    }
+
+    fn events_old(&mut self, before: Time, after: Option<EventId>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.bounded(|db| cold::rows(db, &[Need::EventsOld { before, after, limit }]))
+    }
+
+    fn registry(&mut self) -> Result<Option<Row>, StoreError> {
+        self.bounded(|db| Ok(select_rows(db, &REGISTRIES, "LIMIT 1", &[])?.pop()))
     }
 
     fn bulk(&mut self, id: BulkId) -> Result<Option<Row>, StoreError> {

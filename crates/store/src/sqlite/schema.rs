@@ -5,12 +5,13 @@ use crate::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0002_runs.sql"),
     include_str!("migrations/0003_revisions.sql"),
     include_str!("migrations/0004_bulk_runs.sql"),
     include_str!("migrations/0005_following.sql"),
+    include_str!("migrations/0006_events.sql"),
 ];
 
 /// The first word of our files' header, so that no other program's database is taken for ours.
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn the_views_for_people_work() {
         let db = fresh();
-        for view in ["readable_tasks", "task_payloads", "readable_records", "readable_runs", "readable_nodes"] {
+        for view in ["readable_tasks", "task_payloads", "readable_records", "readable_runs", "readable_nodes", "readable_events"] {
             let count: i64 = db.query_row(&format!("SELECT count(*) FROM (SELECT * FROM {view})"), [], |row| row.get(0)).unwrap();
             assert_eq!(count, 0, "{view}");
         }

@@ -1,7 +1,7 @@
 //! Statements made once from the kernel's description of its tables, and the way of values in and out of SQLite.
 
 use kernel::record::{Entry, Owner, Payload, Record};
-use kernel::row::{BadRow, FRAMES, NODES, RUNS, Row, TABLES, TASKS, Table, Value};
+use kernel::row::{BadRow, EVENTS, FRAMES, NODES, RUNS, Row, TABLES, TASKS, Table, Value};
 use kernel::{ids::RecordSeq, time::Time};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -31,9 +31,13 @@ pub(super) struct ColdSql {
     pub run_nodes: String,
     pub run_by_key: String,
     pub runs_ended: String,
+    pub event: String,
+    pub event_by_key: String,
+    pub events_old: String,
 }
 
 pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
+    let events = &of(&EVENTS).select;
     let (tasks, runs, frames, nodes) = (&of(&TASKS).select, &of(&RUNS).select, &of(&FRAMES).select, &of(&NODES).select);
     ColdSql {
         task: format!("{tasks} WHERE id = ?1"),
@@ -45,6 +49,10 @@ pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
         run_nodes: format!("{nodes} WHERE run = ?1 ORDER BY frame, node LIMIT ?2"),
         run_by_key: format!("{runs} WHERE workflow = ?1 AND idempotency_key = ?2 ORDER BY id DESC LIMIT 1"),
         runs_ended: format!("{runs} WHERE {ENDED} AND (ended_at, id) <= (?1, ?2) ORDER BY ended_at, id LIMIT ?3"),
+        event: format!("{events} WHERE id = ?1"),
+        event_by_key: format!("{events} WHERE key = ?1 ORDER BY id DESC LIMIT 1"),
+        // Ids rise with the time they are received at.
+        events_old: format!("{events} WHERE received_at < ?1 AND id > ?2 ORDER BY id LIMIT ?3"),
     }
 });
 

@@ -583,7 +583,7 @@ fn format_1(path: &Path, batches: &[Batch]) {
         for row in &batch.puts {
             // Some columns came later.
             let later = |name: &str| match row.table.name {
-                "tasks" => ["node", "generation", "held", "pause"].contains(&name),
+                "tasks" => ["node", "generation", "held", "pause", "start_by", "trigger", "run"].contains(&name),
                 "bulks" => name == "refused",
                 _ => false,
             };

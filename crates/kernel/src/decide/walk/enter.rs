@@ -105,6 +105,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 asked_ms: node.timeout_ms,
                 depth: parent.run.spec.depth + 1,
                 origin: None,
+                task: None,
             };
             let run = step.new_run();
             step.record_node(spot, Record::NodeStarted { at: Started::Calling { run, again: 0 } }, None);
@@ -184,6 +185,9 @@ fn work(step: &mut Step<'_>, spot: &Spot, ir: &Ir, node: &Node, output: Shape) {
         idle: false,
         node: Some(Box::new(at)),
         generation: run.run.generation,
+        start_by: None,
+        trigger: None,
+        input: None,
     };
     let task = step.new_task();
     step.record_node(spot, Record::NodeStarted { at: Started::Working { task } }, None);

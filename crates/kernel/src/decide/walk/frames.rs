@@ -255,6 +255,10 @@ fn finish(step: &mut Step<'_>, run: RunId, output: ValueAt, payload: Option<Payl
 /// A run has ended: whoever called it hears of it, and what is left of it is dropped.
 pub(in crate::decide) fn over(step: &mut Step<'_>, run: RunId, result: Ending) {
     let live = step.state().runs.get(run).expect("it has just ended");
+    if let Some(task) = live.run.spec.task {
+        step.send(Message::HandedBack { task, run, result: result.clone() });
+    }
+    let live = step.state().runs.get(run).expect("it has just ended");
     if let Some(at) = live.run.spec.parent.clone() {
         let again = live.run.again;
         step.send(Message::RunEnded { at, run, again, result });

@@ -1,0 +1,220 @@
+//! What becomes of one event at each of its handlers, before anything of it is written. What the plans for one event would
+//! do to one another is counted here: their tasks may go to the same queue.
+
+use crate::event::{EventSpec, Outcome};
+use crate::handler::{DROP_KEY, DropRate, Gather, Handling, Routed, SINGLE_KEY, Singleton, Trigger, Window, dedup_key};
+use crate::ids::{EventId, TaskId};
+use crate::names::{HandlerName, KeyName, KeyValue, QueueName};
+use crate::owner::KeyRef;
+use crate::queue::BacklogFull;
+use crate::record::{CancelCause, TaskSpec};
+use crate::state::State;
+use crate::step::Step;
+use crate::task::Task;
+use crate::time::Time;
+
+/// What is written for it.
+pub(super) struct Planned {
+    pub permit: Option<(KeyRef, Time)>,
+    /// Tasks that make way.
+    pub gone: Vec<(TaskId, CancelCause, &'static str)>,
+    pub deed: Deed,
+}
+
+pub(super) enum Deed {
+    Nothing,
+    Add(TaskId, Box<TaskSpec>),
+    Debounce { task: TaskId, newer: bool, ready_at: Time, start_by: Option<Time> },
+    Batch { task: TaskId, full: bool },
+}
+
+pub(super) struct Planner<'a> {
+    event: EventId,
+    spec: &'a EventSpec,
+    happened_at: Time,
+    /// Handled again because somebody wants it: that it came before is no reason not to.
+    again: bool,
+    /// Tasks that this event adds to a queue, and those that make way there.
+    entering: Vec<QueueName>,
+    leaving: Vec<(QueueName, TaskId)>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(event: EventId, spec: &'a EventSpec, happened_at: Time, again: bool) -> Planner<'a> {
+        Planner { event, spec, happened_at, again, entering: Vec::new(), leaving: Vec::new() }
+    }
+
+    pub(super) fn plan(&mut self, step: &mut Step<'_>, routed: &Routed) -> (Outcome, Option<Planned>) {
+        let handling = match &routed.handling {
+            Ok(handling) => &**handling,
+            Err(message) => return (Outcome::Failed { message: message.clone() }, None),
+        };
+        let (handler, now) = (&routed.handler, step.now());
+        if let Some(dedup) = handling.dedup.as_ref().filter(|_| !self.again && !crate::defect("dedup_ignored")) {
+            let key = dedup_key(handler, dedup);
+            if let Some(task) = step.state().made_within(&handling.queue, &key, dedup.window_ms, now) {
+                return (Outcome::Duplicate { task }, None);
+            }
+        }
+        let permit = match handling.drop_rate.as_ref().filter(|_| !self.again) {
+            Some(drop) => match permit(step.state(), handler, &handling.queue, drop, now) {
+                None => return (Outcome::RateDropped { key: drop.key.clone() }, None),
+                taken => taken,
+            },
+            None => None,
+        };
+        let (outcome, gone, deed) = self.gather(step, handler, handling);
+        (outcome, Some(Planned { permit, gone, deed }))
+    }
+
+    /// Into a window that is open, or a task of its own.
+    fn gather(&mut self, step: &mut Step<'_>, handler: &HandlerName, handling: &Handling) -> (Outcome, Gone, Deed) {
+        let now = step.now();
+        let open = |key: &KeyValue| {
+            let task = step.state().open_window(handler, key)?;
+            match step.state().task(task) {
+                Some(Task::Queued(queued)) => Some((task, queued.clone())),
+                _ => None,
+            }
+        };
+        match &handling.gather {
+            Some(Gather::Debounce { key, period_ms, .. }) => {
+                if let Some((task, queued)) = open(key)
+                    && let Some(Window::Debounce { newest, until, .. }) = queued.window()
+                    && until.is_none_or(|until| now < until || crate::defect("max_wait_ignored"))
+                {
+                    let newer = self.happened_at >= *newest || crate::defect("older_overwrites");
+                    // One whose hour has come keeps its place; it takes the newest along.
+                    let ready_at = match queued.ready_at() {
+                        ready_at if ready_at <= now => ready_at,
+                        _ => until.iter().copied().chain([now.plus_ms(*period_ms)]).min().expect("one at least"),
+                    };
+                    let start_by = handling.start_within_ms.map(|ms| ready_at.plus_ms(ms));
+                    let outcome = Outcome::Debounced { task, stale: !newer };
+                    return (outcome, Vec::new(), Deed::Debounce { task, newer, ready_at, start_by });
+                }
+            }
+            Some(Gather::Batch { key, .. }) => {
+                if let Some((task, queued)) = open(key)
+                    && let Some(Window::Batch { size, events, .. }) = queued.window()
+                    && *events < *size
+                {
+                    let full = *events + 1 >= *size;
+                    return (Outcome::Batched { task }, Vec::new(), Deed::Batch { task, full });
+                }
+            }
+            None => {}
+        }
+        self.add(step, handler, handling)
+    }
+
+    fn add(&mut self, step: &mut Step<'_>, handler: &HandlerName, handling: &Handling) -> (Outcome, Gone, Deed) {
+        let mut gone = Vec::new();
+        let single = handling.singleton.as_ref().map(|singleton| single_key(handler, singleton));
+        if let (Some(Singleton { replace, .. }), Some((name, value))) = (&handling.singleton, &single)
+            && !crate::defect("singleton_ignored")
+        {
+            let live = step.state().singles(name, value);
+            match (replace, live.first()) {
+                (_, None) => {}
+                (false, Some(task)) => return (Outcome::Skipped { task: *task }, gone, Deed::Nothing),
+                (true, Some(_)) => gone.extend(live.into_iter().map(|task| (task, CancelCause::Replaced, REPLACED))),
+            }
+        }
+        if let Some(max) = self.is_full(step.state(), &handling.queue, &gone) {
+            let config = step.state().config(&handling.queue);
+            let oldest = self.oldest(step.state(), &handling.queue, &gone);
+            match (config.backlog_full, oldest) {
+                (BacklogFull::DropOldest, Some(oldest)) => gone.push((oldest, CancelCause::Shed, SHED)),
+                _ => return (Outcome::BacklogDropped { max }, Vec::new(), Deed::Nothing),
+            }
+        }
+        self.entering.push(handling.queue.clone());
+        self.leaving.extend(gone.iter().map(|(task, ..)| (handling.queue.clone(), *task)));
+        let task = step.new_task();
+        let spec = self.spec_of(handler, handling, single, step.now());
+        (Outcome::Queued { task }, gone, Deed::Add(task, Box::new(spec)))
+    }
+
+    /// The bound of a queue that has no room.
+    fn is_full(&self, state: &State, queue: &QueueName, gone: &Gone) -> Option<u32> {
+        let max = state.queue(queue)?.config().backlog_max?;
+        let waits = |task: &TaskId| matches!(state.task(*task), Some(Task::Queued(queued)) if queued.card().route().queue() == queue);
+        let leaving = self.leaving.iter().filter(|(of, _)| of == queue).map(|(_, task)| task);
+        let leaving = leaving.chain(gone.iter().map(|(task, ..)| task)).filter(|task| waits(task)).count();
+        let entering = self.entering.iter().filter(|of| *of == queue).count();
+        (state.backlog(queue) + entering >= max as usize + leaving).then_some(max)
+    }
+
+    /// The one that came first of those that wait there.
+    fn oldest(&self, state: &State, queue: &QueueName, gone: &Gone) -> Option<TaskId> {
+        let members = &state.lanes.line(queue)?.members;
+        let goes = |task: &TaskId| gone.iter().any(|(gone, ..)| gone == task) || self.leaving.iter().any(|(_, gone)| gone == task);
+        members.iter().copied().find(|task| !goes(task))
+    }
+
+    fn spec_of(
+        &self,
+        handler: &HandlerName,
+        handling: &Handling,
+        single: Option<(KeyName, KeyValue)>,
+        now: Time,
+    ) -> TaskSpec {
+        let (window, wait_ms) = match &handling.gather {
+            None => (None, 0),
+            Some(Gather::Debounce { key, period_ms, max_wait_ms }) => {
+                let until = max_wait_ms.map(|ms| now.plus_ms(ms));
+                let wait_ms = max_wait_ms.map_or(*period_ms, |max| max.min(*period_ms));
+                (Some(Window::Debounce { key: key.clone(), newest: self.happened_at, until, events: 1 }), wait_ms)
+            }
+            Some(Gather::Batch { key, size, timeout_ms }) => {
+                let wait_ms = if *size > 1 { *timeout_ms } else { 0 };
+                (Some(Window::Batch { key: key.clone(), size: *size, events: 1 }), wait_ms)
+            }
+        };
+        let wait_ms = wait_ms + handling.delay_ms;
+        let scheduled_for = (wait_ms > 0).then(|| now.plus_ms(wait_ms));
+        let trigger = Trigger {
+            event: self.event,
+            name: self.spec.name.clone(),
+            handler: handler.clone(),
+            workflow: handling.workflow.clone(),
+            whole: handling.whole,
+            critical: handling.critical,
+            single,
+            window,
+        };
+        TaskSpec {
+            priority: handling.priority,
+            keys: handling.keys.clone(),
+            tags: handling.tags.clone(),
+            scheduled_for,
+            idempotency_key: handling.dedup.as_ref().map(|dedup| dedup_key(handler, dedup)),
+            retry: handling.retry,
+            budget_ms: handling.budget_ms,
+            start_by: handling.start_within_ms.map(|ms| now.plus_ms(wait_ms).plus_ms(ms)),
+            trigger: Some(Box::new(trigger)),
+            ..TaskSpec::new(handling.queue.clone(), handling.kind.clone())
+        }
+    }
+}
+
+type Gone = Vec<(TaskId, CancelCause, &'static str)>;
+
+const REPLACED: &str = "a newer event took its place";
+const SHED: &str = "its queue was full, and it had waited longest";
+
+/// The key by which a handler's tasks are told apart that there may be one of.
+fn single_key(handler: &HandlerName, singleton: &Singleton) -> (KeyName, KeyValue) {
+    let name = KeyName::parse(&format!("{handler}{SINGLE_KEY}")).expect("a handler's name is short");
+    (name, singleton.key.clone())
+}
+
+/// The next permit, if there is one now.
+fn permit(state: &State, handler: &HandlerName, queue: &QueueName, drop: &DropRate, now: Time) -> Option<(KeyRef, Time)> {
+    let name = KeyName::parse(&format!("{handler}{DROP_KEY}")).expect("a handler's name is short");
+    let key = KeyRef { queue: queue.clone(), key: Some((name, drop.key.clone())) };
+    let arrival = state.permits.get(&key).map_or(Time::ZERO, |permits| permits.arrival);
+    let open = drop.rate.permits_at(arrival, now) > 0 || crate::defect("drop_rate_ignored");
+    open.then(|| (key, drop.rate.take(arrival, now)))
+}

@@ -1,0 +1,43 @@
+use crate::script::check;
+
+#[test]
+fn a_paused_family_waits_in_every_queue_and_others_go_on() {
+    check(
+        "emit e a/b + h + h2 queue=r; emit f c/d + h; pause_families a; lease w want=9; explain e.h asked=1s
+         resume_families a; lease w want=9",
+        "e: queued, queued; f: queued; leased f
+         e.h waits: family `a` is paused by ann. [family_paused] eta unknown; leased e.h e.h2",
+    );
+}
+
+#[test]
+fn a_pattern_covers_families_below_it_and_a_pause_ends_by_itself() {
+    check(
+        "pause_families a/* until=10s because=a_storm; emit e a/b.c + h; emit f a/b + h; emit g b/a + h; lease w want=9
+         explain e; advance 10s; lease w want=9",
+        "e: queued; f: queued; g: queued; leased g
+         e waits: family `a/b` is paused by ann for another 10.0 s because a storm. [family_paused until 10s] eta 10s
+         leased e f",
+    );
+}
+
+#[test]
+fn what_is_critical_passes_pauses() {
+    check(
+        "pause q; pause_families *; emit e a/b + h critical; emit f a/b + h; lease w want=9",
+        "e: queued; f: queued; leased e",
+    );
+}
+
+#[test]
+fn a_boosted_family_goes_first_and_taking_the_boost_away_reverts_it() {
+    check(
+        "emit e a/b + h; advance 1s; emit f c/d + h; emit g c/d + h; boost_families c high; lease w; boost_families c normal; lease w",
+        "e: queued; f: queued; g: queued; leased f; leased e",
+    );
+}
+
+#[test]
+fn resuming_what_is_not_paused_is_no_mistake() {
+    check("resume_families a; boost_families a normal; pause_families a until=0s", "pause_families a: invalid");
+}
