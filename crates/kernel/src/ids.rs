@@ -134,6 +134,12 @@ id!(
     "run"
 );
 
+id!(
+    /// Something that happened outside.
+    EventId,
+    "event"
+);
+
 /// The number of a record in its shard's history: rising, never used twice, with gaps.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]

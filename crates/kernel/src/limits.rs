@@ -37,13 +37,36 @@ pub const KEY_VALUE_BYTES_MAX: usize = 256;
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 pub const REASON_BYTES_MAX: usize = 500;
 pub const TASK_KEYS_MAX: usize = 8;
+/// Keys of a task that an event made: its queue's, and its handler's own.
+pub const HANDLED_KEYS_MAX: usize = 2 * TASK_KEYS_MAX;
 pub const TASK_TAGS_MAX: usize = 16;
 pub const TASK_BLOCKERS_MAX: usize = 64;
 /// Queues with a configuration, a pause or a boost; all of them are in memory.
 pub const QUEUES_MAX: usize = 10_000;
-pub const QUEUE_KEYS_MAX: usize = 16;
+pub const QUEUE_KEYS_MAX: usize = 256;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
+/// Events in one emit, and tasks that these may make together.
+pub const EMIT_EVENTS_MAX: usize = 1_000;
+pub const EMIT_TASKS_MAX: usize = BATCH_ITEMS_MAX;
+/// Handlers that may take one event.
+pub const EVENT_HANDLERS_MAX: usize = 64;
+/// How often one event may be handled again: what became of it stands in its row.
+pub const EVENT_REPLAYS_MAX: u32 = 100;
+pub const EVENT_SOURCE_BYTES_MAX: usize = 256;
+/// Events that one look for old ones takes.
+pub const EXPIRED_EVENTS_MAX: usize = 1_000;
+/// Events that one batch may gather, and the longest a window may be open.
+pub const WINDOW_EVENTS_MAX: u32 = 1_000;
+pub const WINDOW_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
+/// What the events of one batch may weigh together: it is delivered whole.
+pub const WINDOW_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// Patterns of families that something is said about.
+pub const FAMILIES_MAX: usize = 256;
+/// Queues and handlers one registry may state, and bytes of its text.
+pub const REGISTRY_QUEUES_MAX: usize = 1_000;
+pub const REGISTRY_HANDLERS_MAX: usize = 1_000;
+pub const REGISTRY_BYTES_MAX: usize = 1_024 * 1_024;
 /// Versions of all workflows together, and bytes of their texts: these are in memory.
 pub const WORKFLOW_VERSIONS_MAX: usize = 10_000;
 pub const WORKFLOW_TEXTS_BYTES_MAX: usize = 256 * 1_024 * 1_024;

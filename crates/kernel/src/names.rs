@@ -145,6 +145,92 @@ name!(
     |what, raw| check_text(what, raw, NAME_BYTES_MAX)
 );
 
+name!(
+    /// What happened: `github/pull_request.opened`.
+    EventName,
+    "event name",
+    check_event
+);
+name!(
+    /// The id that its sender gave an event.
+    EventKey,
+    "event id",
+    |what, raw| check_text(what, raw, IDEMPOTENCY_KEY_BYTES_MAX)
+);
+name!(
+    /// Events that are controlled together: an event's name up to its last `/` or `.`.
+    Family,
+    "family",
+    check_event
+);
+name!(
+    /// An event name, or all that begin alike: `github/*`, `*`.
+    Pattern,
+    "pattern",
+    check_pattern
+);
+name!(HandlerName, "handler", check_node);
+name!(CronName, "cron", check_node);
+name!(WebhookName, "webhook", check_node);
+
+const DIVIDERS: [char; 2] = ['/', '.'];
+
+fn check_event(what: &'static str, raw: &str) -> Result<(), BadName> {
+    check_word(what, raw)?;
+    if raw.split(DIVIDERS).any(str::is_empty) {
+        return Err(bad(what, raw, "has an empty part before, between or after / and ."));
+    }
+    if raw.contains('@') {
+        return Err(bad(what, raw, "may not hold @"));
+    }
+    Ok(())
+}
+
+fn check_pattern(what: &'static str, raw: &str) -> Result<(), BadName> {
+    if raw == "*" {
+        return Ok(());
+    }
+    let stem = raw.strip_suffix('*');
+    let stem = stem.map_or(Some(raw), |stem| stem.strip_suffix(DIVIDERS));
+    match stem {
+        Some(stem) if !stem.contains('*') => check_event(what, stem),
+        _ => Err(bad(what, raw, "may hold one *, at its end, alone or after / or .")),
+    }
+}
+
+impl EventName {
+    /// `github/pull_request` of `github/pull_request.opened`; a name in one part is its own family.
+    pub fn family(&self) -> Family {
+        Family(match self.0.rfind(DIVIDERS) {
+            Some(at) => self.0[..at].into(),
+            None => self.0.clone(),
+        })
+    }
+}
+
+impl Pattern {
+    /// The part before the `*`, divider and all; `None` without one.
+    fn stem(&self) -> Option<&str> {
+        self.0.strip_suffix('*')
+    }
+
+    pub fn matches(&self, name: &EventName) -> bool {
+        match self.stem() {
+            Some(stem) => name.as_str().starts_with(stem),
+            None => self.0 == name.0,
+        }
+    }
+
+    /// `github/*` covers the families of all events it matches: `github` and `github/pull_request`.
+    pub fn covers(&self, family: &Family) -> bool {
+        match self.stem() {
+            Some("") => true,
+            Some(stem) => family.as_str().starts_with(stem) || family.as_str() == &stem[..stem.len() - 1],
+            None => self.0 == family.0,
+        }
+    }
+}
+
 /// Cut at the limit, on a character's edge: for what is told by machines, whose words may be long.
 pub fn clip(raw: &str, bytes_max: usize) -> String {
     if raw.len() <= bytes_max {
@@ -170,6 +256,31 @@ mod tests {
         assert!(QueueName::parse("github/push.main:1@x").is_ok());
         assert!(KeyValue::parse("Müller & Söhne").is_ok());
         assert!(KeyValue::parse("a\u{7}").is_err());
+    }
+
+    #[test]
+    fn patterns_match_names_and_cover_families() {
+        let name = |raw| EventName::parse(raw).expect(raw);
+        for (pattern, event, matches) in [
+            ("github/*", "github/push", true),
+            ("github/*", "github/pull_request.opened", true),
+            ("github/*", "github", false),
+            ("github/*", "githubs/push", false),
+            ("github/pull_request.*", "github/pull_request.opened", true),
+            ("github/push", "github/push", true),
+            ("github/push", "github/pushed", false),
+            ("*", "deploy", true),
+        ] {
+            let pattern = Pattern::parse(pattern).expect(pattern);
+            assert_eq!(pattern.matches(&name(event)), matches, "{pattern} {event}");
+            assert!(!matches || pattern.covers(&name(event).family()) || pattern.stem().is_none(), "{pattern} {event}");
+        }
+        for (event, family) in [("github/push", "github"), ("github/a.opened", "github/a"), ("deploy", "deploy"), ("a.b", "a")] {
+            assert_eq!(name(event).family().as_str(), family);
+        }
+        for raw in ["", "a b", "*a", "a*", "a/*/b", "/*", "a//b", "a/"] {
+            assert!(Pattern::parse(raw).is_err(), "{raw}");
+        }
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! Events: what happened outside. One is kept whole for a while, with what each handler made of it; nothing about it
+//! changes any more, except that it may be handled again.
+//!
+//! | record | effect on the event |
+//! |---|---|
+//! | `EventReceived` | it is there, with what became of it; its payload is its data |
+//! | `EventReplayed` | handled again: what became of it is added |
+
+use crate::ids::TaskId;
+use crate::names::{EventKey, EventName, HandlerName, KeyValue};
+use crate::priority::Priority;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// What its sender said of it; the data rides beside it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EventSpec {
+    pub name: EventName,
+    /// The id its sender gave it: sent again, it is the same event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<EventKey>,
+    /// Who or what sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Box<str>>,
+    /// When it happened, by its sender's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ts: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedup_key: Option<KeyValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<Box<str>>,
+}
+
+impl EventSpec {
+    pub fn named(name: EventName) -> EventSpec {
+        EventSpec {
+            name,
+            key: None,
+            source: None,
+            ts: None,
+            priority: None,
+            dedup_key: None,
+            correlation_id: None,
+            causation_id: None,
+        }
+    }
+}
+
+/// What became of an event at one handler.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Handled {
+    pub handler: HandlerName,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// This task was made of it.
+    Queued { task: TaskId },
+    /// It took the place of the one before it in this window. `stale`: that was younger, and stayed.
+    Debounced {
+        task: TaskId,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stale: bool,
+    },
+    /// It joined this batch.
+    Batched { task: TaskId },
+    /// One with the same key had come within the window, and made this task.
+    Duplicate { task: TaskId },
+    /// This one is under way, and there may be one only.
+    Skipped { task: TaskId },
+    /// Too many came of late.
+    RateDropped { key: KeyValue },
+    /// As many wait already as may.
+    BacklogDropped { max: u32 },
+    /// What the handler works out from it failed.
+    Failed { message: Box<str> },
+}
+
+impl Outcome {
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Outcome::Queued { .. } => "queued",
+            Outcome::Debounced { .. } => "debounced",
+            Outcome::Batched { .. } => "batched",
+            Outcome::Duplicate { .. } => "duplicate",
+            Outcome::Skipped { .. } => "skipped",
+            Outcome::RateDropped { .. } => "rate_dropped",
+            Outcome::BacklogDropped { .. } => "backlog_dropped",
+            Outcome::Failed { .. } => "failed",
+        }
+    }
+
+    /// The task that stands for it.
+    pub const fn task(&self) -> Option<TaskId> {
+        match self {
+            Outcome::Queued { task }
+            | Outcome::Debounced { task, .. }
+            | Outcome::Batched { task }
+            | Outcome::Duplicate { task }
+            | Outcome::Skipped { task } => Some(*task),
+            Outcome::RateDropped { .. } | Outcome::BacklogDropped { .. } | Outcome::Failed { .. } => None,
+        }
+    }
+}
