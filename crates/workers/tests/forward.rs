@@ -138,7 +138,7 @@ async fn a_wait_that_the_peer_asks_for_is_waited() {
     let _working = house.work(forward(to(address, "later", LONG)), place(1, Duration::ZERO));
     let task = house.add(FORWARD_TYPE, EVENT, None).await;
     assert_eq!(house.end(task).await, "done");
-    let waits: Vec<u64> = house.told().iter().filter_map(|entry| wait_ms(entry)).collect();
+    let waits: Vec<u64> = house.told().iter().filter_map(wait_ms).collect();
     assert_eq!(waits, [1_000]);
 }
 
