@@ -45,6 +45,22 @@ fn fair_step() -> u64 {
     FAIR_STEP_MS_DEFAULT
 }
 
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BacklogFull {
+    /// The new one is not let in.
+    #[default]
+    Refuse,
+    /// The one that has waited longest makes room.
+    DropOldest,
+}
+
+impl BacklogFull {
+    fn is_refuse(&self) -> bool {
+        *self == BacklogFull::Refuse
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueConfig {
@@ -62,6 +78,9 @@ pub struct QueueConfig {
     pub budget_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_max: Option<u32>,
+    /// What becomes of an event's task when as many wait as may.
+    #[serde(skip_serializing_if = "BacklogFull::is_refuse")]
+    pub backlog_full: BacklogFull,
     /// Only tasks with this tag are picked; the others wait and `explain` says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_tag: Option<Tag>,
@@ -81,6 +100,7 @@ impl Default for QueueConfig {
             heartbeat_ms: HEARTBEAT_MS_DEFAULT,
             budget_ms: BUDGET_MS_DEFAULT,
             backlog_max: None,
+            backlog_full: BacklogFull::Refuse,
             require_tag: None,
             override_slots: OVERRIDE_SLOTS_DEFAULT,
             idempotency_window_ms: IDEMPOTENCY_WINDOW_MS_DEFAULT,

@@ -178,6 +178,7 @@ impl QueueConfig {
             heartbeat_ms: self.heartbeat_ms,
             budget_ms: self.budget_ms,
             backlog_max: self.backlog_max,
+            backlog_full: inner::BacklogFull::default(),
             require_tag: self.require_tag,
             override_slots: self.override_slots,
             idempotency_window_ms: self.idempotency_window_ms,

@@ -2,11 +2,12 @@
 
 use crate::context::Wants;
 use crate::define::Source;
-use crate::define::scalars::text;
+use crate::define::scalars::{text, wrong};
 use crate::define::written;
 use crate::expr::{self, Expr, Names, Template};
 use crate::problem::{Problem, Problems};
-use crate::source::{Value, short};
+use crate::registry::event::EventExpr;
+use crate::source::{Data, Value, short};
 
 pub fn expr(value: &Value, names: &Names<'_>, wants: Wants, problems: &mut Problems) -> Option<Expr> {
     let source = written::cel(value, problems)?;
@@ -42,4 +43,23 @@ pub fn word<T: Copy>(value: &Value, known: &[(&str, T)], problems: &mut Problems
         problems.add(Problem { suggestion: meant, ..problem });
     }
     found
+}
+
+/// An expression over `event`.
+pub fn event_expr(value: &Value, problems: &mut Problems) -> Option<EventExpr> {
+    expr(value, &EventExpr::names(), Wants::Anything, problems).map(EventExpr::new)
+}
+
+pub fn condition(value: &Value, problems: &mut Problems) -> Option<EventExpr> {
+    expr(value, &EventExpr::names(), Wants::Truth, problems).map(EventExpr::new)
+}
+
+pub fn flag(value: &Value, problems: &mut Problems) -> Option<bool> {
+    match value.data {
+        Data::Bool(flag) => Some(flag),
+        _ => {
+            wrong(value, "true or false", problems);
+            None
+        }
+    }
 }

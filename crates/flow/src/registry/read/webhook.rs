@@ -7,6 +7,7 @@ use crate::define::scalars::{duration, int, name, text, wrong};
 use crate::expr::Names;
 use crate::limits::*;
 use crate::problem::{Problem, Problems};
+use crate::registry::forward::is_variable;
 use crate::registry::webhook::*;
 use crate::source::{Data, Entry, Value, short};
 use kernel::limits::PAYLOAD_BYTES_MAX;
@@ -203,7 +204,7 @@ fn secrets(fields: &mut Fields<'_>, problems: &mut Problems) -> Vec<Secret> {
 }
 
 /// `${env:NAME}` and nothing else: a secret that stands in the text is refused, and not repeated.
-pub fn secret(value: &Value, problems: &mut Problems) -> Option<Secret> {
+fn secret(value: &Value, problems: &mut Problems) -> Option<Secret> {
     let env = match &value.data {
         Data::Text(text) => env_name(&text.text),
         _ => None,
@@ -216,11 +217,8 @@ pub fn secret(value: &Value, problems: &mut Problems) -> Option<Secret> {
 }
 
 /// The variable that `${env:NAME}` names.
-pub fn env_name(text: &str) -> Option<&str> {
-    let env = text.trim().strip_prefix("${env:")?.strip_suffix('}')?;
-    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    (!env.is_empty() && env.len() <= 128 && !env.starts_with(|c: char| c.is_ascii_digit()) && env.chars().all(legal))
-        .then_some(env)
+fn env_name(text: &str) -> Option<&str> {
+    text.trim().strip_prefix("${env:")?.strip_suffix('}').filter(|env| is_variable(env))
 }
 
 pub fn header(value: &Value, problems: &mut Problems) -> Option<Header> {
