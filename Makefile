@@ -2,10 +2,10 @@
 SHELL := /bin/bash
 CARGO ?= cargo
 
-.PHONY: help run build test check fmt sim bench clean
+.PHONY: help run build test payloads check fmt sim bench clean
 
 help: ## list these targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 14
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 17
 
 run: build ## build it and start it with a small live example
 	./examples/live.sh
@@ -13,9 +13,17 @@ run: build ## build it and start it with a small live example
 build: ## the release binary, target/release/signaller
 	$(CARGO) build --release -p cli
 
-test: check ## everything: format, lints, tidy, all tests
+test: check payloads ## everything: format, lints, tidy, all tests
 	$(CARGO) nextest run --workspace
 	$(CARGO) test --workspace --doc --quiet
+
+# Of this version: GitHub's own examples, which a test takes through the webhook door.
+PAYLOADS := @octokit/webhooks-examples@7.6.1
+payloads: ## fetch the example payloads that GitHub publishes; the tests need them
+	@test -e target/npm/$(PAYLOADS) || { command -v npm >/dev/null || apt-get install -y npm \
+	  || { echo "npm is missing: GitHub's example payloads come with it"; exit 1; }; \
+	  npm install --prefix target/npm --ignore-scripts --no-save --no-package-lock --no-audit --no-fund $(PAYLOADS) \
+	  && mkdir -p $(dir target/npm/$(PAYLOADS)) && touch target/npm/$(PAYLOADS); }
 
 check: tools ## format, lints with warnings as errors, and the order of the house
 	$(CARGO) fmt --all -- --check

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours each crate may use. A new edge belongs here first, with a reason.
-const EDGES: [(&str, &[&str]); 8] = [
+const EDGES: [(&str, &[&str]); 9] = [
     ("kernel", &[]),
     ("flow", &["kernel"]),
     ("store", &["kernel"]),
     ("engine", &["kernel", "flow", "store"]),
     ("doors", &["kernel", "flow", "store", "engine"]),
+    ("workers", &["kernel", "flow", "store", "engine"]),
     ("sim", &["kernel", "flow", "store", "engine"]),
     ("bench", &["kernel", "flow", "store", "engine", "doors"]),
-    ("cli", &["kernel", "flow", "store", "engine", "doors", "bench"]),
+    ("cli", &["kernel", "flow", "store", "engine", "doors", "workers", "bench"]),
 ];
 
 /// The kernel asks nobody: no async runtime, no database, no clock, no randomness can come in by a dependency.

@@ -4,4 +4,5 @@
 
 pub mod http;
 pub mod input;
+pub mod webhooks;
 pub mod wire;

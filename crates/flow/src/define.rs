@@ -4,13 +4,13 @@
 //! never lowered.
 
 mod edge_list;
-mod fields;
+pub(crate) mod fields;
 mod input;
 mod node;
 mod region;
 mod rewrite;
-mod scalars;
-mod written;
+pub(crate) mod scalars;
+pub(crate) mod written;
 
 use crate::expr::Root;
 use crate::limits::*;

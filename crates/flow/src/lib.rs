@@ -19,6 +19,7 @@ pub mod limits;
 mod lower;
 pub mod patch;
 pub mod problem;
+pub mod registry;
 pub mod schema;
 pub mod source;
 pub mod wide;

@@ -33,6 +33,22 @@ pub const WHO_MAX: usize = 64;
 pub const VERSION_MAX: i64 = 1_000_000_000;
 pub const DESCRIPTION_BYTES_MAX: usize = 4_096;
 
+/// What all expressions of one handler may cost for one event, in steps and in bytes of values: every event pays it.
+pub const ROUTE_COST_MAX: u64 = 10_000;
+pub const ROUTE_BUILT_BYTES_MAX: u64 = 512 * 1_024;
+/// Patterns of one handler.
+pub const HANDLER_PATTERNS_MAX: usize = 64;
+/// Headers that are sent with an event that is passed on, bytes of its URL and of each, and how long that may take.
+pub const FORWARD_HEADERS_MAX: usize = 32;
+pub const URL_BYTES_MAX: usize = 2_048;
+pub const FORWARD_TIMEOUT_MS_DEFAULT: u64 = 30_000;
+/// Webhooks and crons of one registry.
+pub const WEBHOOKS_MAX: usize = 256;
+pub const CRONS_MAX: usize = 1_000;
+/// Secrets of one webhook, the old ones with the new.
+pub const WEBHOOK_SECRETS_MAX: usize = 8;
+pub const WEBHOOK_TOLERANCE_MS_DEFAULT: u64 = 5 * 60 * 1_000;
+
 /// A time budget, a sleep, a deadline.
 pub const DURATION_MS_MAX: u64 = BUDGET_MS_MAX;
 /// Long enough for a queue that is paused over night; work that is leased, and people, are never counted.

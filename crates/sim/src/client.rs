@@ -268,6 +268,7 @@ impl Client<'_> {
             heartbeat_ms: *self.chance.pick(&[100, 1_000, 5_000, 30_000]),
             budget_ms: *self.chance.pick(&[300, 4_000, 60_000, 86_400_000]),
             backlog_max: self.chance.maybe(150, |chance| 1 + chance.below(20) as u32),
+            backlog_full: Default::default(),
             require_tag: self.temper.tags.first().filter(|_| self.chance.permille(150)).cloned(),
             override_slots: self.chance.below(4) as u32,
             idempotency_window_ms: *self.chance.pick(&[0, 500, 5_000, 86_400_000]),

@@ -50,7 +50,7 @@ impl RunFilter {
         let mut filter = RunFilter { expr, workflow: None, status: None, reads_called: false, never: false };
         let (mut equal, mut keys) = (Vec::new(), Vec::new());
         required(&filter.expr.node, &mut equal);
-        read(&filter.expr.node, &mut keys);
+        read(&filter.expr.node, Root::Run, &mut keys);
         filter.reads_called = keys.iter().any(|key| key.is_none_or(|key| matches!(key, "called" | "parent")));
         let mut problems = Vec::new();
         for (key, text, at) in equal {
@@ -138,10 +138,15 @@ fn required<'n>(node: &'n Node, equal: &mut Vec<(&'n str, &'n str, usize)>) {
 }
 
 fn key_of_run(node: &Node) -> Option<&str> {
-    let is_run = |of: &Node| matches!(of.form, Form::Root(Root::Run));
+    key_of(node, Root::Run)
+}
+
+/// `root.key`, however it is written.
+fn key_of(node: &Node, root: Root) -> Option<&str> {
+    let is_root = |of: &Node| matches!(of.form, Form::Root(found) if found == root);
     match &node.form {
-        Form::Select(of, key) | Form::Has(of, key) if is_run(of) => Some(key),
-        Form::Binary(Binary::Index, sides) if is_run(&sides[0]) => match &sides[1].form {
+        Form::Select(of, key) | Form::Has(of, key) if is_root(of) => Some(key),
+        Form::Binary(Binary::Index, sides) if is_root(&sides[0]) => match &sides[1].form {
             Form::Literal(Literal::Text(key)) => Some(key),
             _ => None,
         },
@@ -149,24 +154,25 @@ fn key_of_run(node: &Node) -> Option<&str> {
     }
 }
 
-/// The keys of the run that are read; `None`: all of it is.
-fn read<'n>(node: &'n Node, keys: &mut Vec<Option<&'n str>>) {
-    if let Some(key) = key_of_run(node) {
+/// The keys of a root that are read; `None`: all of it is.
+pub(super) fn read<'n>(node: &'n Node, root: Root, keys: &mut Vec<Option<&'n str>>) {
+    if let Some(key) = key_of(node, root) {
         return keys.push(Some(key));
     }
     match &node.form {
-        Form::Root(_) => keys.push(None),
-        Form::Literal(_) | Form::NodeField(..) | Form::HasNodeField(..) | Form::Variable(_) => {}
-        Form::Select(of, _) | Form::Has(of, _) | Form::Unary(_, of) | Form::Matches(of, _) => read(of, keys),
-        Form::Binary(_, sides) => sides.iter().for_each(|side| read(side, keys)),
-        Form::Conditional(parts) => parts.iter().for_each(|part| read(part, keys)),
-        Form::List(list) | Form::Call(_, list) => list.iter().for_each(|part| read(part, keys)),
+        Form::Root(found) if *found == root => keys.push(None),
+        Form::Root(_) | Form::Literal(_) | Form::NodeField(..) | Form::HasNodeField(..) | Form::Variable(_) => {}
+        Form::Select(of, _) | Form::Has(of, _) | Form::Unary(_, of) | Form::Matches(of, _) => read(of, root, keys),
+        Form::Binary(_, sides) => sides.iter().for_each(|side| read(side, root, keys)),
+        Form::Conditional(parts) => parts.iter().for_each(|part| read(part, root, keys)),
+        Form::List(list) | Form::Call(_, list) => list.iter().for_each(|part| read(part, root, keys)),
         Form::Map(map) => map.iter().for_each(|(key, value)| {
-            read(key, keys);
-            read(value, keys);
+            read(key, root, keys);
+            read(value, root, keys);
         }),
         Form::Fold(fold) => {
-            [Some(&fold.over), fold.keep.as_ref(), Some(&fold.body)].into_iter().flatten().for_each(|part| read(part, keys));
+            let parts = [Some(&fold.over), fold.keep.as_ref(), Some(&fold.body)];
+            parts.into_iter().flatten().for_each(|part| read(part, root, keys));
         }
     }
 }

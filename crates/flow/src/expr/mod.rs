@@ -104,6 +104,13 @@ impl Expr {
         &self.reads
     }
 
+    /// Which keys of `event` it reads; `None` stands for all of them.
+    pub(crate) fn event_keys(&self) -> Vec<Option<&str>> {
+        let mut keys = Vec::new();
+        filter::read(&self.node, Root::Event, &mut keys);
+        keys
+    }
+
     pub fn eval(&self, scope: &dyn Scope, budget: &mut Budget) -> Result<Json, EvalError> {
         self.eval_at_depth(scope, budget, 0)
     }

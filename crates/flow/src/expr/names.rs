@@ -87,16 +87,27 @@ pub struct Names<'n> {
     nodes: Option<&'n dyn Nodes>,
     /// What `run` holds here, each a name by itself too; none: as in a workflow.
     of_run: &'static [&'static str],
+    /// What `event` holds here; none: that is not known.
+    of_event: &'static [&'static str],
 }
 
 impl<'n> Names<'n> {
     pub fn new(roots: impl IntoIterator<Item = Root>) -> Names<'n> {
-        Names { roots: roots.into_iter().collect(), nodes: None, of_run: &[] }
+        Names { roots: roots.into_iter().collect(), nodes: None, of_run: &[], of_event: &[] }
     }
 
     /// A run and what it holds: `run.status`, or `status` for short.
     pub(crate) fn of_run(keys: &'static [&'static str]) -> Names<'n> {
         Names { of_run: keys, ..Names::new([Root::Run]) }
+    }
+
+    /// An event alone, and what it holds.
+    pub(crate) fn of_event(keys: &'static [&'static str]) -> Names<'n> {
+        Names { of_event: keys, ..Names::new([Root::Event]) }
+    }
+
+    pub(crate) fn event_keys(&self) -> &'static [&'static str] {
+        self.of_event
     }
 
     pub(crate) fn run_keys(&self) -> &'static [&'static str] {

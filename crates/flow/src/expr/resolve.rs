@@ -132,13 +132,13 @@ impl Resolver<'_> {
         match &syntax.form {
             SyntaxForm::Select(of, key) => {
                 let of = self.node(of);
-                self.run_key(&of, key, syntax.at);
+                self.root_key(&of, key, syntax.at);
                 Form::Select(Box::new(of), key.as_str().into())
             }
             SyntaxForm::Binary(_, sides) => {
                 let of = self.node(&sides[0]);
                 if let SyntaxForm::Literal(Literal::Text(key)) = &sides[1].form {
-                    self.run_key(&of, key, syntax.at);
+                    self.root_key(&of, key, syntax.at);
                 }
                 Form::Binary(Binary::Index, Box::new([of, self.node(&sides[1])]))
             }
@@ -146,15 +146,19 @@ impl Resolver<'_> {
         }
     }
 
-    /// What `run` holds is known.
-    fn run_key(&mut self, of: &Node, key: &str, at: usize) {
-        let here = self.names.run_keys();
-        let known: Vec<&str> = if here.is_empty() { RUN_KEYS.iter().map(|(known, _)| *known).collect() } else { here.to_vec() };
-        if matches!(of.form, Form::Root(Root::Run)) && !known.contains(&key) {
+    /// What `run` holds is known, and in some places what `event` does.
+    fn root_key(&mut self, of: &Node, key: &str, at: usize) {
+        let (root, known) = match (&of.form, self.names.run_keys(), self.names.event_keys()) {
+            (Form::Root(Root::Run), [], _) => (Root::Run, RUN_KEYS.iter().map(|(known, _)| *known).collect()),
+            (Form::Root(Root::Run), keys, _) => (Root::Run, keys.to_vec()),
+            (Form::Root(Root::Event), _, keys) if !keys.is_empty() => (Root::Event, keys.to_vec()),
+            _ => return,
+        };
+        if !known.contains(&key) {
             let (last, others) = known.split_last().expect("it has some");
             let others = others.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
             let suggestion = did_you_mean(key, known.iter().copied());
-            self.problem(at, format!("`run` has {others} and `{last}`, but no `{key}`"), suggestion);
+            self.problem(at, format!("`{root}` has {others} and `{last}`, but no `{key}`"), suggestion);
         }
     }
 
@@ -270,7 +274,7 @@ impl Resolver<'_> {
             Some((id, field)) => field.map_or(NOTHING, |field| Form::HasNodeField(id.into(), field)),
             None => {
                 let of = self.node(of);
-                self.run_key(&of, key, arg.at);
+                self.root_key(&of, key, arg.at);
                 Form::Has(Box::new(of), key.into())
             }
         }

@@ -1,0 +1,67 @@
+//! The text of a registry, decoded: one file for each thing it may state. Decoding goes on after a mistake, so that several are
+//! told at once.
+
+mod discipline;
+mod expression;
+mod forward;
+mod handler;
+mod limit;
+mod queue;
+mod webhook;
+
+use super::Registry;
+use super::handler::{Handler, Mode};
+use super::index::Index;
+use super::queue::merge;
+use super::route::Route;
+use crate::define::fields::Fields;
+use crate::limits::*;
+use crate::problem::{At, Problems};
+use crate::source::{Data, Entry, Value};
+use kernel::limits::{EVENT_HANDLERS_MAX, REGISTRY_HANDLERS_MAX, REGISTRY_QUEUES_MAX};
+
+pub fn registry(document: &Value, problems: &mut Problems) -> Option<Registry> {
+    let mut fields = Fields::of(document, "a registry", problems)?;
+    let mut stated = |key, most| fields.take(key).map_or(&[][..], |entry| entries(entry, most, problems));
+    let handlers = stated("handlers", REGISTRY_HANDLERS_MAX);
+    let queues = stated("queues", REGISTRY_QUEUES_MAX);
+    let webhooks = stated("webhooks", WEBHOOKS_MAX);
+    fields.finish(problems);
+    let handlers: Vec<(Handler, At)> =
+        handlers.iter().filter_map(|entry| Some((handler::handler(entry, problems)?, entry.key_at.clone()))).collect();
+    let rules = queues.iter().filter_map(|entry| queue::queue(entry, problems)).collect();
+    let queues = merge(rules, &handlers, |handler| handler.singleton.is_some(), problems);
+    let webhooks = webhooks.iter().filter_map(|entry| webhook::webhook(entry, problems));
+    let webhooks = webhooks.map(|webhook| (webhook.name.clone(), webhook)).collect();
+    let routes: Vec<Route> = handlers
+        .into_iter()
+        .map(|(handler, _)| {
+            let keys = queues.get(&handler.queue).map(|queue| queue.keys_of(&handler)).unwrap_or_default();
+            Route::new(handler, keys)
+        })
+        .collect();
+    let live = |at: usize| (routes[at].handler.mode == Mode::Live).then_some(routes[at].reads);
+    let index = Index::new(routes.iter().map(|route| &route.handler), live);
+    if index.handlers_max() > EVENT_HANDLERS_MAX {
+        let told = format!("{} handlers take the same event; at most {EVENT_HANDLERS_MAX} may", index.handlers_max());
+        problems.say(&document.at, told);
+    }
+    Some(Registry { routes, index, queues, webhooks })
+}
+
+/// Things by their names.
+fn entries<'a>(entry: &'a Entry, most: usize, problems: &mut Problems) -> &'a [Entry] {
+    match &entry.value.data {
+        Data::Map(entries) if entries.len() > most => {
+            problems.say(&entry.key_at, format!("there are {} {}; at most {most} are read", entries.len(), entry.key));
+            &[]
+        }
+        Data::Map(entries) => entries,
+        Data::Null => &[],
+        _ => {
+            let told = format!("`{}` is a map from names to what they stand for, not {}", entry.key, entry.value.kind());
+            problems.say(&entry.value.at, told);
+            &[]
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Workers inside the server. They lease, report and are told to stop as any other worker is; what they are given to do
+//! is done here. Nothing is decided here, and nothing here knows how a task came to be.
+
+mod client;
+pub mod forward;
+pub mod inside;
+
+pub use client::{Answered, Client, NoClient, NotAnswered, Sending};
