@@ -23,12 +23,13 @@ pub struct File {
     pub retention: Retention,
 }
 
-/// How long runs that have ended are kept, and how many.
+/// How long runs that have ended are kept, and how many; and how long statistics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
     pub runs_age: Option<String>,
     pub runs_count: Option<usize>,
+    pub rollups_age: Option<String>,
 }
 
 /// A variable that is set to something.
@@ -67,7 +68,7 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             let fix = "it may hold listen, data_dir, token, token_file and stop_limit, each as text in quotes, and [retention] with \
-                       runs_age and runs_count; `signaller serve --help` shows one";
+                       runs_age, runs_count and rollups_age; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

@@ -10,6 +10,7 @@ use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
 use crate::retention::{self, Retention};
 use crate::revision::{Followed, Revision};
+use crate::rollups::{self, Desk, Projector, RollupState};
 use crate::stream::{Stream, Subscription};
 use crate::tick::Core;
 use crate::values::Values;
@@ -36,11 +37,18 @@ pub struct EngineOptions {
     pub stop_limit: Duration,
     /// `None`: runs that have ended are kept until someone deletes them.
     pub retention: Option<Retention>,
+    /// How long statistics by the minute are kept.
+    pub rollups_age: Duration,
 }
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { readers: 4, stop_limit: Duration::from_secs(30), retention: Some(Retention::default()) }
+        EngineOptions {
+            readers: 4,
+            stop_limit: Duration::from_secs(30),
+            retention: Some(Retention::default()),
+            rollups_age: Duration::from_secs(30 * 24 * 3_600),
+        }
     }
 }
 
@@ -67,6 +75,7 @@ pub(crate) struct Shared {
     pub inbox: Inbox,
     pub stream: Stream,
     pub tickets: AtomicU64,
+    pub rollups: Arc<Desk>,
     bell: Bell,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     reader_free: Condvar,
@@ -90,6 +99,7 @@ impl Engine {
         let mut clock = Clock::start(Time::from_us(store.last_at_us()?));
         let describe = store.describe();
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
+        let projector = Projector::new(store.reader()?, store.rollups()?, options.rollups_age);
         let core = Core::open(store, blobs.clone(), 0, clock.now())?;
         let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
         let under_way = core.state().bulks_open().any(|bulk| bulk.work().is_over_runs());
@@ -98,6 +108,7 @@ impl Engine {
             inbox: Inbox::default(),
             stream: Stream::new(),
             tickets: AtomicU64::new(1),
+            rollups: Arc::default(),
             bell: Bell::default(),
             readers: Mutex::new(readers),
             reader_free: Condvar::new(),
@@ -111,6 +122,7 @@ impl Engine {
         });
         let engine = Engine { shared: shared.clone() };
         let fetcher = Fetcher::start(engine.clone())?;
+        rollups::start(shared.rollups.clone(), projector)?;
         let retention = options.retention;
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
         bulk::start(engine.clone(), under_way)?;
@@ -278,6 +290,17 @@ impl Engine {
         // Given back also when the query panics, or the pool would run dry.
         let mut lent = Lent { shared: &self.shared, reader: Some(reader) };
         query(&mut **lent.reader.as_mut().expect("it is set above"))
+    }
+
+    /// How far the statistics are.
+    pub fn rollups(&self) -> RollupState {
+        self.shared.rollups.state()
+    }
+
+    /// The same, after all that is committed now is in them, or after `within`. Blocks; not for an async thread.
+    pub fn rollups_now(&self, within: Duration) -> Result<RollupState, StoreError> {
+        let newest = self.read(|reader| reader.last_record())?;
+        Ok(self.shared.rollups.reach(newest, within))
     }
 
     /// Lease no more, let what runs finish up to the limit, then end.

@@ -2,14 +2,17 @@
 //! open another one on the same disk. Faults are put in from outside and hit the next call they fit, so a run is the
 //! same every time.
 
+mod rollups;
 mod runs;
 
 use crate::chain::{self, Pace, Wanted, column};
+use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 use crate::store::{ApprovalQuery, Batch, Decoded, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, TaskQuery};
 use kernel::ids::{BulkId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
+use kernel::rollup::FailedAt;
 use kernel::row::{BULKS, BadRow, NODES, RUNS, Row, TABLES, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
 use kernel::task::{Status, Task};
@@ -56,6 +59,7 @@ pub struct Durable {
     // As the indexes of a database: (queue, id) of dead letters, and (queue, key, id) of tasks with a key.
     dead: BTreeSet<(Arc<str>, i64)>,
     keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
+    rollups: rollups::Rollups,
 }
 
 fn index_of(table: &'static Table) -> usize {
@@ -166,6 +170,7 @@ impl Durable {
             let mut at = *last;
             while let Some(entry) = self.entries.remove(&at) {
                 at = entry.prev;
+                self.rollups.forget(&entry);
                 self.pruned.insert(entry.seq, entry);
             }
         }
@@ -348,8 +353,28 @@ impl Store for Memory {
         Ok(Box::new(MemoryReader { disk: self.disk.clone(), held: None }))
     }
 
+    fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError> {
+        Ok(Box::new(self.disk.clone()))
+    }
+
     fn describe(&self) -> String {
         "memory".into()
+    }
+}
+
+impl RollupReader for MemoryReader {
+    fn rollup_cursor(&mut self) -> Result<RollupCursor, StoreError> {
+        Ok(self.read(|durable| durable.rollups().cursor()))
+    }
+
+    fn rollups(&mut self, query: &RollupQuery, each: &mut dyn FnMut(RollupRow)) -> Result<u64, StoreError> {
+        let (found, rows) = self.read(|durable| durable.rollups().rows(query));
+        rows.into_iter().for_each(each);
+        Ok(found)
+    }
+
+    fn rollup_failures(&mut self, query: &RollupQuery) -> Result<Vec<FailedAt>, StoreError> {
+        Ok(self.read(|durable| durable.rollups().failures(query)))
     }
 }
 

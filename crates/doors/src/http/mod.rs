@@ -20,6 +20,7 @@ mod run;
 mod runs;
 mod said;
 mod server;
+mod stats;
 mod status;
 mod stream;
 mod tasks;
@@ -146,6 +147,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(bulks::cancel))
         .routes(routes!(work::work))
         .routes(routes!(stream::stream))
+        .routes(routes!(stats::stats))
         .routes(routes!(status::status))
         .routes(routes!(status::health))
         .routes(routes!(status::ready))

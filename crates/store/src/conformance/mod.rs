@@ -2,6 +2,7 @@
 //! opens its place as often as it likes, one store at a time, and finds what it left there.
 
 mod queries;
+mod rollups;
 mod run_queries;
 mod run_writes;
 pub mod sample;
@@ -66,6 +67,10 @@ pub const CASES: &[Case] = cases![
     run_queries::a_runs_history_is_all_its_chains,
     run_queries::a_runs_records_are_found_by_where_they_stand,
     run_queries::no_record_of_a_run_is_missed_while_commits_go_on,
+    rollups::roll_ups_add_up_and_are_found_by_minute_queue_and_family,
+    rollups::roll_ups_are_added_where_the_last_ended_or_not_at_all,
+    rollups::old_minutes_are_forgotten_and_so_are_old_failures,
+    rollups::what_is_deleted_before_it_was_folded_is_told,
 ];
 
 /// Runs every case, each at a place of its own; `fresh` gives a new, empty place.
