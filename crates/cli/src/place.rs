@@ -20,15 +20,18 @@ pub struct File {
     pub token: Option<String>,
     pub token_file: Option<PathBuf>,
     pub stop_limit: Option<String>,
+    pub registry: Option<PathBuf>,
     pub retention: Retention,
 }
 
-/// How long runs that have ended are kept, and how many.
+/// How long runs that have ended are kept, and how many; how long events are, and statistics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
     pub runs_age: Option<String>,
     pub runs_count: Option<usize>,
+    pub rollups_age: Option<String>,
+    pub events_age: Option<String>,
 }
 
 /// A variable that is set to something.
@@ -37,12 +40,13 @@ pub fn env(name: &str) -> Option<String> {
 }
 
 /// Ours, and those a worker's command is given.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 18] = [
     "SIGNALLER_URL",
     "SIGNALLER_TOKEN",
     "SIGNALLER_LISTEN",
     "SIGNALLER_DATA_DIR",
     "SIGNALLER_STOP_LIMIT",
+    "SIGNALLER_REGISTRY",
     "SIGNALLER_LOG",
     "SIGNALLER_TASK",
     "SIGNALLER_TYPE",
@@ -52,6 +56,9 @@ const VARIABLES: [&str; 14] = [
     "SIGNALLER_RUN",
     "SIGNALLER_NODE",
     "SIGNALLER_FENCE",
+    "SIGNALLER_EVENT",
+    "SIGNALLER_EVENT_NAME",
+    "SIGNALLER_HANDLER",
 ];
 
 /// Variables that look like ours and are not: a setting spelled wrong would be passed over in silence.
@@ -66,8 +73,8 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     let wrong = |why: String, fix: &str| Failure::new(Exit::Usage, "config", format!("{}: {why}", path.display())).fix(fix);
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
-            let fix = "it may hold listen, data_dir, token, token_file and stop_limit, each as text in quotes, and [retention] with \
-                       runs_age and runs_count; `signaller serve --help` shows one";
+            let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
+                       runs_age, runs_count, events_age and rollups_age; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

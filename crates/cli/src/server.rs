@@ -21,6 +21,8 @@ pub struct Settings {
     pub token: Option<String>,
     pub stop_limit: Duration,
     pub retention: Retention,
+    /// How long statistics are kept.
+    pub rollups_age: Duration,
 }
 
 /// What a server says once it can be reached.
@@ -52,8 +54,12 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     let fresh = std::fs::read_dir(&settings.data_dir).map_or(true, |mut entries| entries.next().is_none());
     let store = Sqlite::open(&settings.data_dir).map_err(|error| store_failure(&settings, &error))?;
     let blobs = blobs(&settings.data_dir.join("blobs")).map_err(|error| store_failure(&settings, &error))?;
-    let options =
-        EngineOptions { stop_limit: settings.stop_limit, retention: Some(settings.retention), ..EngineOptions::default() };
+    let options = EngineOptions {
+        stop_limit: settings.stop_limit,
+        retention: Some(settings.retention),
+        rollups_age: settings.rollups_age,
+        ..EngineOptions::default()
+    };
     let engine = Engine::open(Box::new(store), blobs, options).map_err(|error| store_failure(&settings, &error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

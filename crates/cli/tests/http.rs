@@ -480,6 +480,12 @@ const RUNNING: &[&str] = &[
 ];
 
 const SERVING: &[&str] = &[
+    r#"GET /v1/stats?since=1&queue=none -> 200 /window/truncated=true /dispatches/started=0 /dispatches/success_rate=null /families=[] /recent_failures=[]"#,
+    r#"GET /v1/stats?for_ms=60000&target_p95_ms=7&failures=0 -> 200 /queue_latency_ms/target_p95_ms=7 /recent_failures=[]"#,
+    r#"GET /v1/stats?since=soon -> 400 invalid"#,
+    r#"GET /v1/stats?since=99999999999999 -> 400 invalid"#,
+    r#"GET /v1/stats?failures=101 -> 400 invalid"#,
+    r#"GET /v1/stats?sicne=1 -> 400 invalid"#,
     r#"GET /v1/status -> 200 /stopping=false /version="0.1.0""#,
     r#"GET /health -> 200 /ok=true"#,
     r#"GET /ready -> 200 /ok=true"#,

@@ -4,6 +4,7 @@
 use crate::bulk::{self, Bell};
 use crate::clock::Clock;
 use crate::deliver::{Filled, Filler, Unread};
+use crate::events::Reception;
 use crate::fetch::Fetcher;
 use crate::flows::Library;
 use crate::launch;
@@ -11,6 +12,7 @@ use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::request::*;
 use crate::retention::{self, Retention};
 use crate::revision::{Followed, Revision};
+use crate::rollups::{self, Desk, Projector, RollupState};
 use crate::stream::{Stream, Subscription};
 use crate::tick::Core;
 use crate::values::Values;
@@ -37,11 +39,18 @@ pub struct EngineOptions {
     pub stop_limit: Duration,
     /// `None`: runs that have ended are kept until someone deletes them.
     pub retention: Option<Retention>,
+    /// How long statistics by the minute are kept.
+    pub rollups_age: Duration,
 }
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { readers: 4, stop_limit: Duration::from_secs(30), retention: Some(Retention::default()) }
+        EngineOptions {
+            readers: 4,
+            stop_limit: Duration::from_secs(30),
+            retention: Some(Retention::default()),
+            rollups_age: Duration::from_secs(30 * 24 * 3_600),
+        }
     }
 }
 
@@ -68,6 +77,7 @@ pub(crate) struct Shared {
     pub inbox: Inbox,
     pub stream: Stream,
     pub tickets: AtomicU64,
+    pub rollups: Arc<Desk>,
     bell: Bell,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     reader_free: Condvar,
@@ -76,6 +86,7 @@ pub(crate) struct Shared {
     library: Arc<Library>,
     values: Arc<Values>,
     unread: Unread,
+    reception: Reception,
     up_since: Instant,
     stopped: watch::Receiver<Option<Stopped>>,
 }
@@ -91,14 +102,19 @@ impl Engine {
         let mut clock = Clock::start(Time::from_us(store.last_at_us()?));
         let describe = store.describe();
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
+        let projector = Projector::new(store.reader()?, store.rollups()?, options.rollups_age);
         let core = Core::open(store, blobs.clone(), 0, clock.now())?;
         let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
         let under_way = core.state().bulks_open().any(|bulk| bulk.work().is_over_runs());
+        let registry = core.state().registry();
+        let text = core.reader()?.payloads(&[registry.last()])?.pop().flatten();
+        let reception = Reception::open(Some(registry), text);
         let (announce, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             stream: Stream::new(),
             tickets: AtomicU64::new(1),
+            rollups: Arc::default(),
             bell: Bell::default(),
             readers: Mutex::new(readers),
             reader_free: Condvar::new(),
@@ -107,11 +123,13 @@ impl Engine {
             library,
             values,
             unread: Unread::default(),
+            reception,
             up_since: Instant::now(),
             stopped,
         });
         let engine = Engine { shared: shared.clone() };
         let fetcher = Fetcher::start(engine.clone())?;
+        rollups::start(shared.rollups.clone(), projector)?;
         let retention = options.retention;
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
         bulk::start(engine.clone(), under_way)?;
@@ -287,6 +305,17 @@ impl Engine {
         query(&mut **lent.reader.as_mut().expect("it is set above"))
     }
 
+    /// How far the statistics are.
+    pub fn rollups(&self) -> RollupState {
+        self.shared.rollups.state()
+    }
+
+    /// The same, after all that is committed now is in them, or after `within`. Blocks; not for an async thread.
+    pub fn rollups_now(&self, within: Duration) -> Result<RollupState, StoreError> {
+        let newest = self.read(|reader| reader.last_record())?;
+        Ok(self.shared.rollups.reach(newest, within))
+    }
+
     /// Lease no more, let what runs finish up to the limit, then end.
     pub async fn stop(&self) -> Stopped {
         _ = self.ask(Request::Stop).await;
@@ -299,6 +328,10 @@ impl Engine {
             Ok(how) => how.clone().expect("it was waited for"),
             Err(_) => Stopped::Failed("the writer's thread ended unexpectedly".into()),
         }
+    }
+
+    pub(crate) fn reception(&self) -> &Reception {
+        &self.shared.reception
     }
 
     pub(crate) fn bell(&self) -> &Bell {

@@ -7,6 +7,7 @@ use crate::fetch::Fetcher;
 use crate::inbox::{Letter, Taken};
 use crate::parcel::{Leaving, Parcel};
 use crate::request::*;
+use crate::rollups::Desk;
 use crate::tick::{Core, Decided, Ticked};
 use kernel::ids::{Fence, TaskId};
 use kernel::time::Time;
@@ -73,9 +74,26 @@ impl Writer {
         let carries = house.clone();
         let carrier_thread = thread("carrier").spawn(move || carry(&carries, &parcels)).map_err(failed)?;
         let (senders, gone, next) = (Senders::default(), Vec::new(), Some(Time::ZERO));
-        let writer =
-            Writer { shared, core, clock, senders, gone, next, ahead: false, stop_limit, house, carrier, carrier_thread };
-        thread("writer").spawn(move || announce.send_replace(Some(writer.run()))).map_err(failed)?;
+        let writer = Writer {
+            shared: shared.clone(),
+            core,
+            clock,
+            senders,
+            gone,
+            next,
+            ahead: false,
+            stop_limit,
+            house,
+            carrier,
+            carrier_thread,
+        };
+        let rollups = shared.rollups.clone();
+        thread("writer")
+            .spawn(move || {
+                let _closing = Closing(rollups);
+                announce.send_replace(Some(writer.run()))
+            })
+            .map_err(failed)?;
         Ok(())
     }
 
@@ -221,6 +239,15 @@ fn carrier_died() -> Stopped {
     Stopped::Failed("the carrier's thread ended unexpectedly".into())
 }
 
+/// Nothing is committed any more, whichever way the writer ends.
+struct Closing(Arc<Desk>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Tells the writer, whichever way the carrier ends.
 struct Farewell<'a>(&'a House);
 
@@ -252,6 +279,9 @@ impl House {
     /// Gives back the answers, which are still to be handed out.
     fn publish(&self, leaving: Leaving) -> Vec<(Ticket, Answer)> {
         self.fetcher.fetch(leaving.missing);
+        if !leaving.entries.is_empty() {
+            self.shared.rollups.ring();
+        }
         self.shared.stream.publish(leaving.entries);
         leaving.answers
     }
@@ -259,6 +289,7 @@ impl House {
     fn tell(&self, failed: Ticked, senders: &mut Senders) -> Option<Stopped> {
         if let Some(why) = &failed.reloaded {
             tracing::error!(why, "a commit failed; memory was loaded again from the store");
+            self.shared.rollups.ring();
             self.shared.stream.unsure();
         }
         self.give_back(failed.untold);

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use store::blobs::{BlobFault, MemoryBlobs};
 use store::memory::{Fault, Memory, MemoryDisk};
-use store::{Batch, Reader, Store, StoreError};
+use store::{Batch, Reader, RollupStore, Store, StoreError};
 
 fn open(disk: &MemoryDisk) -> Engine {
     Engine::open(Box::new(disk.open()), blobs(), EngineOptions::default()).expect("the memory opens")
@@ -136,6 +136,10 @@ impl Store for Gated {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         self.inner.reader()
+    }
+
+    fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError> {
+        self.inner.rollups()
     }
 
     fn describe(&self) -> String {
@@ -468,6 +472,10 @@ impl Store for Breaking {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         self.0.reader()
+    }
+
+    fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError> {
+        self.0.rollups()
     }
 
     fn describe(&self) -> String {

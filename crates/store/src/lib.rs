@@ -9,9 +9,11 @@ pub mod conformance;
 mod decoding;
 mod fold;
 pub mod memory;
+mod rollups;
 pub mod sqlite;
 mod store;
 pub mod verify;
 
 pub use blobs::{BlobId, BlobStore, Blobs, MemoryBlobs};
+pub use rollups::{FAILURES_KEPT, RollupBatch, RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 pub use store::*;

@@ -3,14 +3,17 @@
 //! same every time.
 
 mod events;
+mod rollups;
 mod runs;
 
 use crate::chain::{self, Pace, Wanted, column};
+use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 use crate::store::{ApprovalQuery, Batch, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, TaskQuery};
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
+use kernel::rollup::FailedAt;
 use kernel::row::{BULKS, BadRow, EVENTS, NODES, REGISTRIES, RUNS, Row, TABLES, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
 use kernel::task::{Status, Task};
@@ -60,6 +63,7 @@ pub struct Durable {
     keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
     // And (key, id) of events with one.
     events: BTreeSet<(Arc<str>, i64)>,
+    rollups: rollups::Rollups,
 }
 
 fn index_of(table: &'static Table) -> usize {
@@ -176,6 +180,7 @@ impl Durable {
             let mut at = *last;
             while let Some(entry) = self.entries.remove(&at) {
                 at = entry.prev;
+                self.rollups.forget(&entry);
                 self.pruned.insert(entry.seq, entry);
             }
         }
@@ -362,8 +367,28 @@ impl Store for Memory {
         Ok(Box::new(MemoryReader { disk: self.disk.clone(), held: None }))
     }
 
+    fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError> {
+        Ok(Box::new(self.disk.clone()))
+    }
+
     fn describe(&self) -> String {
         "memory".into()
+    }
+}
+
+impl RollupReader for MemoryReader {
+    fn rollup_cursor(&mut self) -> Result<RollupCursor, StoreError> {
+        Ok(self.read(|durable| durable.rollups().cursor()))
+    }
+
+    fn rollups(&mut self, query: &RollupQuery, each: &mut dyn FnMut(RollupRow)) -> Result<u64, StoreError> {
+        let (found, rows) = self.read(|durable| durable.rollups().rows(query));
+        rows.into_iter().for_each(each);
+        Ok(found)
+    }
+
+    fn rollup_failures(&mut self, query: &RollupQuery) -> Result<Vec<FailedAt>, StoreError> {
+        Ok(self.read(|durable| durable.rollups().failures(query)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The contract between engine and store. One writer commits whole batches; readers see committed batches only and
 //! never wait for the writer. A commit is all or nothing and durable when it returns.
 
+use crate::rollups::{RollupReader, RollupStore};
 use kernel::bulk::TaskFilter;
 use kernel::frame::FramePath;
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
@@ -124,6 +125,9 @@ pub trait Store: Send {
     /// Another pair of eyes; usable from any thread while the writer goes on.
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
 
+    /// The hand that writes roll-ups, for a thread of its own. There is one at a time.
+    fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError>;
+
     /// What and where this is, for people.
     fn describe(&self) -> String;
 }
@@ -211,7 +215,7 @@ pub struct Stamp {
 /// A record, or its number and the column that does not fit.
 pub type Decoded = Result<Entry, (RecordSeq, BadRow)>;
 
-pub trait Reader: Send {
+pub trait Reader: RollupReader + Send {
     fn task(&mut self, id: TaskId) -> Result<Option<Row>, StoreError>;
 
     fn tasks(&mut self, query: &TaskQuery) -> Result<Vec<Row>, StoreError>;

@@ -4,7 +4,7 @@ use crate::output::{Outcome, Screen, raw};
 use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Ready, Settings};
 use clap::Args;
-use engine::Retention;
+use engine::{EngineOptions, Retention};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,8 @@ pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
     let listen = place::listen(args.listen, None, place::env)?;
     let data_dir = DataDir::resolve(args.data_dir, None, place::env).path;
     let stop_limit = Duration::from_secs(10);
-    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default() };
+    let rollups_age = EngineOptions::default().rollups_age;
+    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 

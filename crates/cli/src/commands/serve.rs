@@ -6,7 +6,7 @@ use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Settings};
 use crate::units::parse_duration_ms;
 use clap::Args;
-use engine::Retention;
+use engine::{EngineOptions, Retention};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,9 @@ use std::time::Duration;
                         token_file = \"/run/secrets/signaller\"   # asked of every caller\n  stop_limit = \"30s\"              \
                               # how long running work may finish at the end\n  \
                         [retention]\n  runs_age = \"30d\"                 # runs that ended longer ago are deleted\n  \
-                        runs_count = 1000000             # and the oldest beyond so many; looked at when it starts and every minute\n\n\
+                        runs_count = 1000000             # and the oldest beyond so many; looked at when it starts and every minute\n  \
+                        events_age = \"7d\"                # events that came longer ago go, with their finished tasks\n  \
+                        rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -62,19 +64,27 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     };
     let data_dir = DataDir::resolve(args.data_dir, file.data_dir, &env).path;
     let retention = retention(&file.retention)?;
-    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms), retention })
+    let rollups_age = rollups_age(&file.retention)?;
+    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms), retention, rollups_age })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {
-    let mut retention = Retention::default();
-    if let Some(text) = &file.runs_age {
-        let ms = parse_duration_ms(text).map_err(|why| {
-            Failure::new(Exit::Usage, "config", format!("retention.runs_age: {why}")).fix("give it with its unit: \"30d\"")
-        })?;
-        retention.age = Duration::from_millis(ms);
-    }
-    retention.count = file.runs_count.unwrap_or(retention.count);
-    Ok(retention)
+    let kept = Retention::default();
+    let events = age("events_age", file.events_age.as_deref())?.unwrap_or(kept.events);
+    let age = age("runs_age", file.runs_age.as_deref())?.unwrap_or(kept.age);
+    Ok(Retention { age, count: file.runs_count.unwrap_or(kept.count), events })
+}
+
+/// How long statistics are kept.
+fn rollups_age(file: &place::Retention) -> Result<Duration, Failure> {
+    Ok(age("rollups_age", file.rollups_age.as_deref())?.unwrap_or(EngineOptions::default().rollups_age))
+}
+
+fn age(name: &str, text: Option<&str>) -> Result<Option<Duration>, Failure> {
+    let wrong = |why: String| {
+        Failure::new(Exit::Usage, "config", format!("retention.{name}: {why}")).fix("give it with its unit: \"30d\"")
+    };
+    text.map(|text| parse_duration_ms(text).map(Duration::from_millis).map_err(wrong)).transpose()
 }
 
 #[cfg(test)]
@@ -103,19 +113,25 @@ mod tests {
     }
 
     #[test]
-    fn the_file_says_how_long_runs_are_kept() {
+    fn the_file_says_how_long_runs_and_statistics_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.toml");
         for (text, kept) in [
-            ("", Ok((30 * 86_400, 1_000_000))),
-            ("[retention]\nruns_age = \"2d\"\nruns_count = 5", Ok((2 * 86_400, 5))),
+            ("", Ok((30 * 86_400, 1_000_000, 30 * 86_400, 7))),
+            ("[retention]\nruns_age = \"2d\"\nruns_count = 5", Ok((2 * 86_400, 5, 30 * 86_400, 7))),
+            ("[retention]\nrollups_age = \"7d\"", Ok((30 * 86_400, 1_000_000, 7 * 86_400, 7))),
+            ("[retention]\nevents_age = \"3d\"", Ok((30 * 86_400, 1_000_000, 30 * 86_400, 3))),
+            ("[retention]\nevents_age = \"x\"", Err("events_age")),
+            ("[retention]\nrollups_age = \"7\"", Err("rollups_age")),
             ("[retention]\nruns_age = \"soon\"", Err("runs_age")),
             ("[retention]\nruns_aeg = \"2d\"", Err("runs_aeg")),
         ] {
             std::fs::write(&path, text).unwrap();
             match (settings(ServeArgs { config: Some(path.clone()), ..none() }, None, |_| None), kept) {
-                (Ok(found), Ok((age_s, count))) => {
-                    assert_eq!((found.retention.age.as_secs(), found.retention.count), (age_s, count), "{text}");
+                (Ok(found), Ok(kept)) => {
+                    let Retention { age, count, events } = found.retention;
+                    let days = events.as_secs() / 86_400;
+                    assert_eq!((age.as_secs(), count, found.rollups_age.as_secs(), days), kept, "{text}");
                 }
                 (Err(failure), Err(told)) => assert!(failure.message.contains(told), "{}", failure.message),
                 (found, _) => panic!("{text}: {}", found.is_ok()),

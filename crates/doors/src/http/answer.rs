@@ -137,7 +137,7 @@ impl Door {
     }
 }
 
-async fn off_thread<T: Send + 'static>(query: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, No> {
+pub async fn off_thread<T: Send + 'static>(query: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, No> {
     match tokio::task::spawn_blocking(query).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(No(Problem::new("internal", "the query failed unexpectedly", "look into the server's log"))),

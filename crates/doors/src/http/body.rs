@@ -9,8 +9,8 @@ use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use futures_util::StreamExt;
-use kernel::ids::{BulkId, RunId, TaskId};
-use kernel::names::{QueueName, WorkflowName};
+use kernel::ids::{BulkId, EventId, RunId, TaskId};
+use kernel::names::{QueueName, WebhookName, WorkflowName};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
@@ -195,6 +195,23 @@ impl PathName for RunId {
             Problem::new("run_not_found", format!("`{text}` is not a run's id"), "an id looks like run-9m2; list runs to find it")
         };
         RunId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for EventId {
+    fn parse_name(text: &str) -> Result<EventId, Problem> {
+        let unknown = || {
+            let fix = "an id looks like event-9m2; list events to find it";
+            Problem::new("event_not_found", format!("`{text}` is not an event's id"), fix)
+        };
+        EventId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for WebhookName {
+    fn parse_name(text: &str) -> Result<WebhookName, Problem> {
+        let fix = "name it under `webhooks:` in the registry";
+        WebhookName::parse(text).map_err(|bad| Problem::new("webhook_not_found", bad.to_string(), fix))
     }
 }
 

@@ -6,7 +6,9 @@ mod approvals;
 mod body;
 mod bulks;
 mod change;
+mod events;
 mod explain;
+mod families;
 mod fork;
 mod graph;
 mod guard;
@@ -15,11 +17,13 @@ mod node;
 mod outlook;
 mod peer;
 mod queues;
+mod registry;
 mod replay;
 mod run;
 mod runs;
 mod said;
 mod server;
+mod stats;
 mod status;
 mod stream;
 mod tasks;
@@ -28,6 +32,7 @@ mod timeline;
 mod turns;
 mod values;
 mod work;
+mod webhooks;
 mod workflows;
 
 pub use server::{ServeError, check_listen, serve};
@@ -70,7 +75,7 @@ pub struct DoorOptions {
 #[openapi(
     info(
         title = "Signaller",
-        description = "Takes tasks and workflows in, decides what runs next, and makes it run durably. Every answer that is not a \
+        description = "Takes events, tasks and workflows in, decides what runs next, and makes it run durably. Every answer that is not a \
                        success has a body `{\"error\": {code, message, fix, retryable}}`; codes are stable.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
@@ -80,6 +85,9 @@ pub struct DoorOptions {
         (name = "workflows", description = "Definitions: what runs go through, version by version."),
         (name = "runs", description = "One way through a workflow, from its input to its output."),
         (name = "approvals", description = "What waits for somebody's answer."),
+        (name = "events", description = "What happened outside, and what became of it."),
+        (name = "registry", description = "Which events go to which handlers, and with which discipline."),
+        (name = "families", description = "Events that are controlled together."),
         (name = "queues", description = "Discipline: limits, pauses, dead letters."),
         (name = "bulks", description = "Work over many tasks or runs, a chunk at a time."),
         (name = "workers", description = "Results, heartbeats and more work in one round trip."),
@@ -141,11 +149,23 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(queues::reprioritize))
         .routes(routes!(queues::dead))
         .routes(routes!(queues::redrive))
+        .routes(routes!(events::emit, events::list))
+        .routes(routes!(events::emit_many))
+        .routes(routes!(events::show))
+        .routes(routes!(events::replay))
+        .routes(routes!(webhooks::deliver))
+        .routes(routes!(registry::show, registry::put))
+        .routes(routes!(registry::check))
+        .routes(routes!(families::list))
+        .routes(routes!(families::pause))
+        .routes(routes!(families::resume))
+        .routes(routes!(families::boost))
         .routes(routes!(bulks::list))
         .routes(routes!(bulks::show))
         .routes(routes!(bulks::cancel))
         .routes(routes!(work::work))
         .routes(routes!(stream::stream))
+        .routes(routes!(stats::stats))
         .routes(routes!(status::status))
         .routes(routes!(status::health))
         .routes(routes!(status::ready))

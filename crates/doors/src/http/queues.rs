@@ -36,6 +36,26 @@ pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
     Ok(Json(QueueList { queues }))
 }
 
+/// All that is in the queues now, or in one of them. A task's family is its queue's name.
+pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>) -> Result<Counts, No> {
+    let wanted =
+        |name: &QueueName| queue.is_none_or(|queue| queue == name) && family.is_none_or(|family| family == name.as_str());
+    let Answer::Queues(queues) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
+    let dead = door.read(|reader| reader.dead_counts()).await?;
+    let dead = dead.iter().filter(|(name, _)| wanted(name)).map(|(_, dead)| dead).sum();
+    let each = queues.iter().filter(|summary| wanted(&summary.name)).map(|summary| counts(summary, 0));
+    Ok(each.fold(Counts { dead, ..Counts::default() }, |sum, one| Counts {
+        queued: sum.queued + one.queued,
+        ready: sum.ready + one.ready,
+        scheduled: sum.scheduled + one.scheduled,
+        held: sum.held + one.held,
+        blocked: sum.blocked + one.blocked,
+        running: sum.running + one.running,
+        overrides: sum.overrides + one.overrides,
+        dead: sum.dead,
+    }))
+}
+
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {
     Counts {
         queued: summary.queued as u64,

@@ -2,7 +2,7 @@
 
 use super::Door;
 use super::answer::{Json, No, unexpected};
-use super::queues::counts;
+use super::queues::depth;
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,19 +16,7 @@ const READY_WITHIN: Duration = Duration::from_secs(2);
 #[utoipa::path(get, path = "/v1/status", tag = "server", responses((status = 200, body = ServerStatus)))]
 pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> {
     let status = ask(&door).await?;
-    let Answer::Queues(queues) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
-    let dead = door.read(|reader| reader.dead_counts()).await?.iter().map(|(_, dead)| dead).sum();
-    let each = queues.iter().map(|summary| counts(summary, 0));
-    let total = each.fold(Counts { dead, ..Counts::default() }, |sum, one| Counts {
-        queued: sum.queued + one.queued,
-        ready: sum.ready + one.ready,
-        scheduled: sum.scheduled + one.scheduled,
-        held: sum.held + one.held,
-        blocked: sum.blocked + one.blocked,
-        running: sum.running + one.running,
-        overrides: sum.overrides + one.overrides,
-        dead: sum.dead,
-    });
+    let total = depth(&door, None, None).await?;
     let workers = status.workers.iter().map(|worker| WorkerView {
         worker: worker.worker.clone(),
         types: worker.types.to_vec(),

@@ -62,11 +62,12 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 51] = [
+pub const CODES: [(&str, u16); 57] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
     ("invalid_patch", 400),
+    ("invalid_registry", 400),
     ("unauthorized", 401),
     ("forbidden", 403),
     ("not_asked", 403),
@@ -77,6 +78,8 @@ pub const CODES: [(&str, u16); 51] = [
     ("workflow_not_found", 404),
     ("run_not_found", 404),
     ("node_not_found", 404),
+    ("event_not_found", 404),
+    ("webhook_not_found", 404),
     ("history_gone", 404),
     ("method_not_allowed", 405),
     ("wrong_state", 409),
@@ -104,6 +107,9 @@ pub const CODES: [(&str, u16); 51] = [
     ("frozen", 409),
     ("not_begun", 409),
     ("not_to_skip", 409),
+    ("registry_changed", 409),
+    ("queue_in_registry", 409),
+    ("families_taken", 409),
     ("too_large", 413),
     ("unsupported_media_type", 415),
     ("limited", 429),

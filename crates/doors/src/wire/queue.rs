@@ -252,13 +252,17 @@ pub struct QueuePause {
 
 impl QueuePause {
     pub fn until(&self) -> Result<PauseUntil, Problem> {
-        match (self.until, self.for_ms) {
-            (Some(_), Some(_)) => Err(Problem::invalid("until and for_ms exclude each other")),
-            (Some(until), None) => Ok(PauseUntil::At(until.0)),
-            (None, Some(0)) => Err(Problem::invalid("for_ms must be at least 1")),
-            (None, Some(ms)) => Ok(PauseUntil::After { ms }),
-            (None, None) => Ok(PauseUntil::Resumed),
-        }
+        pause_until(self.until, self.for_ms)
+    }
+}
+
+pub(super) fn pause_until(until: Option<Instant>, for_ms: Option<u64>) -> Result<PauseUntil, Problem> {
+    match (until, for_ms) {
+        (Some(_), Some(_)) => Err(Problem::invalid("until and for_ms exclude each other")),
+        (Some(until), None) => Ok(PauseUntil::At(until.0)),
+        (None, Some(0)) => Err(Problem::invalid("for_ms must be at least 1")),
+        (None, Some(ms)) => Ok(PauseUntil::After { ms }),
+        (None, None) => Ok(PauseUntil::Resumed),
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct World {
     pub(crate) memory: Memory,
     /// Records and rows of the last command.
     pub(crate) stepped: Vec<Entry>,
+    /// Records of all commands.
+    pub(crate) history: Vec<Entry>,
     rows: BTreeMap<(&'static str, Vec<Value>), Row>,
     folded: Folded,
     last: BTreeMap<Owner, RecordSeq>,
@@ -71,6 +73,7 @@ impl World {
             now: START,
             memory,
             stepped: Vec::new(),
+            history: Vec::new(),
             rows: BTreeMap::new(),
             folded: Folded::default(),
             last: BTreeMap::new(),
@@ -225,6 +228,7 @@ impl World {
             assert!(self.rows.remove(&(table.name, key)).is_some(), "{owner} had a row");
             self.folded.forget(owner);
         }
+        self.history.extend_from_slice(&stepped.entries);
         self.stepped = stepped.entries;
         match self.memory {
             Memory::Stays => {}

@@ -3,6 +3,7 @@
 
 mod event_queries;
 mod queries;
+mod rollups;
 mod run_queries;
 mod run_writes;
 pub mod sample;
@@ -72,6 +73,10 @@ pub const CASES: &[Case] = cases![
     event_queries::an_events_key_may_come_back,
     event_queries::events_are_listed_by_every_filter,
     event_queries::old_events_come_oldest_first,
+    rollups::roll_ups_add_up_and_are_found_by_minute_queue_and_family,
+    rollups::roll_ups_are_added_where_the_last_ended_or_not_at_all,
+    rollups::old_minutes_are_forgotten_and_so_are_old_failures,
+    rollups::what_is_deleted_before_it_was_folded_is_told,
 ];
 
 /// Runs every case, each at a place of its own; `fresh` gives a new, empty place.

@@ -6,19 +6,22 @@ mod cold;
 mod events;
 pub(crate) mod place;
 mod reader;
+mod rollups;
 mod runs;
 mod schema;
 mod statements;
 
 pub use reader::SqliteReader;
 
+use crate::rollups::RollupStore;
 use crate::store::{Batch, Reader, Store, StoreError};
 use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
 use kernel::ids::RecordSeq;
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
 use kernel::row::{BULKS, CONTROLS, FRAMES, KEYS, NODES, QUEUES, REGISTRIES, RUNS, Row, SHARDS, TABLES, TASKS, Value, WORKFLOWS};
-use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
+use rollups::{Forgotten, SqliteRollups, Turnstile};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use statements::{Bound, Bytes, RECORD_COLUMNS, ROWS_AT_ONCE};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -41,6 +44,7 @@ pub struct Sqlite {
     file: Arc<File>,
     /// Frames in the log after the last commit, told by SQLite itself.
     log_frames: Arc<AtomicU32>,
+    turnstile: Arc<Turnstile>,
     path: PathBuf,
     dir: PathBuf,
     _lock: File,
@@ -51,13 +55,15 @@ pub struct Sqlite {
 enum Role {
     Writer,
     Checkpointer,
+    /// Writes, too, but its commits need not be durable before the writer's next.
+    Rollups,
     Reader,
 }
 
 fn connect(path: &Path, role: Role) -> Result<Connection, StoreError> {
     let mode = match role {
         Role::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-        Role::Checkpointer => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        Role::Checkpointer | Role::Rollups => OpenFlags::SQLITE_OPEN_READ_WRITE,
         Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
     };
     // A connection is used by one thread at a time, which the types see to, so SQLite need not lock it.
@@ -71,8 +77,9 @@ fn connect(path: &Path, role: Role) -> Result<Connection, StoreError> {
             let path = path.display();
             return Err(StoreError::Failed(format!("{path} cannot have a write-ahead log: its file system does not allow it")));
         }
+        db.pragma_update(None, "synchronous", if role == Role::Rollups { "NORMAL" } else { "FULL" })?;
         // On macOS an ordinary fsync stops at the disk's own cache.
-        db.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")?;
+        db.execute_batch("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")?;
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         db.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
     }
@@ -113,7 +120,7 @@ impl Sqlite {
         place::lengthen(&place::log(dir), LOG_BYTES_AHEAD)?;
         let file = place::open(&path)?;
         let checkpoints = Checkpoints::start(connect(&path, Role::Checkpointer)?, file.clone(), marks, BUSY_WAIT)?;
-        Ok(Sqlite { checkpoints, db, file, log_frames, path, dir: dir.to_owned(), _lock: lock })
+        Ok(Sqlite { checkpoints, db, file, log_frames, turnstile: Arc::default(), path, dir: dir.to_owned(), _lock: lock })
     }
 
     /// Opens the data in `dir` for reading alone, whether a server is using it or not.
@@ -136,15 +143,27 @@ impl Sqlite {
             bind(&mut delete, key)?;
             delete.raw_execute()?;
         }
-        for last in &batch.prunes {
-            let mut delete = transaction.prepare_cached(statements::DELETE_RECORD)?;
-            let mut at = Some(last.0 as i64).filter(|at| *at > 0);
-            while let Some(seq) = at {
-                at = delete.query_row([seq], |row| row.get(0)).optional()?.filter(|prev| *prev > 0);
-            }
-        }
+        prune(&transaction, &batch.prunes)?;
         Ok(transaction.commit()?)
     }
+}
+
+/// Forgets histories, from their last records back to their first.
+fn prune(transaction: &Transaction<'_>, lasts: &[RecordSeq]) -> Result<(), StoreError> {
+    if lasts.is_empty() {
+        return Ok(());
+    }
+    let mut forgotten = Vec::new();
+    let mut delete = transaction.prepare_cached(statements::DELETE_RECORD)?;
+    for last in lasts {
+        let mut next = Some(last.0 as i64).filter(|seq| *seq > 0);
+        while let Some(seq) = next {
+            let record = delete.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
+            next = record.map(|(prev, _, _): (i64, i64, bool)| prev).filter(|prev| *prev > 0);
+            forgotten.extend(record.map(|(_, at, is_tasks)| Forgotten { seq, at, is_tasks }));
+        }
+    }
+    rollups::forget(transaction, &forgotten)
 }
 
 fn bind(statement: &mut CachedStatement<'_>, values: &[Value]) -> rusqlite::Result<()> {
@@ -269,6 +288,8 @@ impl Store for Sqlite {
         if batch.is_empty() {
             return Ok(());
         }
+        let turnstile = self.turnstile.clone();
+        let _turn = turnstile.pass();
         self.write(batch)?;
         self.checkpoints.after_commit(&self.db, self.log_frames.load(Ordering::Relaxed));
         Ok(())
@@ -276,6 +297,10 @@ impl Store for Sqlite {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         Ok(Box::new(SqliteReader::new(connect(&self.path, Role::Reader)?, Some(self.file.clone()))?))
+    }
+
+    fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError> {
+        Ok(Box::new(SqliteRollups::open(&self.path, self.file.clone(), self.turnstile.clone())?))
     }
 
     fn describe(&self) -> String {

@@ -2,13 +2,15 @@
 //! from starting anew, and each is bounded in time, so no filter can keep a thread for ever.
 
 use super::cold::{self, Now, limited};
-use super::{bind, events, runs, statements};
+use super::{bind, events, rollups, runs, statements};
 use crate::chain::{self, Pace, Wanted};
+use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow};
 use crate::store::{ApprovalQuery, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, StoreError, TaskQuery};
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
+use kernel::rollup::FailedAt;
 use kernel::row::{BULKS, BadRow, EVENTS, FRAMES, NODES, REGISTRIES, RUNS, Row, TASKS, Table, Value, WORKFLOWS};
 use kernel::run::NodeAt;
 use kernel::time::Time;
@@ -125,6 +127,20 @@ pub(super) fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
     sql.push_str(" ORDER BY id DESC LIMIT ?");
     parameters.push(limited(query.limit));
     (sql, parameters)
+}
+
+impl RollupReader for SqliteReader {
+    fn rollup_cursor(&mut self) -> Result<RollupCursor, StoreError> {
+        self.bounded(rollups::cursor)
+    }
+
+    fn rollups(&mut self, query: &RollupQuery, each: &mut dyn FnMut(RollupRow)) -> Result<u64, StoreError> {
+        self.bounded(|db| rollups::rows(db, query, each))
+    }
+
+    fn rollup_failures(&mut self, query: &RollupQuery) -> Result<Vec<FailedAt>, StoreError> {
+        self.bounded(|db| rollups::failures(db, query))
+    }
 }
 
 impl Reader for SqliteReader {

@@ -5,13 +5,14 @@ use crate::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0002_runs.sql"),
     include_str!("migrations/0003_revisions.sql"),
     include_str!("migrations/0004_bulk_runs.sql"),
     include_str!("migrations/0005_following.sql"),
-    include_str!("migrations/0006_events.sql"),
+    include_str!("migrations/0006_rollups.sql"),
+    include_str!("migrations/0007_events.sql"),
 ];
 
 /// The first word of our files' header, so that no other program's database is taken for ours.

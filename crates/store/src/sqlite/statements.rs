@@ -82,8 +82,8 @@ pub(super) static INSERT_RECORDS: LazyLock<String> = LazyLock::new(|| {
     format!("INSERT INTO records (seq, prev, at, owner, body, payload) VALUES {}", rows.join(", "))
 });
 
-/// Gives the owner's record before it.
-pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1 RETURNING prev";
+/// Gives the owner's record before it, when it was written, and whether that owner is a task.
+pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1 RETURNING prev, at, substr(owner, 1, 5) = 'task-'";
 
 /// What [`entry`] reads, in its order.
 pub(super) const SELECT_RECORD: &str = "SELECT seq, prev, at, owner, body, payload FROM records";

@@ -7,6 +7,7 @@ mod pause;
 mod priority;
 mod set;
 mod show;
+mod stats;
 
 use super::Session;
 use crate::client::segment;
@@ -29,6 +30,7 @@ pub struct QueueArgs {
 enum QueueCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Stats(stats::StatsArgs),
     Set(Box<set::SetArgs>),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
@@ -43,6 +45,7 @@ pub fn run(args: QueueArgs, session: &Session) -> Outcome {
     match args.command {
         QueueCommand::List(args) => list::run(args, session),
         QueueCommand::Show(args) => show::run(args, session),
+        QueueCommand::Stats(args) => stats::run(args, session),
         QueueCommand::Set(args) => set::run(*args, session),
         QueueCommand::Pause(args) => pause::pause(args, session),
         QueueCommand::Resume(args) => pause::resume(args, session),

@@ -1,0 +1,141 @@
+//! How it is and how it went, as whoever looks after it asks: statistics, depth, one task whole, health.
+
+mod server;
+
+use serde_json::{Value, json};
+use server::{Server, signaller_with};
+use std::process::Command;
+
+struct House {
+    server: Server,
+    folder: tempfile::TempDir,
+}
+
+impl House {
+    fn start() -> House {
+        let folder = tempfile::tempdir().unwrap();
+        House { server: Server::start(&folder.path().join("data"), 0), folder }
+    }
+
+    fn restart(&mut self) {
+        self.server.kill_9();
+        self.server = Server::start(&self.folder.path().join("data"), 0);
+    }
+
+    /// Runs a command; its exit code and its document.
+    fn run(&self, command: &str) -> (i32, Value) {
+        let args: Vec<&str> = command.split_whitespace().collect();
+        signaller_with(&args, Some(&self.server.url), "")
+    }
+
+    /// What a command answers at these places, as JSON.
+    #[track_caller]
+    fn check(&self, command: &str, exit: i32, places: &[(&str, &str)]) {
+        let (code, answer) = self.run(command);
+        assert_eq!(code, exit, "{command}: {answer}");
+        for (pointer, expected) in places {
+            let found = answer.pointer(pointer).map(Value::to_string).unwrap_or_default();
+            assert_eq!(found, *expected, "{command} {pointer}: {answer}");
+        }
+    }
+
+    /// As people see it.
+    fn text(&self, command: &str) -> String {
+        let mut human = Command::new(env!("CARGO_BIN_EXE_signaller"));
+        human.arg("--human").args(command.split_whitespace()).env("SIGNALLER_URL", &self.server.url);
+        String::from_utf8(human.output().unwrap().stdout).unwrap()
+    }
+
+    fn work(&self, want: u64, results: Value) -> Value {
+        let body = json!({"worker": "w", "types": ["lint", "test"], "want": want, "wait_ms": 0, "results": results});
+        self.server.post("/v1/work", &body)
+    }
+
+    /// Has the next task worked off, well or not.
+    fn work_off(&self, well: bool) {
+        let tasks = self.work(1, json!([]));
+        let (task, fence) = (&tasks["tasks"][0]["task"], &tasks["tasks"][0]["fence"]);
+        let result = match well {
+            true => json!({"task": task, "fence": fence, "status": "done", "output": 1}),
+            false => {
+                json!({"task": task, "fence": fence, "status": "failed", "error": {"code": "exit_1", "message": "it broke"}, "retryable": false})
+            }
+        };
+        let answer = self.work(0, json!([result]));
+        assert_eq!(answer["results"][0]["ok"], json!(true), "{answer}");
+    }
+}
+
+#[test]
+fn statistics_count_what_happened_and_survive_a_crash() {
+    let mut house = House::start();
+    house.check(
+        "queue stats",
+        0,
+        &[
+            ("/result/window/found", "0"),
+            ("/result/window/truncated", "false"),
+            ("/result/dispatches/started", "0"),
+            ("/result/dispatches/success_rate", "null"),
+            ("/result/queue_latency_ms/within_target", "null"),
+            ("/result/queue_latency_ms/target_p95_ms", "5000"),
+        ],
+    );
+    assert!(house.text("queue stats").contains("nothing was added, handed out or ended in this while"));
+    for command in ["task add lint", "task add lint", "task add test", "task add test --delay 1h"] {
+        house.check(command, 0, &[]);
+    }
+    house.work_off(true);
+    house.work_off(false);
+    house.work_off(true);
+    house.check("task add lint", 0, &[]);
+    house.check("task cancel task-5 --reason enough", 0, &[]);
+    let whole = [
+        ("/result/dispatches/started", "3"),
+        ("/result/dispatches/completed", "2"),
+        ("/result/dispatches/failed", "1"),
+        ("/result/dispatches/success_rate", "0.6667"),
+        ("/result/queue_latency_ms/within_target", "true"),
+        ("/result/tasks/added", "5"),
+        ("/result/tasks/failed", "1"),
+        ("/result/tasks/cancelled", r#"{"asked":1}"#),
+        ("/result/families/0/family", r#""lint""#),
+        ("/result/families/0/dispatches/started", "2"),
+        ("/result/families/1/family", r#""test""#),
+        ("/result/families/1/dispatches/completed", "1"),
+        ("/result/recent_failures/0/task", r#""task-2""#),
+        ("/result/recent_failures/0/code", r#""exit_1""#),
+        ("/result/recent_failures/0/message", r#""it broke""#),
+        ("/result/recent_failures/0/final", "true"),
+        ("/result/recent_failures/1", ""),
+        ("/result/current_depth/scheduled", "1"),
+        ("/result/current_depth/dead", "1"),
+        ("/result/window/truncated", "false"),
+    ];
+    house.check("queue stats", 0, &whole);
+    house.restart();
+    house.check("queue stats --since 2h", 0, &whole);
+    house.check(
+        "queue stats --queue test --since 1",
+        0,
+        &[
+            ("/result/dispatches/started", "1"),
+            ("/result/dispatches/success_rate", "1.0"),
+            ("/result/families/0/family", r#""test""#),
+            ("/result/families/1", ""),
+            ("/result/recent_failures", "[]"),
+            ("/result/current_depth/dead", "0"),
+            ("/result/window/truncated", "true"),
+        ],
+    );
+    house.check("queue stats --family lint --failures 0", 0, &[("/result/tasks/added", "3"), ("/result/recent_failures", "[]")]);
+    house.check("queue stats --target 0ms", 0, &[("/result/queue_latency_ms/within_target", "false")]);
+    house.check("queue stats --since tomorrow", 2, &[("/error/code", r#""invalid""#)]);
+    house.check("queue stats --since 2099-01-01T00:00:00Z", 2, &[("/error/code", r#""invalid""#)]);
+    house.check("queue stats --failures 101", 2, &[("/error/code", r#""usage""#)]);
+    let text = house.text("queue stats");
+    for part in ["3 started, 2 completed, 1 failed (66.7 % went well)", "within the target of 5s", "exit_1: it broke", "gave up"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

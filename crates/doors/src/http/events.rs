@@ -1,0 +1,110 @@
+//! `/v1/events`: what happened, in and out.
+
+use super::Door;
+use super::answer::{Json, No, checked, unexpected};
+use super::body::{Body, Named, Params};
+use super::values::value;
+use crate::wire::*;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::Answer;
+use kernel::command::{Emitted, Reply};
+use kernel::event::{Event, EventSpec};
+use kernel::ids::EventId;
+use kernel::record::Payload;
+use kernel::rejection::Rejection;
+use kernel::run::ValueAt;
+
+/// Take an event in: durable when it is answered, with what each handler makes of it.
+#[utoipa::path(post, path = "/v1/events", tag = "events", request_body = EventEmit,
+    responses((status = 201, body = EventEmitted), (status = 200, body = EventEmitted, description = "an event with this id came before")))]
+pub async fn emit(State(door): State<Door>, Body(event): Body<EventEmit>) -> Result<(StatusCode, Json<EventEmitted>), No> {
+    let emitted = take(&door, vec![event.into_spec()?]).await?;
+    let emitted = emitted.first().map(view).expect("one event was taken in");
+    let status = if emitted.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, Json(emitted)))
+}
+
+/// Take many events in, in order.
+#[utoipa::path(post, path = "/v1/events/batch", tag = "events", request_body = EventsEmit,
+    responses((status = 201, body = EventsEmitted)))]
+pub async fn emit_many(
+    State(door): State<Door>,
+    Body(events): Body<EventsEmit>,
+) -> Result<(StatusCode, Json<EventsEmitted>), No> {
+    let emitted = take(&door, events.into_specs()?).await?;
+    Ok((StatusCode::CREATED, Json(EventsEmitted { events: emitted.iter().map(view).collect() })))
+}
+
+pub async fn take(door: &Door, events: Vec<(EventSpec, Payload)>) -> Result<Vec<Emitted>, No> {
+    emitted(checked(door.engine.emit(events).await?)?)
+}
+
+fn emitted(answer: Answer) -> Result<Vec<Emitted>, No> {
+    match answer {
+        Answer::Reply(Ok(Reply::Emitted(emitted))) => Ok(emitted),
+        Answer::Reply(Err(no)) => Err(no.into()),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn view(emitted: &Emitted) -> EventEmitted {
+    let handled = emitted.handled.iter().map(HandledView::from).collect();
+    EventEmitted { event: emitted.event, duplicate: emitted.duplicate, handled }
+}
+
+/// List events, newest first.
+#[utoipa::path(get, path = "/v1/events", tag = "events", params(EventQuery), responses((status = 200, body = EventList)))]
+pub async fn list(State(door): State<Door>, Params(query): Params<EventQuery>) -> Result<Json<EventList>, No> {
+    let limit = page_limit(query.limit)?;
+    let wrong = |cursor: &str| {
+        let fix = "send the `next` of the page before, or leave it out for the first page";
+        Problem::new("invalid", format!("`{cursor}` is not a cursor of this list"), fix)
+    };
+    let before = query.cursor.as_deref().map(|cursor| EventId::parse(cursor).ok_or_else(|| wrong(cursor))).transpose()?;
+    // One more than shown tells whether there is a next page.
+    let asked = store::EventQuery {
+        pattern: query.name,
+        unhandled: query.unhandled,
+        key: query.id,
+        since: query.since.map(|since| since.0),
+        before,
+        limit: limit + 1,
+        ..store::EventQuery::default()
+    };
+    let rows = door.read(move |reader| reader.events(&asked)).await?;
+    let more = rows.len() > limit;
+    let shown = rows.iter().take(limit).map(|row| Ok(EventView::from(&Event::from_row(&row.values)?)));
+    let events = shown.collect::<Result<Vec<_>, No>>()?;
+    let next = events.last().filter(|_| more).map(|event| event.event.to_string());
+    Ok(Json(EventList { events, next }))
+}
+
+/// Show an event with its data and what became of it.
+#[utoipa::path(get, path = "/v1/events/{event}", tag = "events", params(("event" = String, Path)),
+    responses((status = 200, body = EventView)))]
+pub async fn show(State(door): State<Door>, Named(event): Named<EventId>) -> Result<Json<EventView>, No> {
+    let found = door.blocking(move |engine| {
+        engine.read(|reader| {
+            let Some(row) = reader.event(event)? else { return Ok(None) };
+            let found = Event::from_row(&row.values)?;
+            let data = value(reader, engine.blobs(), ValueAt::Record(found.data()))?;
+            Ok(Some(EventView { data, ..EventView::from(&found) }))
+        })
+    });
+    Ok(Json(found.await?.ok_or(Rejection::EventNotFound { event })?))
+}
+
+/// Handle an event once more, by the registry in force; that it came before is no reason not to.
+#[utoipa::path(post, path = "/v1/events/{event}/replay", tag = "events", params(("event" = String, Path)), request_body = Signed,
+    responses((status = 200, body = EventEmitted)))]
+pub async fn replay(
+    State(door): State<Door>,
+    Named(event): Named<EventId>,
+    Body(body): Body<Signed>,
+) -> Result<Json<EventEmitted>, No> {
+    let by = signed_by(body.by);
+    let answer = door.blocking(move |engine| engine.replay_event(event, &by)).await?;
+    let answer = checked(answer.ok_or(Rejection::EventNotFound { event })?)?;
+    Ok(Json(emitted(answer)?.first().map(view).expect("one event was handled")))
+}

@@ -1,0 +1,88 @@
+//! `/v1/registry`: the one in force, and another in its place.
+
+use super::Door;
+use super::answer::{Json, No};
+use super::body::{Params, Text};
+use crate::wire::*;
+use axum::body::Bytes;
+use axum::extract::State;
+use engine::NoRegistry;
+use flow::registry::Registry;
+
+/// Show the registry in force.
+#[utoipa::path(get, path = "/v1/registry", tag = "registry", responses((status = 200, body = RegistryView)))]
+pub async fn show(State(door): State<Door>) -> Json<RegistryView> {
+    let in_force = door.engine.in_force();
+    let RegistryChecked { handlers, queues, webhooks } = stated(&in_force.registry);
+    Json(RegistryView {
+        revision: in_force.revision,
+        put_at: (in_force.revision > 0).then(|| in_force.put_at.into()),
+        by: in_force.by.clone(),
+        handlers,
+        queues,
+        webhooks,
+        text: in_force.text.to_string(),
+        refused: door.engine.registry_refused().map(|why| why.to_string()),
+    })
+}
+
+/// Put a registry in force, whole, or say all that is wrong with it and change nothing.
+#[utoipa::path(put, path = "/v1/registry", tag = "registry", params(RegistryPutQuery),
+    request_body(content = String, content_type = "text/yaml", description = "YAML or JSON"),
+    responses((status = 200, body = RegistryPut)))]
+pub async fn put(
+    State(door): State<Door>,
+    Params(query): Params<RegistryPutQuery>,
+    Text(text): Text,
+) -> Result<Json<RegistryPut>, No> {
+    let (text, by) = (readable(&text)?, signed_by(query.by));
+    let put = door.blocking(move |engine| Ok(engine.put_registry(&text, &by))).await?;
+    let put = put.map_err(|no| match no {
+        NoRegistry::Problems(problems) => No(wrong(&problems)),
+        NoRegistry::Rejected(no) => no.into(),
+        NoRegistry::Refused(refused) => refused.into(),
+        NoRegistry::Unknown => {
+            let message = "the store failed while this was written: it may or may not be in force";
+            No(Problem::new("unknown_outcome", message, "look at the one in force, and put it again if it is another"))
+        }
+    })?;
+    let handlers = put.in_force.registry.handlers().count() as u64;
+    Ok(Json(RegistryPut { revision: put.in_force.revision, unchanged: put.unchanged, handlers }))
+}
+
+/// Check a registry without putting it.
+#[utoipa::path(post, path = "/v1/registry/check", tag = "registry",
+    request_body(content = String, content_type = "text/yaml", description = "YAML or JSON"),
+    responses((status = 200, body = RegistryChecked)))]
+pub async fn check(State(door): State<Door>, Text(text): Text) -> Result<Json<RegistryChecked>, No> {
+    Ok(Json(stated(&compiled(&door, text).await?)))
+}
+
+/// Compiling is thinking: off the async threads.
+pub async fn compiled(door: &Door, text: Bytes) -> Result<Registry, No> {
+    let compiled = door.blocking(move |_| Ok(Registry::compile(&text))).await?;
+    compiled.map_err(|problems| No(wrong(&problems)))
+}
+
+fn stated(registry: &Registry) -> RegistryChecked {
+    RegistryChecked {
+        handlers: registry.handlers().cloned().collect(),
+        queues: registry.queues().into_keys().collect(),
+        webhooks: registry.webhooks().map(|webhook| webhook.name.clone()).collect(),
+    }
+}
+
+fn readable(text: &Bytes) -> Result<String, Problem> {
+    let text = std::str::from_utf8(text);
+    text.map(str::to_owned).map_err(|error| Problem::new("invalid_registry", format!("it is not text: {error}"), "send UTF-8"))
+}
+
+pub fn wrong(problems: &[flow::Problem]) -> Problem {
+    let message = match problems {
+        [one] => one.to_string(),
+        [first, ..] => format!("{} problems, the first: {first}", problems.len()),
+        [] => "the registry is wrong".into(),
+    };
+    let fix = "correct it; `signaller registry check FILE` shows each place";
+    Problem::new("invalid_registry", message, fix).problems(problems.iter().map(ProblemAt::from).collect())
+}

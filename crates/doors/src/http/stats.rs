@@ -1,0 +1,121 @@
+//! `/v1/stats`: out of the roll-ups, which are brought up to date first.
+
+use super::Door;
+use super::answer::{Json, No, off_thread};
+use super::body::Params;
+use super::queues::depth;
+use crate::wire::*;
+use axum::extract::State;
+use engine::{Engine, RollupState};
+use kernel::record::{Entry, Owner, Record};
+use kernel::rollup::{FailedAt, Minute, Rollup};
+use kernel::time::Time;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Reader, RollupQuery, StoreError};
+
+/// How long an answer waits for the roll-ups to catch up.
+const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(2);
+/// Roll-ups read for one answer.
+const ROLLUPS_MAX: usize = 500_000;
+const FAMILIES_MAX: usize = 100;
+
+/// What became of the work of a while: dispatches, waits, durations, families, failures.
+#[utoipa::path(get, path = "/v1/stats", tag = "server", params(StatsQuery), responses((status = 200, body = Stats)))]
+pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) -> Result<Json<Stats>, No> {
+    let now = engine::clock::wall();
+    let (from, failures) = (query.from(now)?, query.failures()?);
+    let from = Minute::of(from);
+    let target_p95_ms = query.target_p95_ms.unwrap_or(TARGET_P95_MS_DEFAULT);
+    let current_depth = depth(&door, query.queue.as_ref(), query.family.as_deref()).await?;
+    let wanted =
+        RollupQuery { from: Some(from), queue: query.queue, family: query.family, limit: ROLLUPS_MAX, ..RollupQuery::default() };
+    let engine = door.engine.clone();
+    let Counted { state, found, sampled, sum, families, failures } = off_thread(move || count(&engine, wanted, failures)).await?;
+    let why = uncounted(&state, from.start(), now, sampled < found);
+    let mut ranked: Vec<(Arc<str>, Rollup)> = families.into_iter().collect();
+    ranked.sort_by(|(a, left), (b, right)| right.started.cmp(&left.started).then_with(|| a.cmp(b)));
+    let families_left = ranked.len().saturating_sub(FAMILIES_MAX) as u64;
+    let figures = |(family, sum): &(Arc<str>, Rollup)| FamilyStats {
+        family: family.to_string(),
+        figures: Figures::new(sum, target_p95_ms),
+    };
+    let window =
+        StatsWindow { from: from.start().into(), to: now.into(), found, sampled, truncated: why.is_some(), truncated_why: why };
+    Ok(Json(Stats {
+        window,
+        current_depth,
+        figures: Figures::new(&sum, target_p95_ms),
+        families: ranked.iter().take(FAMILIES_MAX).map(figures).collect(),
+        families_left,
+        recent_failures: failures,
+    }))
+}
+
+struct Counted {
+    state: RollupState,
+    found: u64,
+    sampled: u64,
+    sum: Rollup,
+    families: BTreeMap<Arc<str>, Rollup>,
+    failures: Vec<FailureView>,
+}
+
+fn count(engine: &Engine, query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
+    let state = engine.rollups_now(CAUGHT_UP_WITHIN)?;
+    engine.read(|reader| {
+        let (mut sampled, mut sum, mut families) = (0, Rollup::default(), BTreeMap::<Arc<str>, Rollup>::new());
+        let found = reader.rollups(&query, &mut |(key, row)| {
+            sampled += 1;
+            sum.merge(&row);
+            families.entry(key.family).or_default().merge(&row);
+        })?;
+        let failed = reader.rollup_failures(&RollupQuery { limit: failures, ..query })?;
+        Ok(Counted { state, found, sampled, sum, families, failures: told(reader, failed)? })
+    })
+}
+
+/// What they failed of is in their records; those of tasks that were deleted are gone.
+fn told(reader: &mut dyn Reader, failed: Vec<FailedAt>) -> Result<Vec<FailureView>, StoreError> {
+    let seqs: Vec<_> = failed.iter().rev().map(|failed| failed.seq).collect();
+    let entries: Vec<Entry> = reader.entries(&seqs)?.into_iter().filter_map(Result::ok).collect();
+    let view = |failed: FailedAt| {
+        let entry = entries.iter().find(|entry| entry.seq == failed.seq)?;
+        let (Owner::Task(task), Record::TaskRetried { failure, .. } | Record::TaskFailed { failure, .. }) =
+            (&entry.owner, &entry.record)
+        else {
+            return None;
+        };
+        Some(FailureView {
+            task: *task,
+            queue: failed.queue,
+            family: failed.family.to_string(),
+            code: failure.code.clone(),
+            message: failure.message.clone(),
+            at: failed.at.into(),
+            is_final: matches!(entry.record, Record::TaskFailed { .. }),
+        })
+    };
+    Ok(failed.into_iter().filter_map(view).collect())
+}
+
+/// What of the window is not counted, if anything.
+fn uncounted(state: &RollupState, from: Time, now: Time, sampled: bool) -> Option<String> {
+    let kept_from = now.plus_us(-i64::try_from(state.keep.as_micros()).unwrap_or(i64::MAX));
+    if state.is_behind {
+        let upto = Instant(state.cursor.at);
+        return Some(match &state.trouble {
+            Some(trouble) => format!("what came after {upto} is not counted, because {trouble}"),
+            None => format!("what came after {upto} is still being counted; ask again in a moment"),
+        });
+    }
+    if sampled {
+        return Some("there is more than is read at once; ask for a shorter while, a queue or a family".into());
+    }
+    if Minute::of(from) < Minute::of(kept_from) {
+        return Some(format!("what came before {} is kept no longer", Instant(Minute::of(kept_from).start())));
+    }
+    (state.cursor.lost > 0 && state.cursor.lost_at >= from)
+        .then(|| "some tasks were deleted before they were counted; all others are".into())
+}

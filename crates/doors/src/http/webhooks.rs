@@ -1,0 +1,40 @@
+//! `POST /webhooks/<name>`: events from senders who prove who they are by a signature or a secret instead of the token.
+
+use super::Door;
+use super::answer::{Json, No};
+use super::body::{BODY_BYTES_MAX, Named};
+use super::events::take;
+use crate::webhooks::{Secrets, verify};
+use crate::wire::*;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use engine::clock;
+use kernel::names::WebhookName;
+
+/// Take a request of a configured sender in, at once: verified over its raw body, durable when it is answered.
+#[utoipa::path(post, path = "/webhooks/{webhook}", tag = "events", params(("webhook" = String, Path)),
+    request_body(content = serde_json::Value, description = "What the sender sends, signed as the registry says"),
+    responses((status = 202, body = WebhookTaken)))]
+pub async fn deliver(
+    State(door): State<Door>,
+    Named(name): Named<WebhookName>,
+    request: Request,
+) -> Result<(StatusCode, Json<WebhookTaken>), No> {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, BODY_BYTES_MAX).await;
+    let body = body.map_err(|error| Problem::invalid(format!("the body could not be read: {error}")))?;
+    let in_force = door.engine.in_force();
+    let Some(webhook) = in_force.registry.webhook(name.as_str()) else {
+        let message = format!("there is no webhook `{name}`");
+        return Err(No(Problem::new("webhook_not_found", message, "name it under `webhooks:` in the registry")));
+    };
+    let secrets = Secrets::of(webhook, |name| std::env::var(name).ok());
+    let incoming = verify(webhook, &secrets, &parts.headers, &body, clock::wall()).map_err(|refused| {
+        door.engine.note_refused(&name, &refused.message);
+        Problem::from(refused)
+    })?;
+    let emitted = take(&door, vec![(incoming.spec, incoming.data)]).await?.remove(0);
+    let queued = emitted.handled.iter().filter(|handled| handled.outcome.task().is_some()).count() as u64;
+    let taken = WebhookTaken { queued, event: emitted.event, duplicate: emitted.duplicate };
+    Ok((StatusCode::ACCEPTED, Json(taken)))
+}

@@ -1,0 +1,148 @@
+//! The registry and families: how they are put, said and shown.
+
+use super::object::objects;
+use super::{Instant, PauseView, Priority, Problem};
+use kernel::command::PauseUntil;
+use kernel::names::*;
+use kernel::registry::Control;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+objects!(FamiliesPause, FamiliesResume, FamiliesBoost);
+
+/// The registry in force.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RegistryView {
+    /// 0: none was ever put.
+    pub revision: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub put_at: Option<Instant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+    #[schema(value_type = Vec<String>)]
+    pub handlers: Vec<HandlerName>,
+    /// Queues that take their rules from it.
+    #[schema(value_type = Vec<String>)]
+    pub queues: Vec<QueueName>,
+    #[schema(value_type = Vec<String>)]
+    pub webhooks: Vec<WebhookName>,
+    pub text: String,
+    /// Why the newest text that was tried is not the one in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// Who puts it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct RegistryPutQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RegistryPut {
+    pub revision: u32,
+    /// This very text was in force.
+    pub unchanged: bool,
+    pub handlers: u64,
+}
+
+/// A text that may be put.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RegistryChecked {
+    #[schema(value_type = Vec<String>)]
+    pub handlers: Vec<HandlerName>,
+    #[schema(value_type = Vec<String>)]
+    pub queues: Vec<QueueName>,
+    #[schema(value_type = Vec<String>)]
+    pub webhooks: Vec<WebhookName>,
+}
+
+/// What was said about the families that a pattern covers.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FamiliesView {
+    /// A family, or a pattern such as `github/*`.
+    #[schema(value_type = String)]
+    pub families: Pattern,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<PauseView>,
+    /// A head start for their tasks, in seconds.
+    #[schema(value_type = i32)]
+    pub boost: Priority,
+}
+
+impl From<&Control> for FamiliesView {
+    fn from(control: &Control) -> FamiliesView {
+        FamiliesView {
+            families: control.families().clone(),
+            pause: control.pause().map(PauseView::from),
+            boost: Priority(control.boost()),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FamiliesList {
+    pub said: Vec<FamiliesView>,
+}
+
+/// Hand out no task that an event of these families made, in whatever queue; events go on coming in.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct FamiliesPause {
+    #[schema(value_type = String)]
+    pub families: Pattern,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
+    /// Instead of `until`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+impl FamiliesPause {
+    pub fn until(&self) -> Result<PauseUntil, Problem> {
+        super::queue::pause_until(self.until, self.for_ms)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct FamiliesResume {
+    #[schema(value_type = String)]
+    pub families: Pattern,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct FamiliesBoost {
+    #[schema(value_type = String)]
+    pub families: Pattern,
+    /// 0 takes it away.
+    pub boost: Priority,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+/// The answer to a webhook's sender.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WebhookTaken {
+    /// Tasks that it made or joined.
+    pub queued: u64,
+    #[schema(value_type = String)]
+    pub event: kernel::ids::EventId,
+    /// It had come before.
+    pub duplicate: bool,
+}

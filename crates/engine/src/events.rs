@@ -1,0 +1,275 @@
+//! Events on their way in: routed by the registry in force, on the caller's own thread, and handed to the writer, which takes
+//! them only if that registry is still the one. And the registry itself: compiled here, put by the writer, in force when that
+//! is durable.
+
+use crate::clock;
+use crate::engine::{Engine, Refused};
+use crate::request::{Answer, Request};
+use flow::registry::{Arrival, Registry};
+use kernel::command::{Command, Emitted, NewEvent, Reply};
+use kernel::event::{Event, EventSpec};
+use kernel::handler::Routed;
+use kernel::ids::EventId;
+use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::names::{Actor, WebhookName};
+use kernel::record::Payload;
+use kernel::rejection::Rejection;
+use kernel::time::Time;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+use store::StoreError;
+
+/// How long somebody waits for a registry that was put to be in force, and how often he looks.
+const SWAP_TIME_MAX: Duration = Duration::from_secs(5);
+const SWAP_LOOK: Duration = Duration::from_millis(1);
+/// Refused requests are recorded so often at most for one webhook, and counted between.
+const NOTE_EVERY: Duration = Duration::from_secs(10);
+const NOTED_MAX: usize = 1_000;
+
+/// The registry that events are routed by.
+#[derive(Debug, Default)]
+pub struct InForce {
+    /// 0: none was ever put.
+    pub revision: u32,
+    pub registry: Registry,
+    pub text: Arc<str>,
+    pub put_at: Time,
+    pub by: Option<Actor>,
+}
+
+/// What the engine knows of events beside the writer.
+#[derive(Default)]
+pub(crate) struct Reception {
+    in_force: RwLock<Arc<InForce>>,
+    /// One after the other, or an older one might come to be in force last.
+    putting: Mutex<()>,
+    /// Why the newest text of the registry is not in force.
+    refused: Mutex<Option<Arc<str>>>,
+    notes: Mutex<BTreeMap<WebhookName, Note>>,
+}
+
+struct Note {
+    last: Instant,
+    waiting: u32,
+}
+
+/// Why a registry was not put.
+#[derive(Debug)]
+pub enum NoRegistry {
+    Problems(Vec<flow::problem::Problem>),
+    Rejected(Rejection),
+    Refused(Refused),
+    /// It may or may not have been.
+    Unknown,
+}
+
+impl From<Refused> for NoRegistry {
+    fn from(refused: Refused) -> NoRegistry {
+        NoRegistry::Refused(refused)
+    }
+}
+
+#[derive(Debug)]
+pub struct PutRegistry {
+    pub in_force: Arc<InForce>,
+    /// The same text was in force.
+    pub unchanged: bool,
+}
+
+impl Reception {
+    /// What the store holds is in force from the start. A text that does not compile any more is no reason not to start: what
+    /// comes is kept, and handled by nobody until another is put.
+    pub fn open(row: Option<&kernel::registry::Registry>, text: Option<Payload>) -> Reception {
+        let reception = Reception::default();
+        let Some(row) = row.filter(|row| row.revision() > 0) else { return reception };
+        let text: Option<String> = text.and_then(|text| serde_json::from_str(text.text()).ok());
+        let compiled = match &text {
+            Some(text) => Registry::compile(text.as_bytes()).map_err(|problems| told(&problems)),
+            None => Err("its text is gone or damaged".into()),
+        };
+        let (registry, refused) = match compiled {
+            Ok(registry) => (registry, None),
+            Err(why) => {
+                tracing::error!(revision = row.revision(), why, "the registry in force cannot be read: no event is handled");
+                (Registry::default(), Some(why.into()))
+            }
+        };
+        let text = text.unwrap_or_default().into();
+        let in_force = InForce { revision: row.revision(), registry, text, put_at: row.put_at(), by: row.by().cloned() };
+        *reception.in_force.write().expect("nobody panics with it") = Arc::new(in_force);
+        *reception.refused.lock().expect("as above") = refused;
+        reception
+    }
+
+    pub fn in_force(&self) -> Arc<InForce> {
+        self.in_force.read().expect("nobody panics with it").clone()
+    }
+}
+
+fn told(problems: &[flow::problem::Problem]) -> String {
+    problems.first().map_or_else(|| "it is wrong".into(), ToString::to_string)
+}
+
+impl Engine {
+    pub fn in_force(&self) -> Arc<InForce> {
+        self.reception().in_force()
+    }
+
+    /// Why the newest text of the registry that was tried is not in force.
+    pub fn registry_refused(&self) -> Option<Arc<str>> {
+        self.reception().refused.lock().expect("nobody panics with it").clone()
+    }
+
+    pub fn set_registry_refused(&self, why: Option<String>) {
+        *self.reception().refused.lock().expect("nobody panics with it") = why.map(Into::into);
+    }
+
+    /// What each handler makes of it.
+    fn routed(in_force: &InForce, spec: &EventSpec, data: &str, received_at: Time) -> Vec<Routed> {
+        in_force.registry.route(&Arrival { spec, id: "", received_at, data })
+    }
+
+    /// Each is taken for itself, in order; durable when this returns.
+    pub async fn emit(&self, events: Vec<(EventSpec, Payload)>) -> Result<Answer, Refused> {
+        let mut all: Vec<Emitted> = Vec::with_capacity(events.len());
+        let until = Instant::now() + SWAP_TIME_MAX;
+        while all.len() < events.len() {
+            let in_force = self.in_force();
+            let request = Engine::batch(&in_force, &events[all.len()..]);
+            match self.ask(request).await? {
+                Answer::Reply(Ok(Reply::Emitted(emitted))) => all.extend(emitted),
+                Answer::Reply(Err(Rejection::RegistryChanged { .. })) if Instant::now() < until => {
+                    tokio::time::sleep(SWAP_LOOK).await;
+                }
+                other => return Ok(other),
+            }
+        }
+        Ok(Answer::Reply(Ok(Reply::Emitted(all))))
+    }
+
+    /// For callers without a runtime.
+    pub fn emit_blocking(&self, events: &[(EventSpec, Payload)]) -> Result<Answer, Refused> {
+        let mut all: Vec<Emitted> = Vec::with_capacity(events.len());
+        let until = Instant::now() + SWAP_TIME_MAX;
+        while all.len() < events.len() {
+            let in_force = self.in_force();
+            let request = Engine::batch(&in_force, &events[all.len()..]);
+            match self.ask_blocking(request)? {
+                Answer::Reply(Ok(Reply::Emitted(emitted))) => all.extend(emitted),
+                Answer::Reply(Err(Rejection::RegistryChanged { .. })) if Instant::now() < until => {
+                    std::thread::sleep(SWAP_LOOK);
+                }
+                other => return Ok(other),
+            }
+        }
+        Ok(Answer::Reply(Ok(Reply::Emitted(all))))
+    }
+
+    /// The first of them: as many as one batch takes with all they make.
+    fn batch(in_force: &InForce, events: &[(EventSpec, Payload)]) -> Request {
+        let received_at = clock::wall();
+        let (mut new, mut items) = (Vec::with_capacity(events.len()), 0);
+        for (spec, data) in events {
+            let routed = Engine::routed(in_force, spec, data.text(), received_at);
+            items += 1 + routed.len();
+            if items > CHUNK_ITEMS_MAX && !new.is_empty() {
+                break;
+            }
+            new.push(NewEvent { spec: spec.clone(), data: data.clone(), routed });
+        }
+        Request::Command(Command::Emit { events: new, revision: in_force.revision })
+    }
+
+    /// Handled once more, by the registry in force. `None`: there is no such event. Blocks.
+    pub fn replay_event(&self, id: EventId, by: &Actor) -> Result<Option<Answer>, StoreError> {
+        let Some(row) = self.read(|reader| reader.event(id))? else { return Ok(None) };
+        let event = Event::from_row(&row.values)?;
+        let data = self.read(|reader| crate::deliver::payload(reader, self.blobs(), event.data()))?;
+        let Some(data) = data else {
+            return Err(StoreError::Failed(format!("the data of {id} cannot be read any more: it is gone or damaged")));
+        };
+        let until = Instant::now() + SWAP_TIME_MAX;
+        loop {
+            let in_force = self.in_force();
+            let routed = Engine::routed(&in_force, event.spec(), data.text(), event.received_at());
+            let (revision, by) = (in_force.revision, by.clone());
+            let request = Request::Command(Command::ReplayEvent { event: id, routed, revision, by });
+            match self.ask_blocking(request).map_err(|refused| StoreError::Failed(refused.to_string()))? {
+                Answer::Reply(Err(Rejection::RegistryChanged { .. })) if Instant::now() < until => {
+                    std::thread::sleep(SWAP_LOOK);
+                }
+                answer => return Ok(Some(answer)),
+            }
+        }
+    }
+
+    /// Compiles it whole and puts it in force, or says what is wrong and changes nothing. Blocks.
+    pub fn put_registry(&self, text: &str, by: &Actor) -> Result<PutRegistry, NoRegistry> {
+        let _alone = self.reception().putting.lock().expect("nobody panics with it");
+        let before = self.in_force();
+        if before.revision > 0 && *before.text == *text && self.registry_refused().is_none() {
+            return Ok(PutRegistry { in_force: before, unchanged: true });
+        }
+        let registry = Registry::compile(text.as_bytes()).map_err(NoRegistry::Problems)?;
+        let payload = Payload(serde_json::to_string(text).expect("a text has a JSON form").into());
+        let queues = registry.queues();
+        let request = Request::Command(Command::PutRegistry { text: payload, queues, by: by.clone() });
+        match self.ask_blocking(request)? {
+            Answer::Reply(Ok(Reply::Registry { revision })) => {
+                let (text, put_at, by) = (text.into(), clock::wall(), Some(by.clone()));
+                let in_force = Arc::new(InForce { revision, registry, text, put_at, by });
+                *self.reception().in_force.write().expect("nobody panics with it") = in_force.clone();
+                self.set_registry_refused(None);
+                Ok(PutRegistry { in_force, unchanged: false })
+            }
+            Answer::Reply(Err(no)) => Err(NoRegistry::Rejected(no)),
+            Answer::UnknownOutcome => {
+                self.look_again();
+                Err(NoRegistry::Unknown)
+            }
+            _ => Err(NoRegistry::Refused(Refused::Down)),
+        }
+    }
+
+    /// Whether it was put is not known: what the store says is in force.
+    fn look_again(&self) {
+        let read = self.read(|reader| {
+            let Some(row) = reader.registry()? else { return Ok(None) };
+            let row = kernel::registry::Registry::from_row(&row.values)?;
+            let text = reader.payloads(&[row.last()])?.pop().flatten();
+            Ok(Some((row, text)))
+        });
+        if let Ok(Some((row, text))) = read {
+            let found = Reception::open(Some(&row), text).in_force();
+            *self.reception().in_force.write().expect("nobody panics with it") = found;
+        }
+    }
+
+    /// A request to a webhook was not believed: a record of it, or of several, without letting anybody fill the disk.
+    pub fn note_refused(&self, webhook: &WebhookName, reason: &str) {
+        let requests = {
+            let mut notes = self.reception().notes.lock().expect("nobody panics with it");
+            if notes.len() >= NOTED_MAX && !notes.contains_key(webhook) {
+                return;
+            }
+            let now = Instant::now();
+            match notes.get_mut(webhook) {
+                Some(note) if now.duration_since(note.last) < NOTE_EVERY => {
+                    note.waiting = note.waiting.saturating_add(1);
+                    return;
+                }
+                Some(note) => {
+                    note.last = now;
+                    std::mem::take(&mut note.waiting) + 1
+                }
+                None => {
+                    notes.insert(webhook.clone(), Note { last: now, waiting: 0 });
+                    1
+                }
+            }
+        };
+        let (webhook, reason) = (webhook.clone(), reason.to_owned());
+        self.tell(Request::Command(Command::NoteRefused { webhook, requests, reason }));
+    }
+}

@@ -1,0 +1,249 @@
+//! Statistics by the minute, off the writer: a thread reads what was committed, folds it into roll-ups and adds them to those
+//! that are kept, with the place it has come to, in one commit. A trail of each live task says what a record alone does not;
+//! trails are kept while there is room and read from the history when there was not, so nothing hangs on memory and a restart
+//! goes on exactly where it was. It sleeps until something was committed, and then looks once a second at most.
+
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::record::{Entry, Owner, Record};
+use kernel::rollup::{Minute, Projection, Trail};
+use kernel::time::Time;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use store::{Reader, RollupBatch, RollupCursor, RollupStore, StoreError};
+
+/// Records folded in one go.
+const RECORDS_AT_ONCE: usize = 2_000;
+/// Trails kept in memory, in two generations.
+const TRAILS_MAX: usize = 200_000;
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What is known of the tasks whose records are to come. When the young ones are many, the old ones go.
+#[derive(Default)]
+struct Trails {
+    young: FxHashMap<TaskId, Trail>,
+    old: FxHashMap<TaskId, Trail>,
+}
+
+impl Trails {
+    fn take(&mut self, task: TaskId) -> Option<Trail> {
+        self.young.remove(&task).or_else(|| self.old.remove(&task))
+    }
+
+    fn put(&mut self, task: TaskId, trail: Trail) {
+        if self.young.len() >= TRAILS_MAX / 2 {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(task, trail);
+    }
+}
+
+/// Folds the records of a store, a chunk at a time.
+pub struct Projector {
+    reader: Box<dyn Reader>,
+    rollups: Box<dyn RollupStore>,
+    trails: Trails,
+    keep: Duration,
+}
+
+impl Projector {
+    /// `keep`: how long roll-ups are kept.
+    pub fn new(reader: Box<dyn Reader>, rollups: Box<dyn RollupStore>, keep: Duration) -> Projector {
+        Projector { reader, rollups, trails: Trails::default(), keep }
+    }
+
+    pub fn cursor(&mut self) -> Result<RollupCursor, StoreError> {
+        self.rollups.cursor()
+    }
+
+    /// Folds the next records, `limit` at most; false: there were none left.
+    pub fn step(&mut self, limit: usize) -> Result<bool, StoreError> {
+        let stepped = self.fold(limit);
+        if stepped.is_err() {
+            // They may be ahead of what was written.
+            self.trails = Trails::default();
+        }
+        stepped
+    }
+
+    fn fold(&mut self, limit: usize) -> Result<bool, StoreError> {
+        let after = self.rollups.cursor()?.seq;
+        let entries = self.reader.records(after, limit)?;
+        let Some(newest) = entries.last() else { return Ok(false) };
+        let mut projection = Projection::default();
+        for entry in &entries {
+            match &entry.owner {
+                Owner::Task(task) => self.take(*task, entry, &mut projection)?,
+                Owner::Queue(queue) => projection.take_queue(queue, entry),
+                _ => {}
+            }
+        }
+        let keep_us = i64::try_from(self.keep.as_micros()).unwrap_or(i64::MAX);
+        let keep_from = Some(Minute::of(Time::from_us(newest.at.us().saturating_sub(keep_us))));
+        self.rollups.add(&RollupBatch { after, upto: newest.seq, at: newest.at, projection, keep_from })?;
+        Ok(entries.len() == limit)
+    }
+
+    fn take(&mut self, task: TaskId, entry: &Entry, projection: &mut Projection) -> Result<(), StoreError> {
+        let kept = self.trails.take(task);
+        if let Some(trail) = projection.begin(entry) {
+            self.trails.put(task, trail);
+            return Ok(());
+        }
+        if matches!(entry.record, Record::TaskDeleted { .. }) {
+            return Ok(());
+        }
+        let known = match kept.filter(|trail| trail.last() == entry.prev) {
+            Some(trail) => Some(trail),
+            None => self.trail_before(entry)?,
+        };
+        // A task whose history is gone meanwhile: the store has counted it as lost.
+        let Some(mut trail) = known else { return Ok(()) };
+        projection.take(entry, &mut trail);
+        let over = matches!(entry.record, Record::TaskDone { .. } | Record::TaskFailed { .. } | Record::TaskCancelled { .. });
+        if !over {
+            self.trails.put(task, trail);
+        }
+        Ok(())
+    }
+
+    /// From the history, back to the task's first record.
+    fn trail_before(&mut self, entry: &Entry) -> Result<Option<Trail>, StoreError> {
+        let (mut chain, mut seq) = (Vec::new(), entry.prev);
+        while seq != RecordSeq::NONE {
+            let Some(found) = self.reader.entries(&[seq])?.pop() else { return Ok(None) };
+            let before = found.map_err(|(_, bad)| bad)?;
+            seq = before.prev;
+            chain.push(before);
+        }
+        let Some(mut trail) = chain.last().and_then(Trail::begin) else { return Ok(None) };
+        chain.iter().rev().skip(1).for_each(|entry| trail.follow(entry));
+        Ok(Some(trail))
+    }
+}
+
+/// Where the projector and those who wait for it meet.
+#[derive(Default)]
+pub(crate) struct Desk {
+    now: Mutex<Work>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    /// Something was committed since the last look.
+    news: bool,
+    /// Somebody waits for the next look.
+    hurry: bool,
+    closed: bool,
+    cursor: RollupCursor,
+    keep: Duration,
+    trouble: Option<String>,
+}
+
+impl Work {
+    fn state(&self, wanted: RecordSeq) -> RollupState {
+        let (cursor, keep, trouble) = (self.cursor, self.keep, self.trouble.clone());
+        RollupState { cursor, is_behind: cursor.seq < wanted, keep, trouble }
+    }
+}
+
+/// How far the roll-ups are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RollupState {
+    pub cursor: RollupCursor,
+    /// Records that were asked for are not in them.
+    pub is_behind: bool,
+    /// How long they are kept.
+    pub keep: Duration,
+    /// Why they do not get further, if they do not.
+    pub trouble: Option<String>,
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something was committed.
+    pub fn ring(&self) {
+        let had_news = std::mem::replace(&mut self.lock().news, true);
+        if !had_news {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Nothing more will be.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    pub fn state(&self) -> RollupState {
+        self.lock().state(RecordSeq::NONE)
+    }
+
+    /// Waits until all records up to this one are folded, but no longer than `within`.
+    pub fn reach(&self, seq: RecordSeq, within: Duration) -> RollupState {
+        let mut work = self.lock();
+        if work.cursor.seq < seq && !work.closed {
+            (work.news, work.hurry) = (true, true);
+            self.changed.notify_all();
+            let behind = |work: &mut Work| work.cursor.seq < seq && !work.closed;
+            work = self.changed.wait_timeout_while(work, within, behind).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        work.state(seq)
+    }
+
+    /// Waits for the next look, not before `earliest` unless somebody is in a hurry; false: there is none.
+    fn wait(&self, earliest: Instant) -> bool {
+        let idle = |work: &mut Work| !work.news && !work.closed;
+        let work = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        let early = |work: &mut Work| !work.hurry && !work.closed;
+        let rest = earliest.saturating_duration_since(Instant::now());
+        let mut work = self.changed.wait_timeout_while(work, rest, early).unwrap_or_else(PoisonError::into_inner).0;
+        (work.news, work.hurry) = (false, false);
+        !work.closed
+    }
+
+    fn told(&self, outcome: Result<RollupCursor, &StoreError>) -> bool {
+        let mut work = self.lock();
+        match outcome {
+            Ok(cursor) => (work.cursor, work.trouble) = (cursor, None),
+            Err(error) => {
+                if work.trouble.is_none() {
+                    tracing::warn!(%error, "the statistics cannot be brought up to date; they will be as soon as that works again");
+                }
+                // To be tried again.
+                (work.news, work.trouble) = (true, Some(error.to_string()));
+            }
+        }
+        self.changed.notify_all();
+        !work.closed
+    }
+}
+
+/// Folds until the desk is closed.
+pub(crate) fn start(desk: Arc<Desk>, mut projector: Projector) -> Result<(), StoreError> {
+    let cursor = projector.cursor()?;
+    let mut work = desk.lock();
+    (work.cursor, work.keep) = (cursor, projector.keep);
+    drop(work);
+    desk.ring();
+    let thread = std::thread::Builder::new().name("rollups".into());
+    let started = thread.spawn(move || {
+        let mut looked_at = Instant::now();
+        while desk.wait(looked_at) {
+            loop {
+                let stepped = projector.step(RECORDS_AT_ONCE);
+                let more = *stepped.as_ref().unwrap_or(&false);
+                let outcome = stepped.and_then(|_| projector.cursor());
+                if !desk.told(outcome.as_ref().copied()) || !more {
+                    break;
+                }
+            }
+            looked_at = Instant::now() + LOOK_EVERY;
+        }
+    });
+    started.map(|_| ()).map_err(|error| StoreError::Failed(format!("cannot start the roll-ups' thread: {error}")))
+}
