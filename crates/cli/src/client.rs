@@ -84,6 +84,11 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| self.not_ours(200, &format!("its answer does not fit: {error}")))
     }
 
+    pub fn put_text<T: DeserializeOwned>(&self, path: &str, text: Vec<u8>) -> Result<T, Failure> {
+        let body = self.answered("PUT", path, Some(("text/yaml", text)), ANSWER_MS_MAX)?;
+        serde_json::from_slice(&body).map_err(|error| self.not_ours(200, &format!("its answer does not fit: {error}")))
+    }
+
     /// An answer that is text.
     pub fn get_text(&self, path: &str) -> Result<String, Failure> {
         let body = self.answered("GET", path, None, ANSWER_MS_MAX)?;

@@ -1,6 +1,8 @@
 //! A server in this process: store, engine and HTTP door put together, until a signal or a failure ends it. `dev` and
 //! `serve` differ only in where their settings come from and what they say at the start.
 
+use crate::forwarding;
+use crate::registry_file;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use doors::http::{Door, DoorOptions, check_listen, serve};
 use engine::{Engine, EngineOptions, Retention, Stopped};
@@ -23,6 +25,8 @@ pub struct Settings {
     pub retention: Retention,
     /// How long statistics are kept.
     pub rollups_age: Duration,
+    /// The registry's file, which is followed.
+    pub registry: Option<PathBuf>,
 }
 
 /// What a server says once it can be reached.
@@ -33,6 +37,11 @@ pub struct Ready {
     pub pid: u32,
     /// Nothing was there before.
     pub fresh: bool,
+    /// The registry's file, and what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry_refused: Option<String>,
     /// Whoever calls it has to know its token.
     pub asks_token: bool,
 }
@@ -65,9 +74,11 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Unavailable, "runtime", format!("cannot start threads: {error}")))?;
+    let registry_refused = settings.registry.clone().and_then(|path| registry_file::follow(engine.clone(), path));
     let stopped = runtime.block_on(listen(&settings, listener, engine, screen, |address, store| {
         let asks_token = settings.token.is_some();
-        greet(&Ready { address, store, pid: std::process::id(), fresh, asks_token });
+        let registry = settings.registry.clone();
+        greet(&Ready { address, store, pid: std::process::id(), fresh, registry, registry_refused, asks_token });
     }))?;
     match stopped {
         Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; everything that ran had finished.")),
@@ -123,9 +134,16 @@ async fn listen(
     // The door stays open while running work reports its results, and closes when the engine has ended.
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(serve(listener, door, async move { _ = end.await }));
+    let client = workers::Client::new(None)
+        .map_err(|error| Failure::new(Exit::Unavailable, "no_client", format!("events cannot be forwarded: {error}")))?;
+    let (stop_forwarding, stop) = tokio::sync::oneshot::channel::<()>();
+    let forwarding = forwarding::run(engine.clone(), client, settings.stop_limit, async move { _ = stop.await });
+    let forwarding = tokio::spawn(forwarding);
     let stopped = until_stopped(&engine, screen, settings.stop_limit).await;
+    _ = stop_forwarding.send(());
     _ = ended.send(());
     _ = serving.await;
+    forwarding.abort();
     Ok(stopped)
 }
 

@@ -2,9 +2,9 @@
 
 use crate::plain::plain;
 use crate::table::priority_text;
-use crate::telling_runs;
+use crate::{telling_events, telling_runs};
 use crate::units::{show_between, show_exact_ms};
-use doors::wire::{BulkWorkView, Instant, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
+use doors::wire::{BulkWorkView, CancelCause, Instant, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
 use kernel::ids::RunId;
 
 /// The kind of record, as its tag says it.
@@ -70,6 +70,10 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         }
         RecordBody::TaskDone {} => "done".into(),
         RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
+        RecordBody::TaskCancelled { cause: CancelCause::Expired, .. } => "cancelled: it did not start in time".into(),
+        RecordBody::TaskCancelled { cause: CancelCause::Replaced | CancelCause::Shed, reason, .. } => {
+            format!("cancelled{}", said(reason))
+        }
         RecordBody::TaskCancelled { by, reason, .. } => format!("cancelled by {by}{}", said(reason)),
         RecordBody::TaskReset { by } => format!("reset to idle by {by}"),
         RecordBody::TaskDeleted { by, .. } => format!("deleted by {by}"),
@@ -96,6 +100,17 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
             format!("{items} more runs changed, {skipped} left as they are{rest}")
         }
         RecordBody::Unknown => "a record this version does not know".into(),
+        of_event @ (RecordBody::EventReceived { .. }
+        | RecordBody::EventReplayed { .. }
+        | RecordBody::EventsExpired { .. }
+        | RecordBody::RequestsRefused { .. }
+        | RecordBody::TaskDebounced { .. }
+        | RecordBody::TaskBatched { .. }
+        | RecordBody::TaskHandedOver { .. }
+        | RecordBody::FamilyPaused { .. }
+        | RecordBody::FamilyResumed { .. }
+        | RecordBody::FamilyBoosted { .. }
+        | RecordBody::RegistryPut { .. }) => telling_events::sentence(of_event, at),
         of_run => telling_runs::sentence(of_run, at),
     }
 }

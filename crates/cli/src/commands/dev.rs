@@ -21,14 +21,20 @@ pub struct DevArgs {
     /// Where everything is kept [env: SIGNALLER_DATA_DIR] [default: .signaller]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
+    /// Which events go to which handlers; changes of it are taken as they come [env: SIGNALLER_REGISTRY] [default: registry.yaml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
 }
 
 pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
     let listen = place::listen(args.listen, None, place::env)?;
     let data_dir = DataDir::resolve(args.data_dir, None, place::env).path;
     let stop_limit = Duration::from_secs(10);
+    let here = PathBuf::from("registry.yaml");
+    let registry = args.registry.or_else(|| place::env("SIGNALLER_REGISTRY").map(PathBuf::from));
+    let registry = registry.or_else(|| here.is_file().then_some(here));
     let rollups_age = EngineOptions::default().rollups_age;
-    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age };
+    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age, registry };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 

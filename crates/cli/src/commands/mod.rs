@@ -7,7 +7,11 @@ pub mod bulk;
 pub mod completions;
 pub mod dev;
 mod each;
+pub mod emit;
+pub mod event;
+pub mod family;
 pub mod queue;
+pub mod registry;
 pub mod run;
 pub mod serve;
 pub mod status;
@@ -22,7 +26,7 @@ use crate::config::{Globals, Target, actor};
 use crate::output::{Outcome, Screen};
 use clap::Subcommand;
 use doors::wire::{KeyPair, Priority};
-use kernel::ids::{BulkId, RunId, TaskId};
+use kernel::ids::{BulkId, EventId, RunId, TaskId};
 use kernel::limits::ATTEMPTS_MAX;
 use kernel::names::Actor;
 
@@ -30,6 +34,10 @@ use kernel::names::Actor;
 pub enum Command {
     Dev(dev::DevArgs),
     Serve(serve::ServeArgs),
+    Emit(emit::EmitArgs),
+    Event(event::EventArgs),
+    Registry(registry::RegistryArgs),
+    Family(family::FamilyArgs),
     Workflow(workflow::WorkflowArgs),
     Run(run::RunArgs),
     Approval(approval::ApprovalArgs),
@@ -71,8 +79,12 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Bench(args) => bench::run(args, screen),
         Command::BenchLoad(args) => bench::run_load(args),
         Command::Verify(args) => verify::run(args, screen),
-        // Some of it works without a server.
+        // Some of these work without a server.
+        Command::Registry(args) => registry::run(args, globals, screen),
         Command::Workflow(args) => workflow::run(args, globals, screen),
+        Command::Emit(args) => emit::run(args, &session()?),
+        Command::Event(args) => event::run(args, &session()?),
+        Command::Family(args) => family::run(args, &session()?),
         Command::Run(args) => run::run(args, globals.json, &session()?),
         Command::Approval(args) => approval::run(args, &session()?),
         Command::Task(args) => task::run(args, &session()?),
@@ -102,8 +114,12 @@ pub fn bulk_id(text: &str) -> Result<BulkId, String> {
 
 /// If it is the id of something else, it says of what.
 fn not_id(text: &str, kind: &str, example: &str) -> String {
-    let others =
-        [("task", TaskId::parse(text).is_some()), ("run", RunId::parse(text).is_some()), ("bulk", BulkId::parse(text).is_some())];
+    let others = [
+        ("task", TaskId::parse(text).is_some()),
+        ("run", RunId::parse(text).is_some()),
+        ("bulk", BulkId::parse(text).is_some()),
+        ("event", EventId::parse(text).is_some()),
+    ];
     match others.iter().find(|(_, fits)| *fits) {
         Some((other, _)) => format!("`{text}` is a {other}, not a {kind}: see `signaller {other} show {text}`"),
         None => format!("`{text}` is not a {kind} id such as {example}"),

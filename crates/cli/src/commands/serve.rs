@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Start a server set up by signaller.toml, SIGNALLER_* and flags
 #[derive(Args, Debug)]
 #[command(after_help = "signaller.toml, all of it optional:\n  listen = \"127.0.0.1:7400\"\n  data_dir = \".signaller\"\n  \
-                        token_file = \"/run/secrets/signaller\"   # asked of every caller\n  stop_limit = \"30s\"              \
+                        token_file = \"/run/secrets/signaller\"   # asked of every caller\n  registry = \"registry.yaml\"        # which events go to which handlers; changes are taken as they come\n  stop_limit = \"30s\"              \
                               # how long running work may finish at the end\n  \
                         [retention]\n  runs_age = \"30d\"                 # runs that ended longer ago are deleted\n  \
                         runs_count = 1000000             # and the oldest beyond so many; looked at when it starts and every minute\n  \
@@ -35,6 +35,9 @@ pub struct ServeArgs {
     /// How long running work may finish at the end, such as 30s [env: SIGNALLER_STOP_LIMIT]
     #[arg(long, value_name = "DURATION")]
     stop_limit: Option<String>,
+    /// Which events go to which handlers; changes of it are taken as they come [env: SIGNALLER_REGISTRY]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
 }
 
 pub fn run(args: ServeArgs, token: Option<String>, screen: Screen) -> Outcome {
@@ -64,8 +67,9 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     };
     let data_dir = DataDir::resolve(args.data_dir, file.data_dir, &env).path;
     let retention = retention(&file.retention)?;
+    let registry = args.registry.or_else(|| env("SIGNALLER_REGISTRY").map(PathBuf::from)).or(file.registry);
     let rollups_age = rollups_age(&file.retention)?;
-    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms), retention, rollups_age })
+    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms), retention, rollups_age, registry })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {
@@ -93,7 +97,7 @@ mod tests {
     use std::path::Path;
 
     fn none() -> ServeArgs {
-        ServeArgs { config: None, listen: None, data_dir: None, stop_limit: None }
+        ServeArgs { config: None, listen: None, data_dir: None, stop_limit: None, registry: None }
     }
 
     #[test]

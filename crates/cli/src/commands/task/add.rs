@@ -56,6 +56,9 @@ pub struct AddArgs {
     /// How long one attempt may run, instead of the queue's
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms)]
     budget: Option<u64>,
+    /// Cancel it unless it starts before this time, such as 2026-11-15T08:57:00Z
+    #[arg(long, value_name = "TIME")]
+    start_by: Option<Instant>,
     /// Add it without entering its queue
     #[arg(long)]
     idle: bool,
@@ -64,7 +67,7 @@ pub struct AddArgs {
     wait: bool,
     /// Add many: a file (or - for stdin) with one task a line, as JSON
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "queue", "input", "priority", "keys", "tags", "after", "at", "delay", "idempotency_key", "attempts", "budget", "idle", "wait",
+        "queue", "input", "priority", "keys", "tags", "after", "at", "delay", "idempotency_key", "attempts", "budget", "start_by", "idle", "wait",
     ])]
     ndjson: Option<String>,
 }
@@ -136,6 +139,7 @@ fn task_of(args: AddArgs) -> Result<TaskAdd, Failure> {
         idempotency_key: args.idempotency_key,
         budget_ms: args.budget,
         idle: args.idle,
+        start_by: args.start_by,
         ..TaskAdd::new(kind)
     })
 }

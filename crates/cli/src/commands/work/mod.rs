@@ -515,6 +515,13 @@ impl Worker<'_> {
         ];
         env.extend(task.run.map(|run| ("SIGNALLER_RUN", run.to_string())));
         env.extend(task.node.clone().map(|node| ("SIGNALLER_NODE", node)));
+        if let Some(trigger) = &task.trigger {
+            env.extend([
+                ("SIGNALLER_EVENT", trigger.event.to_string()),
+                ("SIGNALLER_EVENT_NAME", trigger.name.to_string()),
+                ("SIGNALLER_HANDLER", trigger.handler.to_string()),
+            ]);
+        }
         env.push(("SIGNALLER_FENCE", fence.to_string()));
         env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
         match child::start(id, &self.command, env, stdin_of(&task), self.guard.clone(), ended) {

@@ -74,7 +74,7 @@ fn definitions(file: &str, text: &[u8]) -> Result<Vec<Definition>, Vec<flow::Pro
 }
 
 /// The bytes of a file, or of stdin for `-`.
-fn read(file: &str) -> Result<Vec<u8>, Failure> {
+pub fn read(file: &str) -> Result<Vec<u8>, Failure> {
     if file == "-" {
         let mut text = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut text);

@@ -1,0 +1,130 @@
+//! `signaller emit`: something happened. One event from the command line, or many from a file.
+
+use super::task::read_json;
+use super::{Session, priority};
+use crate::ndjson::{Lines, half_way, when_there_is_room};
+use crate::output::{Answer, Outcome};
+use crate::units::count_of;
+use clap::Args;
+use doors::wire::{EventEmit, EventEmitted, EventsEmit, EventsEmitted, Instant, Priority};
+use kernel::names::{EventKey, EventName, KeyValue};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Send an event: the handlers of the registry that take it do the rest
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  signaller emit github/push -d '{\"ref\":\"refs/heads/main\"}'
+  signaller emit order/paid --id order-7 -d @order.json
+  producer | signaller emit --ndjson -")]
+pub struct EmitArgs {
+    /// What happened, such as github/push
+    #[arg(value_name = "NAME", value_parser = EventName::parse, required_unless_present = "ndjson", conflicts_with = "ndjson")]
+    name: Option<EventName>,
+    /// Its data: JSON, @FILE, or - for stdin
+    #[arg(short, long, value_name = "JSON")]
+    data: Option<String>,
+    /// Sent again with the same id, it is the same event
+    #[arg(long, value_name = "ID", value_parser = EventKey::parse)]
+    id: Option<EventKey>,
+    /// Who or what sends it
+    #[arg(long, value_name = "TEXT")]
+    source: Option<String>,
+    /// When it happened, such as 2026-11-15T08:57:00Z [default: now]
+    #[arg(long, value_name = "TIME")]
+    ts: Option<Instant>,
+    /// For the tasks it makes: critical, high, normal, background, or a head start in seconds
+    #[arg(long, value_parser = priority, allow_hyphen_values = true)]
+    priority: Option<Priority>,
+    /// By which handlers that ask for it tell that one came before
+    #[arg(long, value_name = "KEY", value_parser = KeyValue::parse)]
+    dedup_key: Option<KeyValue>,
+    /// Send many: a file (or - for stdin) with one event a line, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "id", "source", "ts", "priority", "dedup_key"])]
+    ndjson: Option<String>,
+}
+
+pub fn run(args: EmitArgs, session: &Session) -> Outcome {
+    if let Some(source) = &args.ndjson {
+        return many(source, session);
+    }
+    let Some(name) = args.name else { return Err(crate::output::Failure::usage("a NAME is missing")) };
+    let event = EventEmit {
+        id: args.id,
+        source: args.source,
+        ts: args.ts,
+        data: args.data.as_deref().map(|data| read_json("-d", data)).transpose()?,
+        priority: args.priority,
+        dedup_key: args.dedup_key,
+        ..EventEmit::named(name.clone())
+    };
+    let emitted: EventEmitted = session.client.post("/v1/events", &event)?;
+    Ok(told(&name, &emitted))
+}
+
+/// What became of one.
+pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
+    let id = emitted.event;
+    let mut text = match (emitted.duplicate, emitted.handled.is_empty()) {
+        (true, _) => format!("{id} had come before with this id; nothing happens twice."),
+        (false, true) => format!("{id} is kept; no handler takes {name}."),
+        (false, false) => format!("{id}: {name}."),
+    };
+    for handled in &emitted.handled {
+        text.push_str(&format!("\n  {}: {}, {}", handled.handler, handled.outcome, handled.why));
+    }
+    let answer = Answer::new(emitted, text).next(format!("event show {id}"), "it whole, with what became of it");
+    match emitted.handled.iter().find_map(|handled| handled.task) {
+        Some(task) => answer.next(format!("task explain {task}"), "see what its task waits for"),
+        None => answer.next("registry show", "which handlers there are"),
+    }
+}
+
+#[derive(Default, Serialize)]
+struct Tally {
+    emitted: u64,
+    duplicates: u64,
+    unhandled: u64,
+    /// How often handlers came to each outcome.
+    outcomes: BTreeMap<String, u64>,
+    /// The last line of the file that was taken.
+    lines: u64,
+}
+
+fn many(source: &str, session: &Session) -> Outcome {
+    let mut tally = Tally::default();
+    let file = Lines { source, doing: "sending", example: "{\"name\":\"github/push\",\"id\":\"delivery-7\",\"data\":{}}" };
+    let (lines, sent) = file.send(session, |events| {
+        let body = EventsEmit { events };
+        let emitted = when_there_is_room(|| session.client.post::<EventsEmitted>("/v1/events/batch", &body))?;
+        for event in emitted.events {
+            if event.duplicate {
+                tally.duplicates += 1;
+                continue;
+            }
+            tally.emitted += 1;
+            tally.unhandled += u64::from(event.handled.is_empty());
+            for handled in event.handled {
+                *tally.outcomes.entry(handled.outcome).or_default() += 1;
+            }
+        }
+        Ok(())
+    });
+    tally.lines = lines;
+    sent.map_err(|failure| half_way(failure, lines, &tally))?;
+    let mut text = match tally.emitted + tally.duplicates {
+        0 => "The file holds no event.".to_owned(),
+        _ => format!("Sent {}", count_of(tally.emitted, "event")),
+    };
+    if tally.duplicates > 0 {
+        text.push_str(&format!("; {} had come before", tally.duplicates));
+    }
+    if tally.unhandled > 0 {
+        text.push_str(&format!("; no handler took {} of them", tally.unhandled));
+    }
+    let outcomes: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
+    if !outcomes.is_empty() {
+        text.push_str(&format!(": {}", outcomes.join(", ")));
+    }
+    Ok(Answer::new(&tally, if text.ends_with('.') { text } else { text + "." }).next("status", "see them wait and run"))
+}

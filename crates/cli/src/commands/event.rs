@@ -1,0 +1,142 @@
+//! `signaller event`: what came in, and what became of it.
+
+use super::emit::told;
+use super::{Session, not_id};
+use crate::client::with_query;
+use crate::json_text::pretty;
+use crate::output::{Answer, Outcome};
+use crate::plain::plain_text;
+use crate::table::{cell, facts, table};
+use crate::units::{now, show_age};
+use clap::{Args, Subcommand};
+use doors::wire::{EventEmitted, EventList, EventQuery, EventView, Instant, Signed};
+use kernel::ids::EventId;
+use kernel::names::{EventKey, Pattern};
+
+/// Events: list, show and replay them; see those that nobody handles
+#[derive(Args, Debug)]
+pub struct EventArgs {
+    #[command(subcommand)]
+    command: EventCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum EventCommand {
+    /// List events, newest first
+    #[command(after_help = "Examples:\n  signaller event list\n  signaller event list --name 'github/*' --limit 200")]
+    List(ListArgs),
+    /// List events that no handler took, newest first
+    #[command(after_help = "Examples:\n  signaller event unhandled\n  signaller event unhandled --name 'github/*'")]
+    Unhandled(ListArgs),
+    /// Show one event with its data and what became of it
+    #[command(after_help = "Examples:\n  signaller event show event-9m2")]
+    Show {
+        /// The event, by its id
+        #[arg(value_name = "EVENT", value_parser = event_id)]
+        event: EventId,
+    },
+    /// Handle an event once more, by the registry in force
+    #[command(after_help = "Examples:\n  signaller event replay event-9m2")]
+    Replay {
+        /// The event, by its id
+        #[arg(value_name = "EVENT", value_parser = event_id)]
+        event: EventId,
+    },
+}
+
+#[derive(Args, Debug)]
+struct ListArgs {
+    /// Only those with this name, or all that begin alike: 'github/*'
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::parse)]
+    name: Option<Pattern>,
+    /// Only the one that came with this id
+    #[arg(long, value_name = "ID", value_parser = EventKey::parse)]
+    id: Option<EventKey>,
+    /// Only those that came at this time or later, such as 2026-11-15T08:57:00Z
+    #[arg(long, value_name = "TIME")]
+    since: Option<Instant>,
+    /// How many [default: 50, at most 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+    /// Go on where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+pub fn event_id(text: &str) -> Result<EventId, String> {
+    EventId::parse(text).ok_or_else(|| not_id(text, "event", "event-9m2"))
+}
+
+pub fn run(args: EventArgs, session: &Session) -> Outcome {
+    match args.command {
+        EventCommand::List(args) => list(args, false, session),
+        EventCommand::Unhandled(args) => list(args, true, session),
+        EventCommand::Show { event } => show(event, session),
+        EventCommand::Replay { event } => {
+            let view: EventView = session.client.get(&format!("/v1/events/{event}"))?;
+            let body = Signed { by: Some(session.by.clone()) };
+            let emitted: EventEmitted = session.client.post(&format!("/v1/events/{event}/replay"), &body)?;
+            Ok(told(&view.name, &emitted))
+        }
+    }
+}
+
+fn list(args: ListArgs, unhandled: bool, session: &Session) -> Outcome {
+    let ListArgs { name, id, since, limit, cursor } = args;
+    let query = EventQuery { name, unhandled, id, since, limit, cursor };
+    let list: EventList = session.client.get(&with_query("/v1/events", &query))?;
+    if list.events.is_empty() {
+        let any = query.name.is_some() || query.id.is_some() || query.since.is_some() || query.cursor.is_some();
+        let text = match (any, unhandled) {
+            (true, _) => "No event fits.",
+            (false, true) => "Every event that is kept was taken by a handler.",
+            (false, false) => "No event has come yet. Send one: signaller emit NAME -d '{…}'",
+        };
+        return Ok(Answer::new(&list, text));
+    }
+    let now = now();
+    let rows = list.events.iter().map(|event| {
+        let handled = event.handled.iter().map(|handled| format!("{} {}", handled.handler, handled.outcome));
+        let handled = handled.collect::<Vec<_>>().join(", ");
+        vec![
+            cell(event.event),
+            cell(&event.name),
+            cell(event.id.as_ref().map_or_else(String::new, ToString::to_string)),
+            cell(show_age(event.received_at, now)),
+            cell(if handled.is_empty() { "nobody".to_owned() } else { handled }),
+        ]
+    });
+    let mut text = table(&session.screen, &["EVENT", "NAME", "ID", "CAME", "HANDLED BY"], rows);
+    let answer = |text: String| Answer::new(&list, text).next("event show EVENT", "one of them whole");
+    let Some(next) = &list.next else { return Ok(answer(text)) };
+    text.push_str(&format!("\n\nThere is more: add --cursor {next}"));
+    Ok(answer(text))
+}
+
+fn show(event: EventId, session: &Session) -> Outcome {
+    let view: EventView = session.client.get(&format!("/v1/events/{event}"))?;
+    let mut lines = vec![
+        ("event", view.event.to_string()),
+        ("name", view.name.to_string()),
+        ("family", view.family.to_string()),
+        ("came", show_age(view.received_at, now())),
+    ];
+    let mut say = |name, text: Option<String>| lines.extend(text.map(|text| (name, plain_text(&text).into_owned())));
+    say("id", view.id.as_ref().map(ToString::to_string));
+    say("source", view.source.clone());
+    say("happened", view.ts.map(|ts| ts.to_string()));
+    say("dedup key", view.dedup_key.as_ref().map(ToString::to_string));
+    say("replayed", (view.replays > 0).then(|| format!("{} times", view.replays)));
+    say("data", view.data.as_ref().map(|data| pretty(data.get())));
+    if view.handled.is_empty() {
+        say("handled", Some("by nobody: it is kept".into()));
+    }
+    for handled in &view.handled {
+        say("handled", Some(format!("{}: {}, {}", handled.handler, handled.outcome, handled.why)));
+    }
+    let mut answer = Answer::new(&view, facts(&session.screen, &lines));
+    for task in view.handled.iter().filter_map(|handled| handled.task).take(3) {
+        answer = answer.next(format!("task show {task}"), "what it made");
+    }
+    Ok(answer.next(format!("event replay {event}"), "handle it once more"))
+}
