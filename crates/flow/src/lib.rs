@@ -7,6 +7,7 @@
 
 pub mod check;
 mod context;
+pub mod cron;
 pub mod define;
 pub mod evaluate;
 pub mod expr;

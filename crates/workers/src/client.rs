@@ -22,6 +22,8 @@ use tokio::time::{Instant, timeout_at};
 
 /// What is read of an answer; the rest is left unread.
 const ANSWER_BYTES_MAX: usize = 64 * 1_024;
+/// However long a caller would wait.
+const TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Kept shorter than what peers commonly keep, so that they seldom hang up on a request that is on its way.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
@@ -99,6 +101,7 @@ impl Client {
         let mut request = Request::new(Full::new(body));
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, url, headers);
         request.headers_mut().entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
+        let time_max = time_max.min(TIME_MAX);
         let until = Instant::now() + time_max;
         let response = match timeout_at(until, self.pool.request(request)).await {
             Ok(Ok(response)) => response,

@@ -5,25 +5,22 @@
 //! failures name the host alone.
 
 mod shape;
+mod target;
 
-pub use shape::Shape;
+pub use target::{BadTarget, Target};
 
 use crate::client::{Answered, Client, NotAnswered, Sending};
 use crate::inside::{Job, Performs, Place};
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, StatusCode};
 use kernel::command::Outcome;
 use kernel::handler::FORWARD_TYPE;
 use kernel::names::{TypeName, WorkerName, clip};
 use kernel::record::{Failure, Payload};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use thiserror::Error;
 
-pub const TIME_MAX_DEFAULT: Duration = Duration::from_secs(30);
 /// What is kept of an answer: as much as rides in a record.
 const KEPT_BYTES_MAX: usize = 2_048;
 /// What is told of one that is a "no".
@@ -32,76 +29,6 @@ const TOLD_BYTES_MAX: usize = 300;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TASK: HeaderName = HeaderName::from_static("signaller-task");
 const ATTEMPT: HeaderName = HeaderName::from_static("signaller-attempt");
-/// Of the connection and not of the message: these are not for the registry to say.
-const RESERVED: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
-
-/// Where events go, and how.
-#[derive(Clone)]
-pub struct Target {
-    url: Uri,
-    method: Method,
-    headers: HeaderMap,
-    time_max: Duration,
-    shape: Shape,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum BadTarget {
-    #[error("`{0}` is no address to forward to: write http://HOST/PATH or https://HOST/PATH")]
-    Url(String),
-    #[error("the address holds a user name or a password: send them in a header")]
-    UserInfo,
-    #[error("events are not sent with `{0}`: use POST, PUT or PATCH")]
-    Method(String),
-    #[error("`{0}` is no header that can be sent: take it out, or correct its name")]
-    HeaderName(String),
-    #[error("header `{0}` has a value that cannot be sent: leave out line breaks and control characters")]
-    HeaderValue(String),
-}
-
-impl Target {
-    pub fn new(url: &str, time_max: Duration, shape: Shape) -> Result<Target, BadTarget> {
-        // It may hold a key: so much of it is shown as cannot be one.
-        let shown = || BadTarget::Url(clip(url.split(['/', '?', '#']).next().unwrap_or_default(), 40));
-        let uri: Uri = url.parse().map_err(|_| shown())?;
-        let host = uri.host().unwrap_or_default();
-        let place = uri.authority().map_or("", |authority| authority.as_str());
-        if place.contains('@') {
-            return Err(BadTarget::UserInfo);
-        }
-        // A port that is none is neither part of the host nor a port.
-        let is_reachable = !host.is_empty() && (place == host || uri.port_u16().is_some());
-        if !matches!(uri.scheme_str(), Some("http" | "https")) || !is_reachable {
-            return Err(shown());
-        }
-        Ok(Target { url: uri, method: Method::POST, headers: HeaderMap::new(), time_max, shape })
-    }
-
-    pub fn method(self, method: &str) -> Result<Target, BadTarget> {
-        let known = [Method::POST, Method::PUT, Method::PATCH];
-        let found = known.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(method));
-        Ok(Target { method: found.ok_or_else(|| BadTarget::Method(clip(method, 40)))?, ..self })
-    }
-
-    pub fn header(mut self, name: &str, value: &str) -> Result<Target, BadTarget> {
-        let known = HeaderName::try_from(name).ok().filter(|name| !RESERVED.contains(name));
-        let key = known.ok_or_else(|| BadTarget::HeaderName(clip(name, 40)))?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| BadTarget::HeaderValue(clip(name, 40)))?;
-        value.set_sensitive(true);
-        self.headers.append(key, value);
-        Ok(self)
-    }
-
-    fn host(&self) -> &str {
-        self.url.authority().map_or("it", |authority| authority.as_str())
-    }
-}
-
-impl fmt::Debug for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Target({})", self.host())
-    }
-}
 
 /// Does the work of tasks of the type [`FORWARD_TYPE`]; `target` says where the event of a task goes.
 pub struct Forward<F> {
@@ -109,15 +36,16 @@ pub struct Forward<F> {
     target: F,
 }
 
-impl<F: Fn(&Job) -> Result<Arc<Target>, Failure> + Send + Sync + 'static> Forward<F> {
+impl<F: Fn(&Job) -> Result<Target, Failure> + Send + Sync + 'static> Forward<F> {
     pub fn new(client: Client, target: F) -> Forward<F> {
         Forward { client, target }
     }
 
     async fn send(&self, job: &Job) -> Result<Outcome, Failure> {
         let target = (self.target)(job)?;
-        let body = target.shape.body(job.input.text()).map_err(|why| failure("unfit_event", why))?;
-        let mut headers = target.headers.clone();
+        let body = shape::body(target.shape, job.input.text()).map_err(|why| failure("unfit_event", why))?;
+        let host = target.host().to_owned();
+        let Target { url, method, mut headers, time_max, .. } = target;
         headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         let ours =
             [(IDEMPOTENCY_KEY, job.work_key()), (TASK, job.grant.task.to_string()), (ATTEMPT, job.grant.attempt.to_string())];
@@ -126,16 +54,15 @@ impl<F: Fn(&Job) -> Result<Arc<Target>, Failure> + Send + Sync + 'static> Forwar
             let value = HeaderValue::try_from(&text).or_else(|_| HeaderValue::try_from(shape::escaped(&text)));
             headers.insert(name, value.expect("ASCII without control characters is a header's value"));
         }
-        let (method, url, time_max) = (target.method.clone(), target.url.clone(), target.time_max);
         let answer = self.client.send(Sending { method, url, headers, body: body.into(), time_max }).await;
         Ok(match answer {
-            Ok(answered) => judge(target.host(), &answered, SystemTime::now()),
-            Err(unheard) => not_answered(target.host(), &unheard),
+            Ok(answered) => judge(&host, &answered, SystemTime::now()),
+            Err(unheard) => not_answered(&host, &unheard),
         })
     }
 }
 
-impl<F: Fn(&Job) -> Result<Arc<Target>, Failure> + Send + Sync + 'static> Performs for Forward<F> {
+impl<F: Fn(&Job) -> Result<Target, Failure> + Send + Sync + 'static> Performs for Forward<F> {
     async fn perform(&self, job: Job) -> Outcome {
         let sent = self.send(&job).await;
         sent.unwrap_or_else(|failure| Outcome::Failed { failure, retryable: false, retry_after_ms: None })

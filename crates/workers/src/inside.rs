@@ -24,6 +24,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 /// How long a poll may wait for work.
 const WAIT: Duration = Duration::from_secs(20);
+/// However long what runs might go on after a stop.
+const STOP_LIMIT_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// How long it rests when the engine could not answer.
 const REST: Duration = Duration::from_millis(100);
 
@@ -123,6 +125,7 @@ struct Under {
 
 impl<P: Performs> Crew<P> {
     fn new(engine: Engine, performs: Arc<P>, place: Place) -> Crew<P> {
+        let place = Place { stop_limit: place.stop_limit.min(STOP_LIMIT_MAX), ..place };
         let held = BTreeMap::new();
         Crew { engine, performs, place, held, jobs: JoinSet::new(), stopping: None, is_released: false }
     }

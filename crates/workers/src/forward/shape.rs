@@ -1,18 +1,10 @@
 //! The body an event is sent as. Its data goes out as it came in, digit by digit.
 
+use flow::registry::Shape;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Shape {
-    /// As it is kept here: the whole event.
-    #[default]
-    Event,
-    /// As the event API of an Inngest server takes it.
-    Inngest,
-}
 
 /// What an Inngest server needs of an event. `ts` is an instant or milliseconds.
 #[derive(Deserialize)]
@@ -35,20 +27,18 @@ struct Inngest<'a> {
     ts: Option<i64>,
 }
 
-impl Shape {
-    /// The body for an event, or for a list of them.
-    pub fn body(self, events: &str) -> Result<String, String> {
-        match self {
-            Shape::Event => Ok(events.to_owned()),
-            Shape::Inngest if events.trim_start().starts_with('[') => {
-                let events: Vec<Envelope<'_>> = serde_json::from_str(events).map_err(|error| unread(&error))?;
-                let shaped: Vec<Inngest<'_>> = events.iter().map(inngest).collect::<Result<_, _>>()?;
-                Ok(serde_json::to_string(&shaped).expect("it is JSON"))
-            }
-            Shape::Inngest => {
-                let event: Envelope<'_> = serde_json::from_str(events).map_err(|error| unread(&error))?;
-                Ok(serde_json::to_string(&inngest(&event)?).expect("it is JSON"))
-            }
+/// The body for an event, or for a list of them.
+pub fn body(shape: Shape, events: &str) -> Result<String, String> {
+    match shape {
+        Shape::Event => Ok(events.to_owned()),
+        Shape::Inngest if events.trim_start().starts_with('[') => {
+            let events: Vec<Envelope<'_>> = serde_json::from_str(events).map_err(|error| unread(&error))?;
+            let shaped: Vec<Inngest<'_>> = events.iter().map(inngest).collect::<Result<_, _>>()?;
+            Ok(serde_json::to_string(&shaped).expect("it is JSON"))
+        }
+        Shape::Inngest => {
+            let event: Envelope<'_> = serde_json::from_str(events).map_err(|error| unread(&error))?;
+            Ok(serde_json::to_string(&inngest(&event)?).expect("it is JSON"))
         }
     }
 }
@@ -108,14 +98,14 @@ mod tests {
             ("7", Err("pass whole events")),
             ("{", Err("pass whole events")),
         ] {
-            match (Shape::Inngest.body(event), sent) {
+            match (body(Shape::Inngest, event), sent) {
                 (Ok(body), Ok(sent)) => assert_eq!(body, sent),
                 (Err(why), Err(told)) => assert!(why.contains(told), "{why}"),
                 (body, _) => panic!("{event}: {body:?}"),
             }
         }
         let event = r#"{ "name":"a" , "data":{"n":1e400}}"#;
-        assert_eq!(Shape::Event.body(event).as_deref(), Ok(event));
+        assert_eq!(body(Shape::Event, event).as_deref(), Ok(event));
     }
 
     #[test]
