@@ -45,6 +45,11 @@ pub const FORWARD_TIMEOUT_MS_DEFAULT: u64 = 30_000;
 /// Webhooks and crons of one registry.
 pub const WEBHOOKS_MAX: usize = 256;
 pub const CRONS_MAX: usize = 1_000;
+/// A slot that fires no later than this is on time; others were missed. How many of these are made up for, and how old they may be.
+pub const CRON_LATE_MS: u64 = 60 * 1_000;
+pub const CRON_CATCH_UP_DEFAULT: u32 = 100;
+pub const CRON_CATCH_UP_MAX: u32 = 1_000;
+pub const CRON_WITHIN_MS_DEFAULT: u64 = 24 * 3_600 * 1_000;
 /// Secrets of one webhook, the old ones with the new.
 pub const WEBHOOK_SECRETS_MAX: usize = 8;
 pub const WEBHOOK_TOLERANCE_MS_DEFAULT: u64 = 5 * 60 * 1_000;

@@ -1,9 +1,12 @@
 //! The registry: which events go to which handlers, and with which discipline; queues, webhooks and crons beside them. One YAML
 //! text, compiled whole: every expression is checked, every mistake told with its line, and what comes out never changes.
 //!
-//! `read` decodes the text; `handler`, `queue`, `webhook` and `forward` say what may be stated; `index` finds who takes an event,
-//! `event` is what expressions see of it, `route` works out what each makes of it.
+//! `read` decodes the text; `handler`, `queue`, `webhook`, `cron` and `forward` say what may be stated; `index` finds who takes an event,
+//! `event` is what expressions see of it, `route` works out what each makes of it, and `trace` tells why.
+//! `difference` compares two registries in the words of `shown`.
 
+pub mod cron;
+mod difference;
 mod event;
 mod forward;
 mod handler;
@@ -11,23 +14,29 @@ mod index;
 mod queue;
 mod read;
 mod route;
+mod shown;
 #[cfg(test)]
 mod tests;
+mod trace;
 pub mod webhook;
 
+pub use difference::{Change, Difference, FieldChange, difference};
 pub use event::{Arrival, EVENT_KEYS};
 pub use forward::{Filled, Forward, Method, Shape};
 pub use handler::{Bounds, Mode};
+pub use trace::{HandlerTrace, KeyTrace, Outcome, TaskTrace, Trace};
 
 use crate::problem::{Problem, Problems};
 use crate::source;
+use cron::{Cron, Overlap};
 use handler::Does;
 use index::Index;
+use kernel::event::EventSpec;
 use kernel::limits::REGISTRY_BYTES_MAX;
-use kernel::names::{HandlerName, Pattern, QueueName, WebhookName};
+use kernel::names::{CronName, HandlerName, KeyValue, Pattern, QueueName, WebhookName};
 use kernel::queue::QueueConfig;
 use queue::Queue;
-use route::Route;
+use route::{Fired, Route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use webhook::Webhook;
@@ -41,6 +50,20 @@ pub struct Registry {
     index: Index,
     queues: BTreeMap<QueueName, Queue>,
     webhooks: BTreeMap<WebhookName, Webhook>,
+    crons: BTreeMap<CronName, Clocked>,
+    warnings: Vec<Problem>,
+}
+
+#[derive(Debug)]
+struct Clocked {
+    cron: Cron,
+    value: KeyValue,
+}
+
+impl Clocked {
+    fn new(cron: Cron) -> Clocked {
+        Clocked { value: cron.value(), cron }
+    }
 }
 
 impl Registry {
@@ -89,6 +112,30 @@ impl Registry {
             Does::Forward(forward) => Some(forward),
             Does::Workflow(_) | Does::Task(_) => None,
         }
+    }
+
+    pub fn cron(&self, name: &str) -> Option<&Cron> {
+        self.crons.get(name).map(|clocked| &clocked.cron)
+    }
+
+    pub fn crons(&self) -> impl Iterator<Item = &Cron> {
+        self.crons.values().map(|clocked| &clocked.cron)
+    }
+
+    /// What comes of an event being a cron's.
+    fn fired(&self, spec: &EventSpec) -> Option<Fired<'_>> {
+        let Clocked { cron, value } = self.crons.get(cron::source_name(spec)?)?;
+        let replace = match cron.overlap {
+            Overlap::Queue => None,
+            Overlap::Skip => Some(false),
+            Overlap::Replace => Some(true),
+        };
+        (cron.event == spec.name).then_some(Fired { value, replace, critical: cron.critical })
+    }
+
+    /// What is right and yet may not be what was meant.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
     }
 
     pub fn webhook(&self, name: &str) -> Option<&Webhook> {

@@ -178,14 +178,19 @@ fn meant_duration(text: &str) -> Option<String> {
     if !(1.0..=DURATION_MS_MAX as f64).contains(&total_ms) {
         return None;
     }
-    let (mut left_ms, mut shown) = (total_ms.round() as u64, String::new());
+    Some(show_duration(total_ms.round() as u64))
+}
+
+/// As `parse_duration_ms` reads it.
+pub fn show_duration(ms: u64) -> String {
+    let (mut left_ms, mut shown) = (ms, String::new());
     for (unit, unit_ms) in UNITS_MS.into_iter().rev() {
         if left_ms >= unit_ms {
             shown.push_str(&format!("{}{unit}", left_ms / unit_ms));
             left_ms %= unit_ms;
         }
     }
-    Some(shown)
+    if shown.is_empty() { "0s".to_owned() } else { shown }
 }
 
 /// At least a millisecond, at most `DURATION_MS_MAX`.

@@ -46,10 +46,6 @@ impl Keys {
         Keys(self.0 | other.0)
     }
 
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     fn has(self, at: usize) -> bool {
         self.0 & (1 << at) != 0
     }

@@ -3,6 +3,7 @@
 
 use super::event::EventExpr;
 use super::handler::*;
+use super::shown::{self, Shown};
 use crate::problem::{At, Problem, Problems};
 use kernel::handler::SINGLE_KEY;
 use kernel::limits::HANDLED_KEYS_MAX;
@@ -33,6 +34,8 @@ pub struct QueueKey {
 #[derive(Debug)]
 pub struct Queue {
     pub config: Arc<QueueConfig>,
+    /// What is stated under `queues:`, in words.
+    pub stated: Option<Shown>,
     /// The keys that events are counted by, whoever takes them.
     keys: Vec<(KeyName, Arc<EventExpr>)>,
     /// What fairness goes by where a handler does not say.
@@ -60,7 +63,7 @@ impl Queue {
     }
 }
 
-/// Every queue that is stated or fed. `singles` are those who may have one task at a time only.
+/// Every queue that is stated or fed. `is_single` tells who may have one task at a time only.
 pub fn merge(
     rules: Vec<QueueRule>,
     handlers: &[(Handler, At)],
@@ -104,6 +107,7 @@ fn one(
     is_single: &impl Fn(&Handler) -> bool,
     problems: &mut Problems,
 ) -> Queue {
+    let stated = rule.as_ref().map(shown::queue);
     let (mut config, stated_keys, own) = match rule {
         Some(rule) => (rule.config, rule.keys, rule.states),
         None => (QueueConfig::default(), Vec::new(), Statements::default()),
@@ -143,7 +147,7 @@ fn one(
             config.keys.insert(single_key(&handler.name), KeyLimit { concurrency: Some(1), rate: None });
         }
     }
-    Queue { config: Arc::new(config), keys, fair }
+    Queue { config: Arc::new(config), stated, keys, fair }
 }
 
 /// All who say something of one queue.

@@ -1,6 +1,7 @@
 //! The text of a registry, decoded: one file for each thing it may state. Decoding goes on after a mistake, so that several are
 //! told at once.
 
+mod cron;
 mod discipline;
 mod expression;
 mod forward;
@@ -9,14 +10,15 @@ mod limit;
 mod queue;
 mod webhook;
 
-use super::Registry;
+use super::cron::{Cron, Overlap};
 use super::handler::{Handler, Mode};
 use super::index::Index;
 use super::queue::merge;
 use super::route::Route;
+use super::{Clocked, Registry};
 use crate::define::fields::Fields;
 use crate::limits::*;
-use crate::problem::{At, Problems};
+use crate::problem::{At, Problem, Problems};
 use crate::source::{Data, Entry, Value};
 use kernel::limits::{EVENT_HANDLERS_MAX, REGISTRY_HANDLERS_MAX, REGISTRY_QUEUES_MAX};
 
@@ -26,11 +28,22 @@ pub fn registry(document: &Value, problems: &mut Problems) -> Option<Registry> {
     let handlers = stated("handlers", REGISTRY_HANDLERS_MAX);
     let queues = stated("queues", REGISTRY_QUEUES_MAX);
     let webhooks = stated("webhooks", WEBHOOKS_MAX);
+    let stated_crons = stated("crons", CRONS_MAX);
     fields.finish(problems);
     let handlers: Vec<(Handler, At)> =
         handlers.iter().filter_map(|entry| Some((handler::handler(entry, problems)?, entry.key_at.clone()))).collect();
     let rules = queues.iter().filter_map(|entry| queue::queue(entry, problems)).collect();
-    let queues = merge(rules, &handlers, |handler| handler.singleton.is_some(), problems);
+    let crons: Vec<(Cron, &Entry)> =
+        stated_crons.iter().filter_map(|entry| Some((cron::cron(entry, problems)?, entry))).collect();
+    let takes = |handler: &Handler, cron: &Cron| handler.on.iter().any(|pattern| pattern.matches(&cron.event));
+    for (cron, entry) in crons.iter().filter(|(cron, _)| !handlers.iter().any(|(handler, _)| takes(handler, cron))) {
+        let told = format!("cron `{}` emits `{}`, and no handler takes that", cron.name, cron.event);
+        problems.warn(Problem::new(&entry.key_at, told));
+    }
+    let may_not_overlap: Vec<&Cron> = crons.iter().map(|(cron, _)| cron).filter(|cron| cron.overlap != Overlap::Queue).collect();
+    let is_single = |handler: &Handler| handler.singleton.is_some() || may_not_overlap.iter().any(|cron| takes(handler, cron));
+    let queues = merge(rules, &handlers, is_single, problems);
+    let crons = crons.into_iter().map(|(cron, _)| (cron.name.clone(), Clocked::new(cron))).collect();
     let webhooks = webhooks.iter().filter_map(|entry| webhook::webhook(entry, problems));
     let webhooks = webhooks.map(|webhook| (webhook.name.clone(), webhook)).collect();
     let routes: Vec<Route> = handlers
@@ -46,7 +59,8 @@ pub fn registry(document: &Value, problems: &mut Problems) -> Option<Registry> {
         let told = format!("{} handlers take the same event; at most {EVENT_HANDLERS_MAX} may", index.handlers_max());
         problems.say(&document.at, told);
     }
-    Some(Registry { routes, index, queues, webhooks })
+    let warnings = problems.take_warnings();
+    Some(Registry { routes, index, queues, webhooks, crons, warnings })
 }
 
 /// Things by their names.

@@ -84,11 +84,6 @@ impl Route {
             Err(why) => Some(Err(why)),
         }
     }
-
-    /// Whether its condition holds.
-    pub fn holds(&self, event: &BoundEvent) -> Result<bool, String> {
-        Working { route: self, event, budget: budget() }.holds()
-    }
 }
 
 struct Working<'a> {
@@ -195,7 +190,7 @@ impl Registry {
     pub fn route(&self, arrival: &Arrival<'_>) -> Vec<Routed> {
         let Some(taken) = self.index.find(&arrival.spec.name) else { return Vec::new() };
         let event = BoundEvent::bind(arrival, taken.reads);
-        let fired = None;
+        let fired = self.fired(arrival.spec);
         let routes = taken.handlers.iter().map(|at| &self.routes[*at as usize]);
         let made = routes.filter_map(|route| {
             let handling = route.handle(arrival, &event, fired)?;

@@ -183,9 +183,9 @@ pub fn bounds(value: &Value, problems: &mut Problems) -> Option<Bounds> {
     let mut may = |key| fields.take(key).and_then(|entry: &Entry| flag(&entry.value, problems));
     let (pause, shed, batch) = (may("pause"), may("shed"), may("batch"));
     fields.finish(problems);
-    // To pause takes nothing away; the others do.
-    let (pause, shed, batch) = (pause.unwrap_or(true), shed.unwrap_or(false), batch.unwrap_or(false));
-    Some(Bounds { priority, concurrency, pause, shed, batch })
+    // What is not named may not be done.
+    let may = |may: Option<bool>| may.unwrap_or(false);
+    Some(Bounds { priority, concurrency, pause: may(pause), shed: may(shed), batch: may(batch) })
 }
 
 /// `[low, high]`.

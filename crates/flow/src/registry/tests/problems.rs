@@ -129,6 +129,32 @@ fn secrets_do_not_stand_in_the_text() {
 }
 
 #[test]
+fn what_is_wrong_with_a_cron_is_told_with_its_place() {
+    check(&[
+        ("crons:\n  c: {zone: UTC}", "2:6: cron `c` needs `schedule`"),
+        ("crons:\n  c: {schedule: '61 * * * *'}", "2:17: `61` in the minutes: a number from 0 to 59 is expected"),
+        (
+            "crons:\n  c: {schedule: '@daily', zone: Europe/Berln}",
+            "2:33: there is no time zone `Europe/Berln`\n  did you mean `Europe/Berlin`?",
+        ),
+        ("crons:\n  c: {schedule: '@daily', overlap: both}", "2:36: `both` is none of queue, skip, replace"),
+        ("crons:\n  c: {schedule: '@daily', catch_up: {slots: one, max: 5}}", "2:50: `max` bounds `slots: all`: leave it out"),
+        (
+            "crons:\n  c: {schedule: '@daily', catch_up: {slots: all, max: 5000}}",
+            "2:55: an integer from 1 to 1000 is expected, not `5000`",
+        ),
+        (
+            "crons:\n  c: {schedule: '@daily', event: 'a//b'}",
+            "2:34: event name `a//b` has an empty part before, between or after / and .\n  for example `a-b`",
+        ),
+        ("crons:\n  c d: {schedule: '@daily'}", "2:3: cron `c d` may hold only letters from a to z, digits and _ - . / : @"),
+    ]);
+    let registry = compiled("handlers: {h: {on: cron/a, task: t}}\ncrons:\n  a: {schedule: '@daily'}\n  b: {schedule: '@daily'}");
+    let told: Vec<String> = registry.warnings().iter().map(|warning| warning.to_string()).collect();
+    assert_eq!(told, ["4:3: cron `b` emits `cron/b`, and no handler takes that"]);
+}
+
+#[test]
 fn several_problems_are_told_at_once() {
     check(&[(
         "handlers:\n  a: {on: e, task: t, rate: x}\n  b: {on: e}\nqueues:\n  q: {concurrency: 0}\n\

@@ -230,3 +230,29 @@ handlers:
         ]
     );
 }
+
+#[test]
+fn what_a_cron_fires_overlaps_as_it_says() {
+    let text = "
+crons:
+  apart: {schedule: '@daily', overlap: skip}
+  anew: {schedule: '@daily', overlap: replace, critical: true}
+  freely: {schedule: '@daily'}
+handlers:
+  h: {on: cron/*, task: t, queue: q}
+  own: {on: cron/apart, task: t, queue: q, singleton: {next: replace, key: event.name}}
+  free: {on: cron/freely, task: t, queue: f}
+";
+    let registry = compiled(text);
+    let fired = |name| routed(&registry, &registry.cron(name).expect(name).spec(Time::from_ms(0)), "{}");
+    assert_eq!(
+        fired("apart"),
+        ["h: t@q 0 h@single=cron:apart one cron:apart skip", "own: t@q 0 own@single=cron/apart one cron/apart replace"]
+    );
+    assert_eq!(fired("anew"), ["h: t@q 3600 h@single=cron:anew critical one cron:anew replace"]);
+    assert_eq!(fired("freely"), ["h: t@q 0", "free: t@f 0"]);
+    // The same event from somebody else is no cron's.
+    assert_eq!(routed(&registry, &named("cron/apart"), "{}")[0], "h: t@q 0");
+    let limits = |queue: &str| registry.queues()[queue].keys.keys().map(|key| key.to_string()).collect::<Vec<_>>();
+    assert_eq!((limits("q"), limits("f")), (vec!["h@single".to_owned(), "own@single".to_owned()], vec![]));
+}
