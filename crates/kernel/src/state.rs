@@ -5,7 +5,7 @@
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
-use crate::lanes::{Flags, Ix, Lanes};
+use crate::lanes::{Flags, Ix, Lanes, QueueLine};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, QueueName, TypeName, WorkflowName};
 use crate::needs::Begun;
@@ -91,6 +91,8 @@ pub struct QueueSummary {
     pub held: usize,
     pub running: usize,
     pub overrides: usize,
+    /// When the one that waits longest was added.
+    pub oldest: Option<Time>,
 }
 
 impl State {
@@ -336,6 +338,7 @@ impl State {
                 held: line.held as usize,
                 running: line.running as usize,
                 overrides: line.overrides as usize,
+                oldest: self.oldest_of(line),
             })
             .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -353,7 +356,12 @@ impl State {
             held: line.map_or(0, |line| line.held as usize),
             running: line.map_or(0, |line| line.running as usize),
             overrides: line.map_or(0, |line| line.overrides as usize),
+            oldest: line.and_then(|line| self.oldest_of(line)),
         }
+    }
+
+    fn oldest_of(&self, line: &QueueLine) -> Option<Time> {
+        line.members.first().and_then(|task| self.task(*task)).map(|task| task.card().created_at())
     }
 
     // ---- Time ---------------------------------------------------------------------------------------------------
