@@ -139,3 +139,86 @@ fn statistics_count_what_happened_and_survive_a_crash() {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
+
+#[test]
+fn depth_says_what_waits_where_and_for_how_long() {
+    let house = House::start();
+    house.check("queue depth", 0, &[("/result/queues", "[]"), ("/result/total/queued", "0")]);
+    assert!(house.text("queue depth").starts_with("Nothing waits or runs"));
+    for command in ["task add lint", "task add lint --delay 1h", "task add test", "task add test --after task-1"] {
+        house.check(command, 0, &[]);
+    }
+    house.check("queue pause test", 0, &[]);
+    house.check(
+        "queue depth",
+        0,
+        &[
+            ("/result/total/queued", "4"),
+            ("/result/total/ready", "2"),
+            ("/result/queues/0/queue", r#""lint""#),
+            ("/result/queues/0/family", r#""lint""#),
+            ("/result/queues/0/counts/ready", "1"),
+            ("/result/queues/0/counts/scheduled", "1"),
+            ("/result/queues/1/counts/blocked", "1"),
+            ("/result/queues/1/paused", "true"),
+        ],
+    );
+    let (_, depth) = house.run("queue depth --family lint");
+    assert!(depth["result"]["queues"][0]["oldest_age_ms"].is_u64(), "{depth}");
+    assert_eq!((&depth["result"]["total"]["queued"], depth["result"]["queues"].as_array().unwrap().len()), (&json!(2), 1));
+    house.check("queue depth --family none", 0, &[("/result/queues", "[]")]);
+    house.work_off(false);
+    house.check("queue depth --family lint", 0, &[("/result/total/dead", "1"), ("/result/total/ready", "0")]);
+    let text = house.text("queue depth");
+    assert!(text.contains("OLDEST") && text.lines().any(|line| line.starts_with("all")), "{text}");
+}
+
+#[test]
+fn one_task_is_told_whole_or_said_to_be_gone() {
+    let house = House::start();
+    house.check("task add lint --delay 1h", 0, &[]);
+    house.check(
+        "queue inspect task-1",
+        0,
+        &[
+            ("/result/task/status", r#""queued""#),
+            ("/result/explanation/blocked_on/0/code", r#""scheduled""#),
+            ("/result/history/0/record/record", r#""task_added""#),
+            ("/result/history_left", "0"),
+        ],
+    );
+    let text = house.text("queue inspect task-1");
+    assert!(text.contains("WHAT HAPPENED") && text.contains("status"), "{text}");
+    house.check("task delete task-1 --yes", 0, &[]);
+    let actions = r#"["signaller queue depth","signaller queue stats","signaller task list"]"#;
+    for task in ["task-1", "task-99"] {
+        let (exit, answer) = house.run(&format!("queue inspect {task}"));
+        assert_eq!((exit, &answer["error"]["code"]), (3, &json!("message_missing")), "{answer}");
+        let commands: Vec<&Value> = answer["next_actions"].as_array().unwrap().iter().map(|next| &next["command"]).collect();
+        assert_eq!(json!(commands).to_string(), actions, "{answer}");
+    }
+    house.check("queue inspect banana", 2, &[("/error/code", r#""usage""#)]);
+}
+
+#[test]
+fn status_is_one_screen_and_one_document() {
+    let house = House::start();
+    house.check("task add lint", 0, &[]);
+    house.check(
+        "status",
+        0,
+        &[
+            ("/result/counts/ready", "1"),
+            ("/result/queues", "1"),
+            ("/result/bulks", "0"),
+            ("/result/runs", "0"),
+            ("/result/shard", "0"),
+            ("/result/commits_failed", "0"),
+            ("/result/rollups/lost", "0"),
+        ],
+    );
+    let text = house.text("status");
+    for part in ["server", "store", "up for", "1 ready in 1 queue", "bulks", "statistics", "up to date"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

@@ -175,6 +175,7 @@ pub struct WorkerSummary {
 #[derive(Clone, Debug)]
 pub struct StatusSummary {
     pub now: Time,
+    pub shard: u16,
     pub up_since: Time,
     /// What and where the store is, and what troubles it.
     pub store: String,

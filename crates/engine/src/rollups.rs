@@ -133,6 +133,8 @@ pub(crate) struct Desk {
 struct Work {
     /// Something was committed since the last look.
     news: bool,
+    /// Since when something waits to be folded.
+    behind_since: Option<Instant>,
     /// Somebody waits for the next look.
     hurry: bool,
     closed: bool,
@@ -144,7 +146,8 @@ struct Work {
 impl Work {
     fn state(&self, wanted: RecordSeq) -> RollupState {
         let (cursor, keep, trouble) = (self.cursor, self.keep, self.trouble.clone());
-        RollupState { cursor, is_behind: cursor.seq < wanted, keep, trouble }
+        let lag = self.behind_since.map_or(Duration::ZERO, |since| since.elapsed());
+        RollupState { cursor, is_behind: cursor.seq < wanted, lag, keep, trouble }
     }
 }
 
@@ -154,6 +157,8 @@ pub struct RollupState {
     pub cursor: RollupCursor,
     /// Records that were asked for are not in them.
     pub is_behind: bool,
+    /// How long something has waited to be in them.
+    pub lag: Duration,
     /// How long they are kept.
     pub keep: Duration,
     /// Why they do not get further, if they do not.
@@ -167,8 +172,9 @@ impl Desk {
 
     /// Something was committed.
     pub fn ring(&self) {
-        let had_news = std::mem::replace(&mut self.lock().news, true);
-        if !had_news {
+        let mut work = self.lock();
+        if !std::mem::replace(&mut work.news, true) {
+            work.behind_since.get_or_insert_with(Instant::now);
             self.changed.notify_all();
         }
     }
@@ -206,10 +212,16 @@ impl Desk {
         !work.closed
     }
 
-    fn told(&self, outcome: Result<RollupCursor, &StoreError>) -> bool {
+    /// How far a look has come, and whether there is more to fold; false: nobody wants to know any more.
+    fn told(&self, outcome: Result<(RollupCursor, bool), &StoreError>) -> bool {
         let mut work = self.lock();
         match outcome {
-            Ok(cursor) => (work.cursor, work.trouble) = (cursor, None),
+            Ok((cursor, more)) => {
+                (work.cursor, work.trouble) = (cursor, None);
+                if !more {
+                    work.behind_since = work.news.then(Instant::now);
+                }
+            }
             Err(error) => {
                 if work.trouble.is_none() {
                     tracing::warn!(%error, "the statistics cannot be brought up to date; they will be as soon as that works again");
@@ -235,9 +247,8 @@ pub(crate) fn start(desk: Arc<Desk>, mut projector: Projector) -> Result<(), Sto
         let mut looked_at = Instant::now();
         while desk.wait(looked_at) {
             loop {
-                let stepped = projector.step(RECORDS_AT_ONCE);
-                let more = *stepped.as_ref().unwrap_or(&false);
-                let outcome = stepped.and_then(|_| projector.cursor());
+                let outcome = projector.step(RECORDS_AT_ONCE).and_then(|more| Ok((projector.cursor()?, more)));
+                let more = matches!(outcome, Ok((_, true)));
                 if !desk.told(outcome.as_ref().copied()) || !more {
                     break;
                 }

@@ -42,6 +42,10 @@ impl Shard {
         self
     }
 
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
     pub fn at(&self) -> Time {
         self.at
     }

@@ -8,7 +8,7 @@ use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::event::Event;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
-use crate::lanes::{Flags, Ix, Lanes};
+use crate::lanes::{Flags, Ix, Lanes, QueueLine};
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, Pattern, QueueName, TypeName, WorkflowName};
 use crate::needs::Begun;
@@ -102,6 +102,8 @@ pub struct QueueSummary {
     pub overrides: usize,
     /// Held by runs, which do the work.
     pub in_runs: usize,
+    /// When the one that waits longest was added.
+    pub oldest: Option<Time>,
 }
 
 impl State {
@@ -368,6 +370,7 @@ impl State {
                 running: line.running as usize,
                 overrides: line.overrides as usize,
                 in_runs: line.in_runs as usize,
+                oldest: self.oldest_of(line),
             })
             .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -386,7 +389,12 @@ impl State {
             running: line.map_or(0, |line| line.running as usize),
             overrides: line.map_or(0, |line| line.overrides as usize),
             in_runs: line.map_or(0, |line| line.in_runs as usize),
+            oldest: line.and_then(|line| self.oldest_of(line)),
         }
+    }
+
+    fn oldest_of(&self, line: &QueueLine) -> Option<Time> {
+        line.members.first().and_then(|task| self.task(*task)).map(|task| task.card().created_at())
     }
 
     // ---- Time ---------------------------------------------------------------------------------------------------

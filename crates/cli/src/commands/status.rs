@@ -1,11 +1,12 @@
 //! `signaller status`: the server, its store, its work and its workers.
 
 use super::Session;
-use crate::output::{Answer, Outcome, Paint};
+use crate::output::{Answer, Outcome, Paint, Screen};
+use crate::plain::plain;
 use crate::table::{cell, facts, table};
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
-use doors::wire::{Counts, ServerStatus};
+use doors::wire::{Counts, RollupsView, ServerStatus};
 
 /// Show the server, its store, its counts and its workers
 #[derive(Args, Debug)]
@@ -23,11 +24,20 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
             ("server", format!("{} ({}), version {}, {state}", target.url, target.source, status.version)),
             ("store", status.store.clone()),
             ("up for", show_about_ms(status.uptime_ms)),
-            ("tasks", counts_text(&status.counts)),
+            ("tasks", format!("{} in {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
             ("runs", format!("{} under way", status.runs)),
-            ("history", format!("up to record r{}; {} since this start", status.records, count_of(status.commits, "commit"))),
+            ("bulks", format!("{} under way", status.bulks)),
+            ("history", history_text(&status)),
+            ("statistics", rollups_text(screen, &status.rollups)),
         ],
     );
+    if let Some(registry) = &status.registry {
+        let refused = registry.refused.as_ref().map(|why| screen.paint(Paint::Red, &format!("; a newer one is refused: {why}")));
+        text.push_str(&format!(
+            "\n{}",
+            facts(screen, &[("registry", format!("revision {}{}", registry.revision, refused.unwrap_or_default()))])
+        ));
+    }
     text.push_str("\n\n");
     if status.workers.is_empty() {
         text.push_str("No worker has asked for work lately. Start one: signaller work --type TYPE -- COMMAND");
@@ -39,7 +49,26 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
         });
         text.push_str(&table(screen, &["WORKER", "TYPES", "HOLDS", "ASKED"], rows));
     }
-    Ok(Answer::new(&status, text).next("queue list", "the same by queue").next("watch", "see what happens as it happens"))
+    Ok(Answer::new(&status, text)
+        .next("queue depth", "the same by queue")
+        .next("queue stats", "how the last hour went")
+        .next("watch", "see what happens as it happens"))
+}
+
+fn history_text(status: &ServerStatus) -> String {
+    let failed = if status.commits_failed == 0 { String::new() } else { format!(", {} failed", status.commits_failed) };
+    format!("up to record r{}; {} since this start{failed}", status.records, count_of(status.commits, "commit"))
+}
+
+/// A second is how often they are looked at.
+const LAG_USUAL_MS: u64 = 2_000;
+
+fn rollups_text(screen: &Screen, rollups: &RollupsView) -> String {
+    match &rollups.trouble {
+        Some(why) => screen.paint(Paint::Red, &format!("stand still at record r{}: {}", rollups.record, plain(why))),
+        None if rollups.lag_ms > LAG_USUAL_MS => format!("{} behind", show_about_ms(rollups.lag_ms)),
+        None => "up to date".into(),
+    }
 }
 
 pub fn counts_text(counts: &Counts) -> String {
@@ -47,6 +76,7 @@ pub fn counts_text(counts: &Counts) -> String {
     for (count, what) in [
         (counts.scheduled, "scheduled"),
         (counts.blocked, "blocked"),
+        (counts.held, "held"),
         (counts.running, "running"),
         (counts.overrides, "run now"),
         (counts.dead, "dead"),

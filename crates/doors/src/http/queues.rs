@@ -29,11 +29,16 @@ pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
         })
         .collect();
     for (name, dead) in dead {
-        let empty = QueueSummary { name, queue: None, queued: 0, blocked: 0, scheduled: 0, held: 0, running: 0, overrides: 0, in_runs: 0 };
-        queues.push(view(&empty, &[], dead));
+        queues.push(view(&nothing_in(name), &[], dead));
     }
     queues.sort_by(|a, b| a.queue.cmp(&b.queue));
     Ok(Json(QueueList { queues }))
+}
+
+/// A queue that has nothing but dead letters.
+fn nothing_in(name: QueueName) -> QueueSummary {
+    let (queued, blocked, scheduled, held, running, overrides, in_runs) = Default::default();
+    QueueSummary { name, queue: None, queued, blocked, scheduled, held, running, overrides, in_runs, oldest: None }
 }
 
 /// All that is in the queues now, or in one of them. A task's family is its queue's name.
@@ -44,16 +49,7 @@ pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>)
     let dead = door.read(|reader| reader.dead_counts()).await?;
     let dead = dead.iter().filter(|(name, _)| wanted(name)).map(|(_, dead)| dead).sum();
     let each = queues.iter().filter(|summary| wanted(&summary.name)).map(|summary| counts(summary, 0));
-    Ok(each.fold(Counts { dead, ..Counts::default() }, |sum, one| Counts {
-        queued: sum.queued + one.queued,
-        ready: sum.ready + one.ready,
-        scheduled: sum.scheduled + one.scheduled,
-        held: sum.held + one.held,
-        blocked: sum.blocked + one.blocked,
-        running: sum.running + one.running,
-        overrides: sum.overrides + one.overrides,
-        dead: sum.dead,
-    }))
+    Ok(each.fold(Counts { dead, ..Counts::default() }, |sum, one| sum.plus(&one)))
 }
 
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {
@@ -77,6 +73,7 @@ fn view(summary: &QueueSummary, bulks: &[Bulk], dead: u64) -> QueueView {
         pause: queue.and_then(|queue| queue.pause()).map(PauseView::from),
         boosts: queue.into_iter().flat_map(|queue| queue.boosts()).map(BoostView::from).collect(),
         counts: counts(summary, dead),
+        oldest_at: summary.oldest.map(Instant),
         bulks: bulks.iter().map(BulkView::from).collect(),
     }
 }

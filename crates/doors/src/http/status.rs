@@ -6,7 +6,7 @@ use super::queues::depth;
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::{Answer, Request, StatusSummary};
+use engine::{Answer, Request, RollupState, StatusSummary};
 use std::time::Duration;
 
 /// A writer that does not answer within this is not ready.
@@ -27,14 +27,26 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         version: env!("CARGO_PKG_VERSION").into(),
         address: door.options.address.map(|address| address.to_string()),
         store: status.store.clone(),
+        shard: status.shard,
         uptime_ms: status.now.ms_since(status.up_since),
         stopping: status.stopping,
         counts: total,
+        queues: status.queues as u64,
+        bulks: status.bulks as u64,
         runs: status.runs as u64,
         workers: workers.collect(),
         commits: status.commits,
+        commits_failed: status.commits_failed,
         records: status.last_record.0,
+        rollups: rollups(&door),
+        registry: None,
     }))
+}
+
+fn rollups(door: &Door) -> RollupsView {
+    let RollupState { cursor, lag, trouble, .. } = door.engine.rollups();
+    let lag_ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+    RollupsView { record: cursor.seq.0, lag_ms, lost: cursor.lost, trouble }
 }
 
 pub async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {

@@ -286,6 +286,9 @@ pub struct QueueView {
     #[serde(default)]
     pub boosts: Vec<BoostView>,
     pub counts: Counts,
+    /// When the one that waits longest was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_at: Option<Instant>,
     /// Bulks under way on this queue.
     #[serde(default)]
     pub bulks: Vec<BulkView>,
@@ -345,6 +348,22 @@ pub struct Counts {
     pub overrides: u64,
     /// Dead letters.
     pub dead: u64,
+}
+
+impl Counts {
+    /// Of both together.
+    pub fn plus(&self, other: &Counts) -> Counts {
+        Counts {
+            queued: self.queued + other.queued,
+            ready: self.ready + other.ready,
+            scheduled: self.scheduled + other.scheduled,
+            blocked: self.blocked + other.blocked,
+            held: self.held + other.held,
+            running: self.running + other.running,
+            overrides: self.overrides + other.overrides,
+            dead: self.dead + other.dead,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]

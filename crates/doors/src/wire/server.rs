@@ -12,19 +12,59 @@ pub struct ServerStatus {
     pub address: Option<String>,
     /// Which store this server keeps everything in, in a sentence.
     pub store: String,
+    /// Which part of the whole this server is.
+    #[serde(default)]
+    pub shard: u16,
     pub uptime_ms: u64,
     /// No new work is handed out any more.
     pub stopping: bool,
     /// Over all queues.
     pub counts: Counts,
+    /// Queues that hold something or that something was said about.
+    #[serde(default)]
+    pub queues: u64,
+    /// Bulks under way.
+    #[serde(default)]
+    pub bulks: u64,
     /// Runs that have not ended, or not come to rest.
     #[serde(default)]
     pub runs: u64,
     pub workers: Vec<WorkerView>,
     /// Since this server started.
     pub commits: u64,
+    #[serde(default)]
+    pub commits_failed: u64,
     /// The number of the newest record; numbers rise, with gaps.
     pub records: u64,
+    /// How far the statistics are.
+    #[serde(default)]
+    pub rollups: RollupsView,
+    /// The registry of events, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<RegistryStatus>,
+}
+
+/// Statistics are counted behind the records, a moment later.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct RollupsView {
+    /// The last record that is in them.
+    pub record: u64,
+    /// How long something has waited to be in them; 0 when all is.
+    pub lag_ms: u64,
+    /// Records of tasks that were deleted before they were counted.
+    pub lost: u64,
+    /// Why they do not get further, if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// Which registry is in force.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RegistryStatus {
+    pub revision: u64,
+    /// Why a newer one is not, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// A worker that asked for work not long ago.

@@ -32,6 +32,7 @@ impl Turn<'_> {
         let state = self.step.state();
         StatusSummary {
             now: self.step.now(),
+            shard: state.shard().id(),
             up_since: self.up_since,
             store: enter(self.depot).store.describe(),
             stopping: *self.stopping,

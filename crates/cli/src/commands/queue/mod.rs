@@ -2,6 +2,8 @@
 
 mod clear;
 mod dead;
+mod depth;
+mod inspect;
 mod list;
 mod pause;
 mod priority;
@@ -30,6 +32,8 @@ pub struct QueueArgs {
 enum QueueCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Depth(depth::DepthArgs),
+    Inspect(inspect::InspectArgs),
     Stats(stats::StatsArgs),
     Set(Box<set::SetArgs>),
     Pause(pause::PauseArgs),
@@ -45,6 +49,8 @@ pub fn run(args: QueueArgs, session: &Session) -> Outcome {
     match args.command {
         QueueCommand::List(args) => list::run(args, session),
         QueueCommand::Show(args) => show::run(args, session),
+        QueueCommand::Depth(args) => depth::run(args, session),
+        QueueCommand::Inspect(args) => inspect::run(args, session),
         QueueCommand::Stats(args) => stats::run(args, session),
         QueueCommand::Set(args) => set::run(*args, session),
         QueueCommand::Pause(args) => pause::pause(args, session),

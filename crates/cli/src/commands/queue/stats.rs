@@ -46,10 +46,10 @@ pub fn run(args: StatsArgs, session: &Session) -> Outcome {
     let stats: Stats = session.client.get(&with_query("/v1/stats", &query))?;
     let answer = Answer::new(&stats, page(&session.screen, &stats));
     let answer = match stats.recent_failures.first() {
-        Some(failed) => answer.next(format!("task show {}", failed.task), "the last that failed, whole"),
+        Some(failed) => answer.next(format!("queue inspect {}", failed.task), "the last that failed, whole"),
         None => answer,
     };
-    Ok(answer.next("queue list", "what waits and runs now"))
+    Ok(answer.next("queue depth", "what waits and runs now"))
 }
 
 fn page(screen: &Screen, stats: &Stats) -> String {

@@ -1,7 +1,7 @@
 //! `signaller task explain`.
 
 use crate::commands::{Session, task_id};
-use crate::output::{Answer, Outcome, Paint};
+use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain_text;
 use crate::units::{now, show_age, show_when};
 use clap::Args;
@@ -19,7 +19,13 @@ pub struct ExplainArgs {
 
 pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     let explanation: Explanation = session.client.get(&format!("/v1/tasks/{}/explain", args.task))?;
-    let (screen, now) = (&session.screen, now());
+    let text = page(&session.screen, &explanation);
+    let answer = Answer::new(&explanation, text).advised(&explanation.next_actions);
+    Ok(answer.next(format!("task show {}", args.task), "see it whole"))
+}
+
+pub fn page(screen: &Screen, explanation: &Explanation) -> String {
+    let now = now();
     let mut text = plain_text(&explanation.sentence).into_owned();
     // One cause is the sentence itself; several are worth a list.
     if explanation.blocked_on.len() > 1 {
@@ -34,7 +40,7 @@ pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     match (explanation.eta, &explanation.eta_reason) {
         (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_when(eta, now))),
         (None, Some(reason)) => {
-            let reason = plain_text(unsaid(reason, &explanation));
+            let reason = plain_text(unsaid(reason, explanation));
             text.push_str(&format!("\n{} not known: {reason}", screen.paint(Paint::Dim, "moves:")));
         }
         (None, None) => {}
@@ -42,8 +48,7 @@ pub fn run(args: ExplainArgs, session: &Session) -> Outcome {
     for action in &explanation.next_actions {
         text.push_str(&format!("\n{} {action}", screen.paint(Paint::Dim, "try:")));
     }
-    let answer = Answer::new(&explanation, text).advised(&explanation.next_actions);
-    Ok(answer.next(format!("task show {}", args.task), "see it whole"))
+    text
 }
 
 /// The reason less the sentence of a cause, which stands above already.

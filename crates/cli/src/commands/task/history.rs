@@ -1,12 +1,12 @@
 //! `signaller task history`.
 
 use crate::commands::{Session, task_id};
-use crate::output::{Answer, Outcome};
+use crate::output::{Answer, Outcome, Screen};
 use crate::table::{cell, table};
 use crate::telling::{kind, sentence};
 use crate::units::{now, show_age};
 use clap::Args;
-use doors::wire::History;
+use doors::wire::{History, RecordView};
 use kernel::ids::TaskId;
 
 /// Tell everything that happened to a task, oldest first
@@ -23,8 +23,14 @@ pub fn run(args: HistoryArgs, session: &Session) -> Outcome {
     if history.records.is_empty() {
         return Ok(Answer::new(&history, format!("Nothing is recorded of {}.", args.task)));
     }
+    let text = rows_of(&session.screen, &history.records);
+    Ok(Answer::new(&history, text).next(format!("task show {}", args.task), "how it stands now"))
+}
+
+/// A table of what happened.
+pub fn rows_of(screen: &Screen, records: &[RecordView]) -> String {
     let now = now();
-    let rows = history.records.iter().map(|record| {
+    let rows = records.iter().map(|record| {
         vec![
             cell(record.at),
             cell(show_age(record.at, now)),
@@ -32,6 +38,5 @@ pub fn run(args: HistoryArgs, session: &Session) -> Outcome {
             cell(sentence(&record.record, record.at)),
         ]
     });
-    let text = table(&session.screen, &["AT", "AGE", "RECORD", "WHAT HAPPENED"], rows);
-    Ok(Answer::new(&history, text).next(format!("task show {}", args.task), "how it stands now"))
+    table(screen, &["AT", "AGE", "RECORD", "WHAT HAPPENED"], rows)
 }

@@ -3,10 +3,10 @@
 mod add;
 mod add_many;
 mod change;
-mod explain;
-mod history;
+pub mod explain;
+pub mod history;
 mod list;
-mod show;
+pub mod show;
 mod wait;
 
 use super::Session;
