@@ -3,6 +3,7 @@
 
 use crate::bulk::{self, Bell};
 use crate::clock::Clock;
+use crate::cron;
 use crate::deliver::{Filled, Filler, Unread};
 use crate::events::Reception;
 use crate::fetch::Fetcher;
@@ -134,6 +135,7 @@ impl Engine {
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
         bulk::start(engine.clone(), under_way)?;
         launch::start(engine.clone())?;
+        cron::start(engine.clone(), retention.map(|retention| retention.events))?;
         if let Some(retention) = retention {
             retention::start(engine.clone(), retention)?;
         }

@@ -91,10 +91,12 @@ fn launch(engine: &Engine, deliveries: &[Delivery]) {
     }
 }
 
-/// It cannot begin: that it was tried counts, and it may be tried again.
+/// It cannot begin: that it was tried counts.
 fn fail(engine: &Engine, grant: &kernel::command::Grant, code: &str, message: String) {
+    // What is wrong with it stays so; a workflow may be put or enabled meanwhile.
+    let retryable = code != "invalid" && code != "bad_task";
     let failure = Failure { code: code.into(), message };
-    let outcome = Outcome::Failed { failure, retryable: true, retry_after_ms: None };
+    let outcome = Outcome::Failed { failure, retryable, retry_after_ms: None };
     let (task, fence) = (grant.task, grant.fence);
     engine.tell(Request::Command(Command::Finish { task, fence, outcome, jitter: 0 }));
 }

@@ -6,6 +6,7 @@ mod blobs;
 pub mod bulk;
 mod change;
 pub mod clock;
+mod cron;
 mod deliver;
 mod engine;
 mod envelope;

@@ -5,6 +5,7 @@ pub mod approval;
 pub mod bench;
 pub mod bulk;
 pub mod completions;
+pub mod cron;
 pub mod dev;
 mod each;
 pub mod emit;
@@ -37,6 +38,7 @@ pub enum Command {
     Emit(emit::EmitArgs),
     Event(event::EventArgs),
     Registry(registry::RegistryArgs),
+    Cron(cron::CronArgs),
     Family(family::FamilyArgs),
     Workflow(workflow::WorkflowArgs),
     Run(run::RunArgs),
@@ -84,6 +86,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Workflow(args) => workflow::run(args, globals, screen),
         Command::Emit(args) => emit::run(args, &session()?),
         Command::Event(args) => event::run(args, &session()?),
+        Command::Cron(args) => cron::run(args, &session()?),
         Command::Family(args) => family::run(args, &session()?),
         Command::Run(args) => run::run(args, globals.json, &session()?),
         Command::Approval(args) => approval::run(args, &session()?),

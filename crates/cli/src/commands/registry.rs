@@ -6,11 +6,12 @@ use crate::config::Globals;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::units::{count_of, now, show_age};
 use clap::{Args, Subcommand};
-use doors::wire::{ProblemAt, RegistryPut, RegistryPutQuery, RegistryView};
-use flow::registry::Registry;
+use crate::plain::plain_page;
+use doors::wire::{EventEmit, ProblemAt, RegistryDiff, RegistryPut, RegistryPutQuery, RegistryView, said_plainly};
+use flow::registry::{Arrival, Registry};
 use serde_json::json;
 
-/// The registry: check a file, put it in force, show the one that is
+/// The registry: check a file, see what it would change, put it in force; try an event on it
 #[derive(Args, Debug)]
 pub struct RegistryArgs {
     #[command(subcommand)]
@@ -34,6 +35,27 @@ enum RegistryCommand {
         #[arg(value_name = "FILE", default_value = "registry.yaml")]
         file: String,
     },
+    /// Say what a file would change, against the registry in force or another file
+    #[command(after_help = "Examples:\n  signaller registry diff registry.yaml\n  signaller registry diff new.yaml --from old.yaml")]
+    Diff {
+        /// YAML or JSON; - for stdin
+        #[arg(value_name = "FILE", default_value = "registry.yaml")]
+        file: String,
+        /// Against this file, without a server
+        #[arg(long, value_name = "FILE")]
+        from: Option<String>,
+    },
+    /// Show what would become of an event, handler by handler, without sending it
+    #[command(after_help = "Examples:\n  signaller registry simulate -e event.json\n  signaller registry simulate -e '{\"name\":\"github/push\"}' \
+                            --file registry.yaml")]
+    Simulate {
+        /// The event: JSON, a file with it, or - for stdin
+        #[arg(short, long, value_name = "EVENT")]
+        event: String,
+        /// By this file, without a server
+        #[arg(long, value_name = "FILE")]
+        file: Option<String>,
+    },
     /// Show the registry in force
     #[command(after_help = "Examples:\n  signaller registry show")]
     Show,
@@ -44,6 +66,10 @@ pub fn run(args: RegistryArgs, globals: &Globals, screen: Screen) -> Outcome {
     match args.command {
         RegistryCommand::Check { file } => check(&file, screen),
         RegistryCommand::Put { file } => put(&file, screen, &session()?),
+        RegistryCommand::Diff { file, from: Some(from) } => diff(&file, &from, screen),
+        RegistryCommand::Diff { file, from: None } => diff_with_server(&file, screen, &session()?),
+        RegistryCommand::Simulate { event, file: Some(file) } => simulate(&event, &file, screen),
+        RegistryCommand::Simulate { event, file: None } => simulate_on_server(&event, &session()?),
         RegistryCommand::Show => show(&session()?),
     }
 }
@@ -90,6 +116,67 @@ fn put(file: &str, screen: Screen, session: &Session) -> Outcome {
         false => format!("Revision {} is in force, with {}.", put.revision, count_of(put.handlers, "handler")),
     };
     Ok(Answer::new(&put, text).next("emit NAME -d '{…}'", "send an event"))
+}
+
+fn diff(file: &str, from: &str, screen: Screen) -> Outcome {
+    let new = compiled(file, &super::workflow::read(file)?, screen)?;
+    let old = compiled(from, &super::workflow::read(from)?, screen)?;
+    let difference = flow::registry::difference(&old, &new);
+    let text = if difference.is_empty() { "It would change nothing.".to_owned() } else { difference.to_string() };
+    Ok(Answer::new(&difference, text))
+}
+
+fn diff_with_server(file: &str, screen: Screen, session: &Session) -> Outcome {
+    let text = super::workflow::read(file)?;
+    compiled(file, &text, screen)?;
+    let diff: RegistryDiff = session.client.post_text("/v1/registry/diff", text)?;
+    if diff.same {
+        return Ok(Answer::new(&diff, format!("It would change nothing of revision {}.", diff.revision)));
+    }
+    Ok(Answer::new(&diff, diff.lines.join("\n")).next(format!("registry put {file}"), "put it in force"))
+}
+
+/// JSON as it is, or a file with it.
+fn read_event(source: &str) -> Result<EventEmit, Failure> {
+    let text = match source {
+        "-" => super::workflow::read("-")?,
+        json if json.trim_start().starts_with('{') => json.as_bytes().to_vec(),
+        file => super::workflow::read(file.strip_prefix('@').unwrap_or(file))?,
+    };
+    serde_json::from_slice(&text).map_err(|error| {
+        Failure::usage(format!("the event does not fit: {}", said_plainly(&error.to_string())))
+            .fix("an event is JSON such as {\"name\":\"github/push\",\"data\":{}}")
+    })
+}
+
+fn simulate(event: &str, file: &str, screen: Screen) -> Outcome {
+    let registry = compiled(file, &super::workflow::read(file)?, screen)?;
+    let (spec, data) = read_event(event)?.into_spec().map_err(|problem| Failure::of_problem(400, problem))?;
+    let arrival = Arrival { spec: &spec, id: "", received_at: engine::clock::wall(), data: data.text() };
+    traced(&serde_json::to_value(registry.trace(&arrival)).expect("it has a JSON form"))
+}
+
+fn simulate_on_server(event: &str, session: &Session) -> Outcome {
+    let trace: serde_json::Value = session.client.post("/v1/registry/simulate", &read_event(event)?)?;
+    traced(&trace)
+}
+
+/// A trace in words.
+fn traced(trace: &serde_json::Value) -> Outcome {
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut lines = vec![format!("{} (family {})", text(&trace["event"]), text(&trace["family"]))];
+    if trace["unhandled"] == true {
+        lines.push("No handler would take it: it would be kept.".into());
+    }
+    for handler in trace["handlers"].as_array().into_iter().flatten() {
+        lines.push(format!("  {}: {}, {}", text(&handler["handler"]), text(&handler["outcome"]), text(&handler["why"])));
+        for (name, value) in handler["task"].as_object().into_iter().flatten() {
+            if !value.is_null() && *value != serde_json::json!([]) {
+                lines.push(format!("      {name}: {}", text(value)));
+            }
+        }
+    }
+    Ok(Answer::new(trace, plain_page(&lines.join("\n"), false).into_owned()))
 }
 
 fn show(session: &Session) -> Outcome {

@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use kernel::ids::{BulkId, EventId, RunId, TaskId};
-use kernel::names::{QueueName, WebhookName, WorkflowName};
+use kernel::names::{CronName, QueueName, WebhookName, WorkflowName};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
@@ -205,6 +205,13 @@ impl PathName for EventId {
             Problem::new("event_not_found", format!("`{text}` is not an event's id"), fix)
         };
         EventId::parse(text).ok_or_else(unknown)
+    }
+}
+
+impl PathName for CronName {
+    fn parse_name(text: &str) -> Result<CronName, Problem> {
+        let fix = "list crons to see those of the registry in force";
+        CronName::parse(text).map_err(|bad| Problem::new("cron_not_found", bad.to_string(), fix))
     }
 }
 

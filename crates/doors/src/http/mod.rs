@@ -6,6 +6,7 @@ mod approvals;
 mod body;
 mod bulks;
 mod change;
+mod crons;
 mod events;
 mod explain;
 mod families;
@@ -156,6 +157,11 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(webhooks::deliver))
         .routes(routes!(registry::show, registry::put))
         .routes(routes!(registry::check))
+        .routes(routes!(registry::difference))
+        .routes(routes!(registry::simulate))
+        .routes(routes!(crons::list))
+        .routes(routes!(crons::next))
+        .routes(routes!(crons::run))
         .routes(routes!(families::list))
         .routes(routes!(families::pause))
         .routes(routes!(families::resume))

@@ -2,12 +2,13 @@
 
 use super::Door;
 use super::answer::{Json, No};
-use super::body::{Params, Text};
+use super::body::{Body, Params, Text};
 use crate::wire::*;
 use axum::body::Bytes;
 use axum::extract::State;
-use engine::NoRegistry;
-use flow::registry::Registry;
+use engine::{NoRegistry, clock};
+use flow::registry::{Arrival, Registry};
+use serde_json::value::RawValue;
 
 /// Show the registry in force.
 #[utoipa::path(get, path = "/v1/registry", tag = "registry", responses((status = 200, body = RegistryView)))]
@@ -56,6 +57,29 @@ pub async fn put(
     responses((status = 200, body = RegistryChecked)))]
 pub async fn check(State(door): State<Door>, Text(text): Text) -> Result<Json<RegistryChecked>, No> {
     Ok(Json(stated(&compiled(&door, text).await?)))
+}
+
+/// Say what another registry would change, without putting it.
+#[utoipa::path(post, path = "/v1/registry/diff", tag = "registry",
+    request_body(content = String, content_type = "text/yaml", description = "YAML or JSON"),
+    responses((status = 200, body = RegistryDiff)))]
+pub async fn difference(State(door): State<Door>, Text(text): Text) -> Result<Json<RegistryDiff>, No> {
+    let new = compiled(&door, text).await?;
+    let in_force = door.engine.in_force();
+    let difference = flow::registry::difference(&in_force.registry, &new);
+    let lines = difference.to_string().lines().map(str::to_owned).collect();
+    let changes = serde_json::value::to_raw_value(&difference).expect("it has a JSON form");
+    Ok(Json(RegistryDiff { revision: in_force.revision, same: difference.is_empty(), lines, changes }))
+}
+
+/// Say what would become of an event, handler by handler, without taking it in.
+#[utoipa::path(post, path = "/v1/registry/simulate", tag = "registry", request_body = EventEmit,
+    responses((status = 200, body = serde_json::Value)))]
+pub async fn simulate(State(door): State<Door>, Body(event): Body<EventEmit>) -> Result<Json<Box<RawValue>>, No> {
+    let (spec, data) = event.into_spec()?;
+    let in_force = door.engine.in_force();
+    let arrival = Arrival { spec: &spec, id: "", received_at: clock::wall(), data: data.text() };
+    Ok(Json(serde_json::value::to_raw_value(&in_force.registry.trace(&arrival)).expect("it has a JSON form")))
 }
 
 /// Compiling is thinking: off the async threads.

@@ -71,6 +71,9 @@ impl EventEmit {
             }
             text => Ok(text.filter(|text| !text.is_empty()).map(String::into_boxed_str)),
         };
+        if self.source.as_deref().is_some_and(|source| source.starts_with("cron:")) {
+            return Err(Problem::invalid("a source that begins with `cron:` is the server's own: name another"));
+        }
         let spec = EventSpec {
             name: self.name,
             key: self.id,

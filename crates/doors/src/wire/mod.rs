@@ -8,6 +8,7 @@
 mod approval;
 mod bulk;
 mod change;
+mod cron;
 mod event;
 mod explain;
 mod fork;
@@ -33,6 +34,7 @@ mod workflow;
 pub use approval::*;
 pub use bulk::*;
 pub use change::*;
+pub use cron::*;
 pub use event::*;
 pub use explain::*;
 pub use fork::*;

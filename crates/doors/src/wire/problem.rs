@@ -62,7 +62,7 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 57] = [
+pub const CODES: [(&str, u16); 58] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
@@ -80,6 +80,7 @@ pub const CODES: [(&str, u16); 57] = [
     ("node_not_found", 404),
     ("event_not_found", 404),
     ("webhook_not_found", 404),
+    ("cron_not_found", 404),
     ("history_gone", 404),
     ("method_not_allowed", 405),
     ("wrong_state", 409),

@@ -6,6 +6,7 @@ use kernel::command::PauseUntil;
 use kernel::names::*;
 use kernel::registry::Control;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 objects!(FamiliesPause, FamiliesResume, FamiliesBoost);
@@ -60,6 +61,20 @@ pub struct RegistryChecked {
     pub queues: Vec<QueueName>,
     #[schema(value_type = Vec<String>)]
     pub webhooks: Vec<WebhookName>,
+}
+
+/// What another registry would change.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RegistryDiff {
+    /// Of the one in force.
+    pub revision: u32,
+    /// It would change nothing.
+    pub same: bool,
+    /// In words.
+    pub lines: Vec<String>,
+    /// By handlers, queues, crons and webhooks, field by field.
+    #[schema(value_type = serde_json::Value)]
+    pub changes: Box<RawValue>,
 }
 
 /// What was said about the families that a pattern covers.

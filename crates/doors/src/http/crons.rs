@@ -1,0 +1,92 @@
+//! `/v1/crons`: events by the clock.
+
+use super::Door;
+use super::answer::{Json, No};
+use super::body::{Named, Params};
+use crate::wire::*;
+use axum::extract::State;
+use engine::{Engine, clock};
+use flow::registry::cron::Cron;
+use kernel::names::CronName;
+use kernel::time::Time;
+use store::StoreError;
+
+const COUNT_DEFAULT: u32 = 5;
+const COUNT_MAX: u32 = 100;
+
+/// List the crons of the registry in force.
+#[utoipa::path(get, path = "/v1/crons", tag = "registry", responses((status = 200, body = CronList)))]
+pub async fn list(State(door): State<Door>) -> Result<Json<CronList>, No> {
+    let crons = door.blocking(|engine| {
+        let in_force = engine.in_force();
+        in_force.registry.crons().map(|cron| view(engine, cron)).collect::<Result<Vec<_>, StoreError>>()
+    });
+    Ok(Json(CronList { crons: crons.await? }))
+}
+
+fn view(engine: &Engine, cron: &Cron) -> Result<CronView, StoreError> {
+    let last = engine.cron_fired(cron)?.map(|event| CronFired {
+        event: event.id(),
+        at: event.received_at().into(),
+        handled: event.handled().iter().map(HandledView::from).collect(),
+    });
+    Ok(CronView {
+        cron: cron.name.clone(),
+        schedule: cron.schedule.as_str().into(),
+        zone: cron.zone.name().into(),
+        event: cron.event.clone(),
+        critical: cron.critical,
+        next: upcoming(cron).next().map(Instant),
+        last,
+    })
+}
+
+/// When it fires from now on. One whose slot has come may still be held back by jitter.
+fn upcoming(cron: &Cron) -> impl Iterator<Item = Time> {
+    let now = clock::wall();
+    let from = now.plus_us(-(i64::try_from(cron.jitter_ms).unwrap_or(0) * 1_000));
+    let slots = std::iter::successors(cron.next_after(from), |(slot, _)| cron.next_after(*slot));
+    slots.map(|(_, fires_at)| fires_at).filter(move |at| *at > now)
+}
+
+fn unknown(cron: &CronName) -> No {
+    let message = format!("there is no cron `{cron}`");
+    No(Problem::new("cron_not_found", message, "list crons to see those of the registry in force"))
+}
+
+/// Tell when a cron fires next.
+#[utoipa::path(get, path = "/v1/crons/{cron}/next", tag = "registry", params(("cron" = String, Path), CronNextQuery),
+    responses((status = 200, body = CronNext)))]
+pub async fn next(
+    State(door): State<Door>,
+    Named(name): Named<CronName>,
+    Params(query): Params<CronNextQuery>,
+) -> Result<Json<CronNext>, No> {
+    let count = query.count.unwrap_or(COUNT_DEFAULT);
+    if !(1..=COUNT_MAX).contains(&count) {
+        return Err(No(Problem::invalid(format!("count must lie between 1 and {COUNT_MAX}"))));
+    }
+    let in_force = door.engine.in_force();
+    let cron = in_force.registry.cron(name.as_str()).ok_or_else(|| unknown(&name))?;
+    let at = upcoming(cron).take(count as usize).map(Instant).collect();
+    Ok(Json(CronNext { cron: name, zone: cron.zone.name().into(), at }))
+}
+
+/// Fire a cron now, beside its schedule.
+#[utoipa::path(post, path = "/v1/crons/{cron}/run", tag = "registry", params(("cron" = String, Path)), request_body = Signed,
+    responses((status = 201, body = EventEmitted)))]
+pub async fn run(
+    State(door): State<Door>,
+    Named(name): Named<CronName>,
+    super::body::Body(_): super::body::Body<Signed>,
+) -> Result<(axum::http::StatusCode, Json<EventEmitted>), No> {
+    let in_force = door.engine.in_force();
+    let cron = in_force.registry.cron(name.as_str()).ok_or_else(|| unknown(&name))?.clone();
+    let fired = door.blocking(move |engine| Ok(engine.run_cron(&cron))).await?;
+    let emitted = fired.ok_or_else(|| {
+        Problem::new("limited", "the event could not be taken in", "try again in a moment").retry_after_ms(1_000)
+    })?;
+    let handled = emitted.handled.iter().map(HandledView::from).collect();
+    let emitted = EventEmitted { event: emitted.event, duplicate: emitted.duplicate, handled };
+    Ok((axum::http::StatusCode::CREATED, Json(emitted)))
+}

@@ -1,0 +1,57 @@
+//! Crons: how they are shown.
+
+use super::{HandledView, Instant};
+use kernel::ids::EventId;
+use kernel::names::{CronName, EventName};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// What emits an event by itself, by the clock.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CronView {
+    #[schema(value_type = String)]
+    pub cron: CronName,
+    pub schedule: String,
+    pub zone: String,
+    #[schema(value_type = String)]
+    pub event: EventName,
+    /// Its tasks pass pauses.
+    pub critical: bool,
+    /// When it fires next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Instant>,
+    /// When it fired last by itself, as far as events are kept, and what became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<CronFired>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CronFired {
+    #[schema(value_type = String)]
+    pub event: EventId,
+    pub at: Instant,
+    pub handled: Vec<HandledView>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CronList {
+    pub crons: Vec<CronView>,
+}
+
+/// When a cron fires next.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CronNext {
+    #[schema(value_type = String)]
+    pub cron: CronName,
+    pub zone: String,
+    pub at: Vec<Instant>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct CronNextQuery {
+    /// How many, from 1 to 100; 5 when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+}
