@@ -15,16 +15,17 @@ const HOPS: usize = 500;
 const RUNS: u64 = 5_000;
 
 /// A server process of this very binary; it ends with this value.
-struct Server {
+pub struct Server {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Server {
-    fn start(options: &Options, dir: &Path) -> Result<Server, String> {
+    pub fn start(options: &Options, dir: &Path, args: &[&str]) -> Result<Server, String> {
         let mut child = Command::new(&options.binary)
             .args(["--json", "serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
+            .args(args)
             .env_remove("SIGNALLER_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -37,6 +38,15 @@ impl Server {
         let url = ready["ready"]["address"].as_str().ok_or_else(|| format!("the server said `{}`", line.trim()))?;
         Ok(Server { child, url: url.to_owned() })
     }
+
+    /// What it has used of the processors so far.
+    pub fn cpu(&self) -> Result<Duration, String> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).map_err(|error| error.to_string())?;
+        // Its name may hold anything; behind it come its state and numbers, of which the 12th and 13th are ticks of 10 ms.
+        let numbers = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let ticks: u64 = numbers.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        Ok(Duration::from_millis(ticks * 10))
+    }
 }
 
 impl Drop for Server {
@@ -47,7 +57,7 @@ impl Drop for Server {
 }
 
 /// One load process; its last line says how many tasks it handled.
-fn start(options: &Options, args: &LoadArgs) -> Result<Child, String> {
+pub fn start(options: &Options, args: &LoadArgs) -> Result<Child, String> {
     let args = serde_json::to_string(args).map_err(|error| error.to_string())?;
     Command::new(&options.binary)
         .args(["bench-load", &args])
@@ -57,7 +67,7 @@ fn start(options: &Options, args: &LoadArgs) -> Result<Child, String> {
         .map_err(|error| format!("a load cannot be started: {error}"))
 }
 
-fn finish(mut child: Child) -> Result<f64, String> {
+pub fn finish(mut child: Child) -> Result<f64, String> {
     let mut said = String::new();
     child.stdout.take().expect("stdout is piped").read_to_string(&mut said).map_err(|error| error.to_string())?;
     child.wait().map_err(|error| error.to_string())?;
@@ -66,7 +76,7 @@ fn finish(mut child: Child) -> Result<f64, String> {
 
 fn run_through(options: &Options, batch: usize, threads: usize) -> Result<f64, String> {
     let dir = options.fresh_dir()?;
-    let server = Server::start(options, dir.path())?;
+    let server = Server::start(options, dir.path(), &[])?;
     let ms = options.time().as_millis() as u64;
     let part = |part| LoadArgs { url: server.url.clone(), part, batch, threads, ms, tasks: 0, ledger: None };
     let adder = start(options, &part(Part::Add))?;
@@ -89,7 +99,7 @@ pub fn single(options: &Options) -> Result<Vec<Measure>, String> {
 
 pub fn drain(options: &Options) -> Result<Vec<Measure>, String> {
     let dir = options.fresh_dir()?;
-    let server = Server::start(options, dir.path())?;
+    let server = Server::start(options, dir.path(), &[])?;
     let client = Client::new(&server.url);
     let mut added = 0;
     while added < DRAINED_TASKS {
@@ -112,7 +122,7 @@ pub fn drain(options: &Options) -> Result<Vec<Measure>, String> {
 /// Runs that were started before, walked to their ends.
 pub fn hops(options: &Options) -> Result<Vec<Measure>, String> {
     let dir = options.fresh_dir()?;
-    let server = Server::start(options, dir.path())?;
+    let server = Server::start(options, dir.path(), &[])?;
     let _: serde_json::Value = Client::new(&server.url).post("/v1/workflows", &crate::runs::line_json())?;
     let part = |part, tasks| LoadArgs {
         url: server.url.clone(),
@@ -132,7 +142,7 @@ pub fn hops(options: &Options) -> Result<Vec<Measure>, String> {
 /// One task at a time on an idle server: added, handed to the waiting worker, finished, and that acknowledged.
 pub fn idle_hop(options: &Options) -> Result<Vec<Measure>, String> {
     let dir = options.fresh_dir()?;
-    let server = Server::start(options, dir.path())?;
+    let server = Server::start(options, dir.path(), &[])?;
     let (seen, finished) = std::sync::mpsc::channel();
     let client = Client::new(&server.url);
     std::thread::spawn(move || hop_worker(&client, &seen));

@@ -4,6 +4,7 @@
 mod bulk;
 mod client;
 mod disk;
+mod events;
 mod http;
 mod in_process;
 mod kernel_only;
@@ -67,7 +68,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 23] = [
+const LOADS: [(&[&str], Load); 26] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -87,6 +88,9 @@ const LOADS: [(&[&str], Load); 23] = [
     (&["run.patch_10k_items_ms", "run.patch_wait_ms"], runs::patch_items),
     (&["task.in_process.per_s"], in_process::plain),
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
+    (&["event.http.per_s"], events::http),
+    (&["event.plain.per_s", "event.disciplined.per_s"], events::disciplined),
+    (&["idle.cpu_percent"], events::idle),
     (&["task.http.per_s"], http::through),
     (&["task.http_single.per_s"], http::single),
     (&["task.http.drain_per_s"], http::drain),

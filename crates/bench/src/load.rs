@@ -3,8 +3,8 @@
 
 use crate::client::Client;
 use crate::payload_text;
-use doors::wire::{RunStart, RunStarted, TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult, WorkStatus};
-use kernel::names::{IdempotencyKey, TypeName, WorkerName, WorkflowName};
+use doors::wire::{EventEmit, EventsEmit, RunStart, RunStarted, TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult, WorkStatus};
+use kernel::names::{EventName, IdempotencyKey, TypeName, WorkerName, WorkflowName};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -24,6 +24,8 @@ pub enum Part {
     Work,
     /// Start runs of the workflow `line`.
     Start,
+    /// Send events.
+    Emit,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -98,12 +100,29 @@ pub fn run(args: &LoadArgs) -> Result<f64, String> {
                     Part::Add => add(args, at, until, handled, ledger),
                     Part::Work => work(args, at, until, handled, ledger),
                     Part::Start => start_runs(args, at, until, handled, ledger),
+                    Part::Emit => emit(args, until, handled),
                 })
             })
             .collect();
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a load thread panicked".to_owned())?)
     })?;
     Ok(handled.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64())
+}
+
+fn emit(args: &LoadArgs, until: Instant, handled: &AtomicU64) -> Result<(), String> {
+    let client = Client::new(&args.url);
+    let name = EventName::parse("bench/happened").map_err(|bad| bad.to_string())?;
+    let data = RawValue::from_string(payload_text()).map_err(|error| error.to_string())?;
+    let event = EventEmit { data: Some(data), ..EventEmit::named(name) };
+    let body = EventsEmit { events: vec![event; args.batch] };
+    while Instant::now() < until {
+        match client.post::<serde::de::IgnoredAny>("/v1/events/batch", &body) {
+            Ok(_) => _ = handled.fetch_add(args.batch as u64, Ordering::Relaxed),
+            Err(error) if error.contains("\"limited\"") => std::thread::sleep(REST),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn add(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger: &Ledger) -> Result<(), String> {

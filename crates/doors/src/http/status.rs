@@ -17,7 +17,9 @@ const READY_WITHIN: Duration = Duration::from_secs(2);
 pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> {
     let status = ask(&door).await?;
     let total = depth(&door, None, None).await?;
-    let workers = status.workers.iter().map(|worker| WorkerView {
+    // Those that the server itself is are no news.
+    let own = |worker: &&engine::WorkerSummary| worker.types.iter().all(|kind| kind.as_str().starts_with('@'));
+    let workers = status.workers.iter().filter(|worker| !own(worker)).map(|worker| WorkerView {
         worker: worker.worker.clone(),
         types: worker.types.to_vec(),
         asked_ms_ago: status.now.ms_since(worker.asked_at),
@@ -39,8 +41,14 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         commits_failed: status.commits_failed,
         records: status.last_record.0,
         rollups: rollups(&door),
-        registry: None,
+        registry: registry(&door),
     }))
+}
+
+/// `None`: no registry was ever tried.
+fn registry(door: &Door) -> Option<RegistryStatus> {
+    let (revision, refused) = (door.engine.in_force().revision, door.engine.registry_refused());
+    (revision > 0 || refused.is_some()).then(|| RegistryStatus { revision: revision.into(), refused: refused.map(|why| why.to_string()) })
 }
 
 fn rollups(door: &Door) -> RollupsView {
