@@ -50,6 +50,8 @@ pub const CRON_LATE_MS: u64 = 60 * 1_000;
 pub const CRON_CATCH_UP_DEFAULT: u32 = 100;
 pub const CRON_CATCH_UP_MAX: u32 = 1_000;
 pub const CRON_WITHIN_MS_DEFAULT: u64 = 24 * 3_600 * 1_000;
+/// A slot fires no later than this after its time: that many are looked at when one may be held back.
+pub const CRON_JITTER_MS_MAX: u64 = 3_600 * 1_000;
 /// Secrets of one webhook, the old ones with the new.
 pub const WEBHOOK_SECRETS_MAX: usize = 8;
 pub const WEBHOOK_TOLERANCE_MS_DEFAULT: u64 = 5 * 60 * 1_000;

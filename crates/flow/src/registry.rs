@@ -14,6 +14,7 @@ mod index;
 mod queue;
 mod read;
 mod route;
+mod schema;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use difference::{Change, Difference, FieldChange, difference};
 pub use event::{Arrival, EVENT_KEYS};
 pub use forward::{Filled, Forward, Method, Shape};
 pub use handler::{Bounds, Mode};
+pub use schema::registry_schema;
 pub use trace::{HandlerTrace, KeyTrace, Outcome, TaskTrace, Trace};
 
 use crate::problem::{Problem, Problems};
@@ -37,6 +39,7 @@ use kernel::names::{CronName, HandlerName, KeyValue, Pattern, QueueName, Webhook
 use kernel::queue::QueueConfig;
 use queue::Queue;
 use route::{Fired, Route};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use webhook::Webhook;
@@ -46,6 +49,7 @@ use webhook::Webhook;
 pub struct Registry {
     /// In the order of the file.
     routes: Vec<Route>,
+    by_name: FxHashMap<HandlerName, usize>,
     /// Of those that are live.
     index: Index,
     queues: BTreeMap<QueueName, Queue>,
@@ -90,7 +94,7 @@ impl Registry {
     }
 
     fn handler(&self, name: &HandlerName) -> Option<&handler::Handler> {
-        self.routes.iter().map(|route| &route.handler).find(|handler| handler.name == *name)
+        self.by_name.get(name).map(|at| &self.routes[*at].handler)
     }
 
     pub fn patterns(&self, handler: &HandlerName) -> &[Pattern] {

@@ -1,14 +1,14 @@
 //! The crate seen through its front door, `compile`: problems as tables, the examples as golden summaries, and properties.
 
 mod at_once;
-mod docs;
+pub mod docs;
 mod edge_list;
 pub mod examples;
 pub mod fake;
 pub mod generated;
 mod native;
 mod promises;
-mod soup;
+pub mod soup;
 mod speed;
 mod summary;
 

@@ -91,13 +91,12 @@ impl Cron {
             Missed::Skip | Missed::One => 1,
             Missed::All { max } => max.max(1) as usize,
         };
-        // Those that jitter still holds back are not due, nor what comes after them.
-        let mut until = now;
-        let mut found = self.schedule.slots_between(after, until, &self.zone, most);
-        while let Some(held) = found.newest.iter().find(|slot| self.fires_at(**slot) > now) {
-            until = held.plus_us(-1);
-            found = self.schedule.slots_between(after, until, &self.zone, most);
-        }
+        // A slot that jitter still holds back is not due, nor what comes after it; older ones it cannot hold back.
+        let held_from = after.max(now.plus_us(-(self.jitter_ms as i64 * 1_000)));
+        let next = |slot: Time| self.schedule.next_after(slot, &self.zone).filter(|slot| *slot <= now);
+        let held = std::iter::successors(next(held_from), |slot| next(*slot)).find(|slot| self.fires_at(*slot) > now);
+        let until = held.map_or(now, |held| held.plus_us(-1));
+        let found = self.schedule.slots_between(after, until, &self.zone, most);
         let Some(newest) = found.newest.last().copied() else { return Due::default() };
         let age_ms = |slot: Time| now.ms_since(self.fires_at(slot));
         let (count, mut skipped) = (found.newest.len(), found.more);

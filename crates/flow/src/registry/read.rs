@@ -54,13 +54,18 @@ pub fn registry(document: &Value, problems: &mut Problems) -> Option<Registry> {
         })
         .collect();
     let live = |at: usize| (routes[at].handler.mode == Mode::Live).then_some(routes[at].reads);
+    if queues.len() > REGISTRY_QUEUES_MAX {
+        let told = format!("{} queues are stated or fed; at most {REGISTRY_QUEUES_MAX} may be", queues.len());
+        problems.say(&document.at, told);
+    }
     let index = Index::new(routes.iter().map(|route| &route.handler), live);
     if index.handlers_max() > EVENT_HANDLERS_MAX {
         let told = format!("{} handlers take the same event; at most {EVENT_HANDLERS_MAX} may", index.handlers_max());
         problems.say(&document.at, told);
     }
     let warnings = problems.take_warnings();
-    Some(Registry { routes, index, queues, webhooks, crons, warnings })
+    let by_name = routes.iter().enumerate().map(|(at, route)| (route.handler.name.clone(), at)).collect();
+    Some(Registry { routes, by_name, index, queues, webhooks, crons, warnings })
 }
 
 /// Things by their names.

@@ -1,8 +1,10 @@
 //! The registry seen through its front door: what is told of a text, what queues come of it, what becomes of an event.
 
+mod docs;
 mod problems;
 mod queues;
 mod routes;
+mod soup;
 
 use super::*;
 use kernel::event::EventSpec;
@@ -30,4 +32,15 @@ pub fn named(name: &str) -> EventSpec {
 
 pub fn arrival<'a>(spec: &'a EventSpec, data: &'a str) -> Arrival<'a> {
     Arrival { spec, id: "event-1", received_at: Time::from_ms(1_000), data }
+}
+
+#[test]
+fn a_registry_is_shared_between_threads() {
+    let registry = Arc::new(compiled("handlers: {h: {on: e, if: event.data.a.matches('^x'), task: t}}"));
+    let routing = (0..4).map(|_| {
+        let registry = registry.clone();
+        std::thread::spawn(move || registry.route(&arrival(&named("e"), r#"{"a":"xy"}"#)).len())
+    });
+    let found: Vec<usize> = routing.map(|thread| thread.join().expect("it does not panic")).collect();
+    assert_eq!(found, [1; 4]);
 }

@@ -17,7 +17,7 @@ fn page() -> String {
 }
 
 /// The fenced blocks of a page, each with what its fence says.
-fn blocks(page: &str) -> Vec<(String, String)> {
+pub fn blocks(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut open = false;
     for line in page.lines() {
@@ -59,7 +59,7 @@ fn every_example_compiles() {
     }
 }
 
-fn keys(schema: &Value, found: &mut BTreeSet<String>) {
+pub fn keys(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
             if let Some(Value::Object(properties)) = fields.get("properties") {

@@ -35,7 +35,7 @@ const SCRAPS: [&str; 28] = [
     "n_of",
 ];
 
-fn mutated(text: &str, chance: &mut Chance) -> String {
+pub fn mutated(text: &str, scraps: &[&str], chance: &mut Chance) -> String {
     let mut text = text.to_owned();
     let place = |text: &str, chance: &mut Chance| {
         let at = chance.below(text.len() + 1);
@@ -47,7 +47,7 @@ fn mutated(text: &str, chance: &mut Chance) -> String {
         let to = (to..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
         match chance.below(4) {
             0 => text.replace_range(from..to, ""),
-            1 => text.replace_range(from..to, SCRAPS[chance.below(SCRAPS.len())]),
+            1 => text.replace_range(from..to, scraps[chance.below(scraps.len())]),
             2 => {
                 let mut words: Vec<String> = text.split_inclusive([' ', ',', ':', '\n']).map(str::to_owned).collect();
                 let (a, b) = (chance.below(words.len()), chance.below(words.len()));
@@ -79,7 +79,7 @@ fn nothing_that_is_nearly_right_makes_it_panic() {
     for seed in 0..seeds {
         let mut chance = Chance::new(seed);
         let (_, text) = &examples[chance.below(examples.len())];
-        let text = mutated(text, &mut chance);
+        let text = mutated(text, &SCRAPS, &mut chance);
         if let Err(problems) = look(&text, &mut chance) {
             assert!(!problems.is_empty() && problems.iter().all(|problem| problem.line > 0), "{problems:?}\n{text}");
         } else {

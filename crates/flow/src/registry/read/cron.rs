@@ -20,7 +20,7 @@ pub fn cron(entry: &Entry, problems: &mut Problems) -> Option<Cron> {
     let event = fields.take("event").and_then(|entry| name(&entry.value, EventName::parse, problems));
     let data = fields.take("data").and_then(|entry| data(&entry.value, problems));
     let catch_up = fields.take("catch_up").and_then(|entry| catch_up(&entry.value, problems));
-    let jitter_ms = fields.take("jitter").and_then(|entry| duration(&entry.value, problems));
+    let jitter_ms = fields.take("jitter").and_then(|entry| jitter(&entry.value, problems));
     let overlap = fields.take("overlap").and_then(|entry| word(&entry.value, &Overlap::NAMED, problems));
     let critical = fields.take("critical").and_then(|entry| flag(&entry.value, problems));
     fields.finish(problems);
@@ -50,12 +50,21 @@ fn zone(value: &Value, problems: &mut Problems) -> Option<Zone> {
     let written = text(value, problems)?;
     let found = Zone::parse(&written);
     if found.is_none() {
-        let names: Vec<String> = Zone::names().collect();
+        let names: Vec<String> = if problems.is_full() { Vec::new() } else { Zone::names().collect() };
         let problem = Problem::new(&value.at, format!("there is no time zone `{}`", short(&written)));
         let meant = did_you_mean(&written, names.iter().map(String::as_str));
         problems.add(problem.suggest(meant.unwrap_or_else(|| "write one such as Europe/Berlin".to_owned())));
     }
     found
+}
+
+fn jitter(value: &Value, problems: &mut Problems) -> Option<u64> {
+    let ms = duration(value, problems)?;
+    if ms > CRON_JITTER_MS_MAX {
+        problems.say(&value.at, format!("jitter is at most {}h", CRON_JITTER_MS_MAX / 3_600_000));
+        return None;
+    }
+    Some(ms)
 }
 
 fn data(value: &Value, problems: &mut Problems) -> Option<Box<str>> {

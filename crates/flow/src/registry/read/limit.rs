@@ -66,6 +66,7 @@ impl<'a> Limits<'a> {
     fn one_concurrency(&mut self, value: &Value, problems: &mut Problems) {
         if let Data::Map(_) = &value.data {
             let Some(mut fields) = Fields::of(value, "`concurrency`", problems) else { return };
+            let before = problems.count();
             let total = fields.take("total").and_then(|entry| slots(&entry.value, problems));
             let (key, per_key) = (fields.take("key"), fields.take("per_key"));
             match (key, per_key) {
@@ -78,7 +79,7 @@ impl<'a> Limits<'a> {
                 }
                 (Some(key), None) => problems.say(&key.key_at, "`key` needs `per_key`: how many at once of each value"),
                 (None, Some(per_key)) => problems.say(&per_key.key_at, "`per_key` needs `key`: what is counted by"),
-                (None, None) if total.is_none() && problems.is_empty() => {
+                (None, None) if total.is_none() && problems.count() == before => {
                     problems.say(&value.at, "`concurrency` needs `total`, or `key` and `per_key`");
                 }
                 (None, None) => {}

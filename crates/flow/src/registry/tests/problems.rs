@@ -137,6 +137,7 @@ fn what_is_wrong_with_a_cron_is_told_with_its_place() {
             "crons:\n  c: {schedule: '@daily', zone: Europe/Berln}",
             "2:33: there is no time zone `Europe/Berln`\n  did you mean `Europe/Berlin`?",
         ),
+        ("crons:\n  c: {schedule: '@daily', jitter: 2h}", "2:35: jitter is at most 1h"),
         ("crons:\n  c: {schedule: '@daily', overlap: both}", "2:36: `both` is none of queue, skip, replace"),
         ("crons:\n  c: {schedule: '@daily', catch_up: {slots: one, max: 5}}", "2:50: `max` bounds `slots: all`: leave it out"),
         (
