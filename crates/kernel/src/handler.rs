@@ -5,6 +5,7 @@ use crate::ids::EventId;
 use crate::names::{EventName, HandlerName, IdempotencyKey, KeyName, KeyValue, QueueName, Tag, TypeName, WorkflowName};
 use crate::priority::Priority;
 use crate::rate::Rate;
+use crate::record::fnv1a;
 use crate::retry::RetryPolicy;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -131,5 +132,10 @@ impl Window {
 
 /// Under which a task that is to be made once within a window is known in its queue.
 pub(crate) fn dedup_key(handler: &HandlerName, dedup: &Dedup) -> IdempotencyKey {
-    IdempotencyKey::parse(&format!("{handler}/{}", dedup.key)).expect("as long as both together, and no control character")
+    let whole = format!("{handler}/{}", dedup.key);
+    IdempotencyKey::parse(&whole).unwrap_or_else(|_| {
+        let half = |seed: u64| fnv1a(seed, dedup.key.as_str().as_bytes());
+        let digest = format!("{handler}/#{:016x}{:016x}", half(0xcbf2_9ce4_8422_2325), half(0x6c62_272e_07bb_0142));
+        IdempotencyKey::parse(&digest).expect("a handler's name is short")
+    })
 }

@@ -34,7 +34,7 @@ pub const POLL_QUEUES_MAX: usize = 64;
 pub const NAME_BYTES_MAX: usize = 128;
 pub const NODE_ID_BYTES_MAX: usize = 64;
 pub const KEY_VALUE_BYTES_MAX: usize = 256;
-pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 512;
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 pub const REASON_BYTES_MAX: usize = 500;
 pub const TASK_KEYS_MAX: usize = 8;
 /// Keys of a task that an event made: its queue's, and its handler's own.
@@ -176,8 +176,8 @@ const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RE
 // The sum of every offset a score can carry stays far inside an i64 of microseconds.
 const _: () = assert!((HEAD_START_S_MAX as i64) * 1_000_000 * 4 + TIME_US_MAX < i64::MAX / 2);
 const _: () = assert!(TIME_US_MAX + RATE_BURST_US_MAX < i64::MAX / 2);
-// What a handler's name and a key's value make together is a key.
-const _: () = assert!(NODE_ID_BYTES_MAX + 1 + KEY_VALUE_BYTES_MAX <= IDEMPOTENCY_KEY_BYTES_MAX);
+// A handler's name and the digest of a key's value are a key together.
+const _: () = assert!(NODE_ID_BYTES_MAX + 2 + 32 <= IDEMPOTENCY_KEY_BYTES_MAX);
 const _: () = assert!(EMIT_EVENTS_MAX <= BATCH_ITEMS_MAX && EXPIRED_EVENTS_MAX <= CHUNK_ITEMS_MAX);
 const _: () = assert!(ADD_BLOCKERS_MAX <= BATCH_ITEMS_MAX && BATCH_BYTES_MAX < INBOX_BYTES_MAX);
 // A batch can never write more records than one block holds, so a block is renewed at most once per record.

@@ -56,6 +56,9 @@ enum RegistryCommand {
         #[arg(long, value_name = "FILE")]
         file: Option<String>,
     },
+    /// Print the JSON Schema of registries, for editors
+    #[command(after_help = "Examples:\n  signaller registry schema > registry.schema.json")]
+    Schema,
     /// Show the registry in force
     #[command(after_help = "Examples:\n  signaller registry show")]
     Show,
@@ -70,6 +73,11 @@ pub fn run(args: RegistryArgs, globals: &Globals, screen: Screen) -> Outcome {
         RegistryCommand::Diff { file, from: None } => diff_with_server(&file, screen, &session()?),
         RegistryCommand::Simulate { event, file: Some(file) } => simulate(&event, &file, screen),
         RegistryCommand::Simulate { event, file: None } => simulate_on_server(&event, &session()?),
+        RegistryCommand::Schema => {
+            let schema = flow::registry::registry_schema();
+            let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+            Ok(Answer { verbatim: !globals.json, ..Answer::new(&schema, text) })
+        }
         RegistryCommand::Show => show(&session()?),
     }
 }

@@ -159,6 +159,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(registry::check))
         .routes(routes!(registry::difference))
         .routes(routes!(registry::simulate))
+        .routes(routes!(registry::schema))
         .routes(routes!(crons::list))
         .routes(routes!(crons::next))
         .routes(routes!(crons::run))

@@ -82,6 +82,12 @@ pub async fn simulate(State(door): State<Door>, Body(event): Body<EventEmit>) ->
     Ok(Json(serde_json::value::to_raw_value(&in_force.registry.trace(&arrival)).expect("it has a JSON form")))
 }
 
+/// The JSON Schema of registries.
+#[utoipa::path(get, path = "/v1/registry.schema.json", tag = "registry", responses((status = 200, body = serde_json::Value)))]
+pub async fn schema() -> Json<serde_json::Value> {
+    Json(flow::registry::registry_schema())
+}
+
 /// Compiling is thinking: off the async threads.
 pub async fn compiled(door: &Door, text: Bytes) -> Result<Registry, No> {
     let compiled = door.blocking(move |_| Ok(Registry::compile(&text))).await?;
