@@ -283,7 +283,7 @@ fn the_registrys_file_is_followed_and_one_that_is_wrong_changes_nothing() {
     assert_eq!(server.get("/v1/registry")["handlers"], json!(["one"]));
     std::fs::write(&registry, "handlers:\n  two: {on: a/b, taks: t}\n").unwrap();
     let refused = until("it is refused", || server.get("/v1/registry")["refused"].as_str().map(str::to_owned));
-    assert!(refused.contains("registry.yaml:2:") && refused.contains("taks"), "{refused}");
+    assert!(refused.contains("registry.yaml:2:") && refused.contains("does nothing"), "{refused}");
     assert_eq!(server.get("/v1/registry")["handlers"], json!(["one"]), "the one before stays");
     assert!(server.get("/v1/status")["registry"]["refused"].as_str().is_some_and(|why| why == refused), "status says so");
     std::fs::write(&registry, "handlers:\n  two: {on: a/b, task: t}\n  three: {on: a/b, task: u}\n").unwrap();

@@ -489,7 +489,7 @@ const HAPPENING: &[&str] = &[
     r#"POST /v1/registry/check {"handlers":7} -> 400 invalid_registry"#,
     r#"POST /v1/registry/diff {"handlers":{"h":{"on":"a/*","task":"of-event"}}} -> 200 /same=false /revision=0 /changes/handlers/0/change="added""#,
     r#"POST /v1/registry/diff {"handlers":7} -> 400 invalid_registry"#,
-    r#"PUT /v1/registry?by=ana {"handlers":{"h":{"on":"a/*","task":"of-event","queue":"eq"}},"crons":{"yearly":{"schedule":"0 0 1 1 *"}},"webhooks":{"hook":{"provider":"secret","secret":"${env:HTTP_TEST_SECRET}","event":"'hook/came'"}}} -> 200 /revision=1 /unchanged=false /handlers=1"#,
+    r#"PUT /v1/registry?by=ana {"handlers":{"h":{"on":"a/*","task":"of-event","queue":"eq"}},"crons":{"yearly":{"schedule":"0 0 1 1 *"}},"webhooks":{"hook":{"provider":"secret","secret":"${env:HTTP_TEST_SECRET}","header":"x-secret","event":"hook/came"}}} -> 200 /revision=1 /unchanged=false /handlers=1"#,
     r#"GET /v1/registry -> 200 /revision=1 /by="ana" /handlers=["h"] /webhooks=["hook"] /refused=-"#,
     r#"PUT /v1/queues/eq {"config":{}} -> 409 queue_in_registry"#,
     r#"POST /v1/registry/simulate {"name":"a/b","data":{}} -> 200 /handlers/0/outcome="taken" /unhandled=false"#,

@@ -161,7 +161,7 @@ fn many_tasks_come_from_a_file() {
     let (exit, answer) = add(&path);
     let message = answer["error"]["message"].as_str().unwrap();
     assert_eq!((exit, &answer["result"]["lines"]), (2, &Value::from(500)), "{answer}");
-    assert!(message.starts_with("line 601: unknown field `inptu`") && message.contains("lines 1 to 500 were added"), "{message}");
+    assert!(message.starts_with("line 601: unknown field `inptu`") && message.contains("lines 1 to 500 were taken"), "{message}");
     server.check("status", 0, "/result/counts/queued", "1700");
 }
 

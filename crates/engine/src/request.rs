@@ -172,6 +172,13 @@ pub struct WorkerSummary {
     pub waiting: bool,
 }
 
+impl WorkerSummary {
+    /// It does work that no worker outside is given.
+    pub fn is_own(&self) -> bool {
+        self.types.iter().all(|kind| kind.as_str().starts_with('@')) && !self.types.is_empty()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct StatusSummary {
     pub now: Time,

@@ -19,7 +19,7 @@ use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, CHUNK_ITEMS_MAX, FETCHED_BYTES_MAX, FETCHING_VALUES_MAX, HEARTBEAT_MS_MIN};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::needs::{Need, needs};
-use kernel::record::{Entry, Owner, Record, ReleaseCause};
+use kernel::record::{Entry, Record, ReleaseCause};
 use kernel::rejection::Rejection;
 use kernel::state::State;
 use kernel::step::Step;
@@ -350,8 +350,8 @@ impl Core {
         self.take_rows(&wanted, now)?;
         // A row may name others: who was cancelled does not know what became of its blockers.
         let names_others = |request: &Request| {
-            matches!(request, Request::Command(Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. }))
-                || matches!(request, Request::Command(Command::ExpireEvents { .. }))
+            let Request::Command(command) = request else { return false };
+            matches!(command, Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. } | Command::ExpireEvents { .. })
         };
         // And what a run that is being deleted began has to go with it.
         let parts = wanted.iter().any(|need| matches!(need, Need::RunParts { .. }));
@@ -603,10 +603,9 @@ impl Turn<'_> {
                 Answer::Reply(Ok(Reply::Task { task, status }))
             }
             reply => {
-                if let (Ok(Reply::Finished { duplicate: false }), Command::Finish { task, .. }) = (&reply, &command) {
-                    self.presence.ended(*task);
-                }
-                if let (Ok(Reply::Started { .. }), Command::HandOver { task, .. }) = (&reply, &command) {
+                if let (Ok(Reply::Finished { duplicate: false }), Command::Finish { task, .. })
+                | (Ok(Reply::Started { .. }), Command::HandOver { task, .. }) = (&reply, &command)
+                {
                     self.presence.ended(*task);
                 }
                 Answer::Reply(reply)
@@ -772,7 +771,7 @@ impl Turn<'_> {
         for ticket in over {
             self.end_poll(ticket);
         }
-        let to_stop: Vec<TaskId> = self.step.entries().iter().filter_map(to_stop).collect();
+        let to_stop: Vec<TaskId> = self.step.entries().iter().filter_map(looks::to_stop).collect();
         for task in to_stop {
             self.tell_worker(task);
         }
@@ -790,13 +789,5 @@ impl Turn<'_> {
         }
         let worked = Worked { holding, stopping: *self.stopping, ..Worked::default() };
         self.answers.push((ticket, Answer::Worked(worked)));
-    }
-}
-
-/// Whose worker is to hear that it should stop.
-fn to_stop(entry: &Entry) -> Option<TaskId> {
-    match (&entry.owner, &entry.record) {
-        (Owner::Task(task), Record::TaskTimedOut {} | Record::TaskCancelRequested { .. }) => Some(*task),
-        _ => None,
     }
 }

@@ -17,9 +17,7 @@ const READY_WITHIN: Duration = Duration::from_secs(2);
 pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> {
     let status = ask(&door).await?;
     let total = depth(&door, None, None).await?;
-    // Those that the server itself is are no news.
-    let own = |worker: &&engine::WorkerSummary| worker.types.iter().all(|kind| kind.as_str().starts_with('@'));
-    let workers = status.workers.iter().filter(|worker| !own(worker)).map(|worker| WorkerView {
+    let workers = status.workers.iter().map(|worker| WorkerView {
         worker: worker.worker.clone(),
         types: worker.types.to_vec(),
         asked_ms_ago: status.now.ms_since(worker.asked_at),

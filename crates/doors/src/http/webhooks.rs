@@ -13,7 +13,7 @@ use kernel::names::WebhookName;
 
 /// Take a request of a configured sender in, at once: verified over its raw body, durable when it is answered.
 #[utoipa::path(post, path = "/webhooks/{webhook}", tag = "events", params(("webhook" = String, Path)),
-    request_body(content = serde_json::Value, description = "What the sender sends, signed as the registry says"),
+    request_body(content = String, content_type = "application/octet-stream", description = "What the sender sends, signed as the registry says"),
     responses((status = 202, body = WebhookTaken)))]
 pub async fn deliver(
     State(door): State<Door>,

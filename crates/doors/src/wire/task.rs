@@ -93,6 +93,7 @@ impl TaskAdd {
     }
 
     pub fn into_new_task(self) -> Result<NewTask, Problem> {
+        not_own(&self.kind)?;
         at_most("keys", self.keys.len(), TASK_KEYS_MAX)?;
         at_most("tags", self.tags.len(), TASK_TAGS_MAX)?;
         at_most("blocked_by", self.blocked_by.len(), TASK_BLOCKERS_MAX)?;
@@ -129,6 +130,14 @@ impl TaskAdd {
             input: None,
         };
         Ok(NewTask { spec, delay_ms: self.delay_ms.unwrap_or(0), input: payload("input", self.input)? })
+    }
+}
+
+/// What begins with `@` is done by the server itself.
+pub(super) fn not_own(kind: &TypeName) -> Result<(), Problem> {
+    match kind.as_str().starts_with('@') {
+        true => Err(Problem::invalid(format!("type `{kind}` begins with @, as only the server's own do: name another"))),
+        false => Ok(()),
     }
 }
 

@@ -58,6 +58,7 @@ impl WorkPoll {
         if self.types.is_empty() && self.want > 0 {
             return Err(Problem::invalid("types is empty: say which types of task this worker takes"));
         }
+        self.types.iter().try_for_each(super::task::not_own)?;
         if self.wait_ms > POLL_WAIT_MS_MAX {
             return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));
         }

@@ -5,6 +5,7 @@ use crate::presence::Takers;
 use crate::request::StatusSummary;
 use kernel::explain::{Explanation, Facts, Queues, RunExplanation, explain, explain_run, likeness};
 use kernel::ids::{RunId, TaskId};
+use kernel::record::{Entry, Owner, Record};
 use kernel::task::Task;
 
 impl Turn<'_> {
@@ -45,7 +46,16 @@ impl Turn<'_> {
             last_record: state.last_record(),
             registry: state.registry().revision(),
             controls: state.controls().cloned().collect(),
-            workers: self.presence.workers(),
+            // Those that the server itself is are no news.
+            workers: self.presence.workers().into_iter().filter(|worker| !worker.is_own()).collect(),
         }
+    }
+}
+
+/// Whose worker is to hear that it should stop.
+pub(super) fn to_stop(entry: &Entry) -> Option<TaskId> {
+    match (&entry.owner, &entry.record) {
+        (Owner::Task(task), Record::TaskTimedOut {} | Record::TaskCancelRequested { .. }) => Some(*task),
+        _ => None,
     }
 }

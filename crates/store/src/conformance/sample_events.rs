@@ -41,11 +41,11 @@ fn events(scribe: &mut Scribe) {
         ..named("github/pull_request.opened")
     };
     let outcomes = [
-        Outcome::Queued { task: task(80) },
-        Outcome::Debounced { task: task(81), stale: true },
-        Outcome::Batched { task: task(82) },
-        Outcome::Duplicate { task: task(80) },
-        Outcome::Skipped { task: task(80) },
+        Outcome::Queued { task: task(380) },
+        Outcome::Debounced { task: task(381), stale: true },
+        Outcome::Batched { task: task(382) },
+        Outcome::Duplicate { task: task(380) },
+        Outcome::Skipped { task: task(380) },
         Outcome::RateDropped { key: key("k", "acme").1 },
         Outcome::BacklogDropped { max: 7 },
         Outcome::Failed { message: "no such field".into() },
@@ -53,8 +53,8 @@ fn events(scribe: &mut Scribe) {
     let all = outcomes.into_iter().enumerate().map(|(at, outcome)| handled(&format!("h{at}"), outcome)).collect();
     receive(scribe, event(50), spec, all);
     receive(scribe, event(51), named("github/push"), Vec::new());
-    receive(scribe, event(52), named("deploy"), vec![handled("h", Outcome::Queued { task: task(83) })]);
-    let again = vec![handled("h", Outcome::Queued { task: task(84) })];
+    receive(scribe, event(52), named("deploy"), vec![handled("h", Outcome::Queued { task: task(383) })]);
+    let again = vec![handled("h", Outcome::Queued { task: task(384) })];
     scribe.record(Owner::Event(event(52)), Record::EventReplayed { handled: again, by: actor("ada") });
     scribe.record(Owner::Shard, Record::EventsExpired { events: vec![event(53)] });
     let webhook = WebhookName::parse("hub").expect("a good name");
@@ -80,28 +80,28 @@ fn tasks_of_events(scribe: &mut Scribe) {
     let name = || EventName::parse("github/push").expect("a good name");
     let seq = scribe.last(&Owner::Event(event(51)));
     let value = || key("k", "main").1;
-    scribe.add(task(80), TaskSpec { start_by: Some(at.plus_ms(9)), input: Some(seq), ..made_of(event(51), None) });
+    scribe.add(task(380), TaskSpec { start_by: Some(at.plus_ms(9)), input: Some(seq), ..made_of(event(51), None) });
     let debounce = Window::Debounce { key: value(), newest: at, until: Some(at.plus_ms(9_000)), events: 1 };
-    scribe.add(task(81), made_of(event(50), Some(debounce)));
+    scribe.add(task(381), made_of(event(50), Some(debounce)));
     for newer in [Some(Newer { input: seq, happened_at: at.plus_ms(1) }), None] {
         let (ready_at, start_by) = (at.plus_ms(5_000), Some(at.plus_ms(7_000)));
         let record = Record::TaskDebounced { event: event(51), name: name(), newer, ready_at, start_by };
-        scribe.record(Owner::Task(task(81)), record);
+        scribe.record(Owner::Task(task(381)), record);
     }
-    scribe.add(task(82), made_of(event(50), Some(Window::Batch { key: value(), size: 2, events: 1 })));
+    scribe.add(task(382), made_of(event(50), Some(Window::Batch { key: value(), size: 2, events: 1 })));
     let batched = Record::TaskBatched { event: event(51), name: name(), input: seq, full: true };
-    scribe.record(Owner::Task(task(82)), batched);
-    for (id, cause) in [(83, CancelCause::Expired), (84, CancelCause::Shed), (85, CancelCause::Replaced)] {
+    scribe.record(Owner::Task(task(382)), batched);
+    for (id, cause) in [(383, CancelCause::Expired), (384, CancelCause::Shed), (385, CancelCause::Replaced)] {
         scribe.add(task(id), made_of(event(52), None));
         let record = Record::TaskCancelled { cause, by: actor("signaller"), reason: "late".into(), digest: None };
         scribe.record(Owner::Task(task(id)), record);
     }
     let kind = TypeName::parse("@workflow").expect("a good name");
-    scribe.add(task(86), TaskSpec { kind, ..made_of(event(52), None) });
-    scribe.lease(task(86));
-    scribe.start(run(112), RunSpec { task: Some(task(86)), ..plain_run("lint") });
-    scribe.record(Owner::Task(task(86)), Record::TaskHandedOver { run: run(112) });
-    scribe.start(run(113), RunSpec { task: Some(TaskId::new(87, 0)), ..plain_run("lint") });
+    scribe.add(task(386), TaskSpec { kind, ..made_of(event(52), None) });
+    scribe.lease(task(386));
+    scribe.start(run(112), RunSpec { task: Some(task(386)), ..plain_run("lint") });
+    scribe.record(Owner::Task(task(386)), Record::TaskHandedOver { run: run(112) });
+    scribe.start(run(113), RunSpec { task: Some(TaskId::new(387, 0)), ..plain_run("lint") });
     scribe.record(Owner::Run(run(113)), Record::RunDone { output: ValueAt::Null, closed: true });
 }
 

@@ -125,7 +125,7 @@ fn what_cannot_be_opened_is_refused_with_a_sentence() {
     let (dir, store) = fresh();
     drop(store);
     let path = place::database(dir.path());
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 7").unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     for sentence in [refusal(Sqlite::open(dir.path())), refusal(Sqlite::open_reader(dir.path()))] {
         assert!(sentence.contains("was written by a newer signaller"), "{sentence}");
     }
