@@ -272,6 +272,8 @@ pub enum Command {
     ReplayEvent {
         event: EventId,
         routed: Vec<Routed>,
+        /// Of its data.
+        bytes: u64,
         revision: u32,
         by: Actor,
     },

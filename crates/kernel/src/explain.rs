@@ -8,7 +8,7 @@ pub use run::{Queues, RunExplanation, Wait, explain_run};
 pub use skip::why_skipped;
 
 use crate::ids::TaskId;
-use crate::handler::Window;
+use crate::handler::{SINGLE_KEY, Trigger, Window};
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
 use crate::names::{KeyName, KeyValue};
@@ -294,7 +294,7 @@ impl Teller {
         }
         self.family(state, task);
         for obstacle in state.lanes.obstacles(route, queued.is_expedited(), self.now) {
-            self.obstacle(queue.as_str(), obstacle);
+            self.obstacle(queue.as_str(), card.trigger(), obstacle);
         }
         let free = self.causes.is_empty();
         if free {
@@ -328,7 +328,7 @@ impl Teller {
                     format!("the debounce{of} for key {key} holds {many}: it starts in {wait} unless another comes{bound}"),
                 )
             }
-            Some(Window::Batch { key, events, size }) => {
+            Some(Window::Batch { key, events, size, .. }) => {
                 let sentence = format!("the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}");
                 ("batch", sentence)
             }
@@ -365,7 +365,7 @@ impl Teller {
         self.act(format!("signaller run resume {resume}"));
     }
 
-    fn obstacle(&mut self, queue: &str, obstacle: Obstacle) {
+    fn obstacle(&mut self, queue: &str, trigger: Option<&Trigger>, obstacle: Obstacle) {
         let shown = |key: &(KeyName, KeyValue)| format!("{}={}", key.0, key.1);
         match obstacle {
             Obstacle::QueueConcurrency { limit } => {
@@ -376,6 +376,21 @@ impl Teller {
             Obstacle::QueueRate { next_at } => {
                 let sentence = format!("rate limit of queue `{queue}`: next permit in {}", self.in_(next_at));
                 self.cause("queue_rate", sentence, None, Some(next_at));
+                self.act(format!("signaller queue drain {queue}"));
+            }
+            Obstacle::KeyConcurrency { key, limit } if of_handler(trigger, &key).is_some() => {
+                let (who, single) = of_handler(trigger, &key).expect("it was looked at");
+                let (code, sentence) = match single {
+                    true => ("singleton", format!("{who} has one under way, and there may be one only")),
+                    false => ("handler_concurrency", format!("{who} runs its limit of {limit} at once")),
+                };
+                self.cause(code, sentence, None, None);
+                self.act(format!("signaller task list --queue {queue} --status running --key {}", shown(&key)));
+            }
+            Obstacle::KeyRate { key, next_at } if of_handler(trigger, &key).is_some() => {
+                let (who, _) = of_handler(trigger, &key).expect("it was looked at");
+                let sentence = format!("rate limit of {who}: next permit in {}", self.in_(next_at));
+                self.cause("handler_rate", sentence, None, Some(next_at));
                 self.act(format!("signaller queue drain {queue}"));
             }
             Obstacle::KeyConcurrency { key, limit } => {
@@ -435,6 +450,17 @@ impl Teller {
             }
         }
         self.act(work);
+    }
+}
+
+/// The handler whose own limit this key is, in words, and whether it is that there may be one only.
+fn of_handler(trigger: Option<&Trigger>, key: &(KeyName, KeyValue)) -> Option<(String, bool)> {
+    let handler = &trigger?.handler;
+    let rest = key.0.as_str().strip_prefix(handler.as_str())?;
+    match rest {
+        "" => Some((format!("handler `{handler}`"), false)),
+        SINGLE_KEY => Some((format!("handler `{handler}` for {}", key.1), true)),
+        rest => rest.strip_prefix('.').map(|name| (format!("handler `{handler}` for {name} {}", key.1), false)),
     }
 }
 

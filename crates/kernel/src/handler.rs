@@ -113,7 +113,13 @@ pub enum Window {
         until: Option<Time>,
         events: u32,
     },
-    Batch { key: KeyValue, size: u32, events: u32 },
+    Batch {
+        key: KeyValue,
+        size: u32,
+        events: u32,
+        /// Of their data together.
+        bytes: u64,
+    },
 }
 
 impl Window {

@@ -294,6 +294,8 @@ pub enum Record {
         event: EventId,
         name: EventName,
         input: RecordSeq,
+        /// Of its data.
+        bytes: u64,
         /// It is full: it need not wait for more.
         full: bool,
     },

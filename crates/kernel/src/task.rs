@@ -459,8 +459,9 @@ impl Queued {
                 self.ready_at = *ready_at;
                 *start_by
             }
-            (Record::TaskBatched { event, name, full, .. }, Some(Window::Batch { events, .. })) => {
+            (Record::TaskBatched { event, name, full, bytes, .. }, Some(Window::Batch { events, bytes: all, .. })) => {
                 *events += 1;
+                *all += bytes;
                 (trigger.event, trigger.name) = (*event, name.clone());
                 if *full {
                     self.ready_at = self.ready_at.min(at);

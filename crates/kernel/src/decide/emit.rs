@@ -37,10 +37,11 @@ fn emit(step: &mut Step<'_>, new: &NewEvent) -> Emitted {
     }
     let event = step.new_event();
     let happened_at = new.spec.ts.unwrap_or(step.now());
-    let (handled, planned) = plan_all(step, event, &new.spec, happened_at, &new.routed, false);
+    let about = About { event, spec: &new.spec, happened_at, bytes: new.data.text().len() as u64 };
+    let (handled, planned) = plan_all(step, &about, &new.routed, false);
     let record = Record::EventReceived { spec: Box::new(new.spec.clone()), handled: handled.clone() };
     let data = step.record_event(event, record, Some(new.data.clone()));
-    carry_out(step, event, &new.spec, happened_at, data, planned);
+    carry_out(step, &about, data, planned);
     Emitted { event, duplicate: false, handled }
 }
 
@@ -48,6 +49,7 @@ pub(super) fn replay(
     step: &mut Step<'_>,
     event: EventId,
     routed: &[Routed],
+    bytes: u64,
     revision: u32,
     by: &Actor,
 ) -> Result<Reply, Rejection> {
@@ -57,21 +59,24 @@ pub(super) fn replay(
         return Err(Rejection::Invalid { why: format!("{event} was replayed {} times already", found.replays()) });
     }
     let (spec, data, happened_at) = (found.spec().clone(), found.data(), found.happened_at());
-    let (handled, planned) = plan_all(step, event, &spec, happened_at, routed, true);
+    let about = About { event, spec: &spec, happened_at, bytes };
+    let (handled, planned) = plan_all(step, &about, routed, true);
     step.record_event(event, Record::EventReplayed { handled: handled.clone(), by: by.clone() }, None);
-    carry_out(step, event, &spec, happened_at, data, planned);
+    carry_out(step, &about, data, planned);
     Ok(Reply::Emitted(vec![Emitted { event, duplicate: false, handled }]))
 }
 
-fn plan_all(
-    step: &mut Step<'_>,
+/// An event that is being handled.
+struct About<'a> {
     event: EventId,
-    spec: &EventSpec,
+    spec: &'a EventSpec,
     happened_at: Time,
-    routed: &[Routed],
-    again: bool,
-) -> (Vec<Handled>, Vec<Planned>) {
-    let mut planner = Planner::new(event, spec, happened_at, again);
+    /// Of its data.
+    bytes: u64,
+}
+
+fn plan_all(step: &mut Step<'_>, about: &About<'_>, routed: &[Routed], again: bool) -> (Vec<Handled>, Vec<Planned>) {
+    let mut planner = Planner::new(about.event, about.spec, about.happened_at, about.bytes, again);
     let mut planned = Vec::with_capacity(routed.len());
     let handled = routed
         .iter()
@@ -84,14 +89,8 @@ fn plan_all(
     (handled, planned)
 }
 
-fn carry_out(
-    step: &mut Step<'_>,
-    event: EventId,
-    spec: &EventSpec,
-    happened_at: Time,
-    data: RecordSeq,
-    planned: Vec<Planned>,
-) {
+fn carry_out(step: &mut Step<'_>, about: &About<'_>, data: RecordSeq, planned: Vec<Planned>) {
+    let (event, spec, happened_at) = (about.event, about.spec, about.happened_at);
     for Planned { permit, gone, deed } in planned {
         if let Some((key, arrival)) = permit {
             step.record_key(&key, Record::PermitTaken { arrival });
@@ -111,9 +110,9 @@ fn carry_out(
                 let name = spec.name.clone();
                 step.record_task(task, Record::TaskDebounced { event, name, newer, ready_at, start_by });
             }
-            Deed::Batch { task, full } => {
+            Deed::Batch { task, full, bytes } => {
                 let name = spec.name.clone();
-                step.record_task(task, Record::TaskBatched { event, name, input: data, full });
+                step.record_task(task, Record::TaskBatched { event, name, input: data, bytes, full });
             }
         }
     }

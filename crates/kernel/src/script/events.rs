@@ -29,11 +29,13 @@ impl Script {
             spec.ts = words.option("ts").map(|ts| START.plus_ms(say::ms(ts)));
             spec
         });
+        let bytes = words.option("bytes").map_or(0, |bytes| bytes.parse().unwrap());
         words.end(rest);
+        let data = Payload(format!("\"{}\"", "x".repeat(bytes)).into());
         let routed: Vec<Routed> = parts.map(routed).collect();
         let command = match spec {
-            Some(spec) => Command::Emit { events: vec![NewEvent { spec, data: Payload("{}".into()), routed }], revision },
-            None => Command::ReplayEvent { event: self.events[&label], routed, revision, by },
+            Some(spec) => Command::Emit { events: vec![NewEvent { spec, data, routed }], revision },
+            None => Command::ReplayEvent { event: self.events[&label], routed, bytes: data.text().len() as u64, revision, by },
         };
         let text = match self.world.run(&command) {
             Ok(Reply::Emitted(mut emitted)) => {

@@ -88,8 +88,8 @@ fn tasks_of_events(scribe: &mut Scribe) {
         let record = Record::TaskDebounced { event: event(51), name: name(), newer, ready_at, start_by };
         scribe.record(Owner::Task(task(381)), record);
     }
-    scribe.add(task(382), made_of(event(50), Some(Window::Batch { key: value(), size: 2, events: 1 })));
-    let batched = Record::TaskBatched { event: event(51), name: name(), input: seq, full: true };
+    scribe.add(task(382), made_of(event(50), Some(Window::Batch { key: value(), size: 2, events: 1, bytes: 16 })));
+    let batched = Record::TaskBatched { event: event(51), name: name(), input: seq, bytes: 16, full: true };
     scribe.record(Owner::Task(task(382)), batched);
     for (id, cause) in [(383, CancelCause::Expired), (384, CancelCause::Shed), (385, CancelCause::Replaced)] {
         scribe.add(task(id), made_of(event(52), None));

@@ -4,6 +4,7 @@
 use crate::event::{EventSpec, Outcome};
 use crate::handler::{DROP_KEY, DropRate, Gather, Handling, Routed, SINGLE_KEY, Singleton, Trigger, Window, dedup_key};
 use crate::ids::{EventId, TaskId};
+use crate::limits::WINDOW_BYTES_MAX;
 use crate::names::{HandlerName, KeyName, KeyValue, QueueName};
 use crate::owner::KeyRef;
 use crate::queue::BacklogFull;
@@ -25,13 +26,15 @@ pub(super) enum Deed {
     Nothing,
     Add(TaskId, Box<TaskSpec>),
     Debounce { task: TaskId, newer: bool, ready_at: Time, start_by: Option<Time> },
-    Batch { task: TaskId, full: bool },
+    Batch { task: TaskId, full: bool, bytes: u64 },
 }
 
 pub(super) struct Planner<'a> {
     event: EventId,
     spec: &'a EventSpec,
     happened_at: Time,
+    /// Of its data.
+    bytes: u64,
     /// Handled again because somebody wants it: that it came before is no reason not to.
     again: bool,
     /// Tasks that this event adds to a queue, and those that make way there.
@@ -40,8 +43,8 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(event: EventId, spec: &'a EventSpec, happened_at: Time, again: bool) -> Planner<'a> {
-        Planner { event, spec, happened_at, again, entering: Vec::new(), leaving: Vec::new() }
+    pub(super) fn new(event: EventId, spec: &'a EventSpec, happened_at: Time, bytes: u64, again: bool) -> Planner<'a> {
+        Planner { event, spec, happened_at, bytes, again, entering: Vec::new(), leaving: Vec::new() }
     }
 
     pub(super) fn plan(&mut self, step: &mut Step<'_>, routed: &Routed) -> (Outcome, Option<Planned>) {
@@ -96,11 +99,12 @@ impl<'a> Planner<'a> {
             }
             Some(Gather::Batch { key, .. }) => {
                 if let Some((task, queued)) = open(key)
-                    && let Some(Window::Batch { size, events, .. }) = queued.window()
+                    && let Some(Window::Batch { size, events, bytes, .. }) = queued.window()
                     && *events < *size
+                    && bytes.saturating_add(self.bytes) <= WINDOW_BYTES_MAX as u64
                 {
                     let full = *events + 1 >= *size;
-                    return (Outcome::Batched { task }, Vec::new(), Deed::Batch { task, full });
+                    return (Outcome::Batched { task }, Vec::new(), Deed::Batch { task, full, bytes: self.bytes });
                 }
             }
             None => {}
@@ -169,7 +173,7 @@ impl<'a> Planner<'a> {
             }
             Some(Gather::Batch { key, size, timeout_ms }) => {
                 let wait_ms = if *size > 1 { *timeout_ms } else { 0 };
-                (Some(Window::Batch { key: key.clone(), size: *size, events: 1 }), wait_ms)
+                (Some(Window::Batch { key: key.clone(), size: *size, events: 1, bytes: self.bytes }), wait_ms)
             }
         };
         let wait_ms = wait_ms + handling.delay_ms;

@@ -164,3 +164,34 @@ fn one_that_is_waited_for_keeps_its_event() {
         "e: queued; expire e: 0 changed, 1 left; expire e: 1 changed, 0 left",
     );
 }
+
+#[test]
+fn a_batch_takes_no_more_than_may_be_handed_over_at_once() {
+    check(
+        "emit e a/b bytes=3000000 + h batch=k/9/10s; emit f a/b bytes=3000000 + h batch=k/9/10s; emit g a/b + h batch=k/9/10s",
+        "e: queued; f: queued; g: batched f",
+    );
+}
+
+#[test]
+fn it_is_told_which_limit_of_a_handler_stands_in_the_way() {
+    check(
+        "queue q key.h=1; emit e a/b + h key.h=all; lease w; emit f a/b + h key.h=all; explain f asked=1s",
+        "e: queued; leased e; f: queued; f waits: handler `h` runs its limit of 1 at once. [handler_concurrency] eta unknown",
+    );
+    check(
+        "queue q keyrate.h.tenant=1/10s; emit e a/b + h key.h.tenant=acme; lease w; emit f a/b + h key.h.tenant=acme; explain f",
+        "e: queued; leased e; f: queued
+         f waits: rate limit of handler `h` for tenant acme: next permit in 10.0 s. [handler_rate until 10s] eta 10s",
+    );
+    check(
+        "queue q key.h@single=1; emit e a/b + h single=k replace; lease w; emit f a/b + h single=k replace; explain f",
+        "e: queued; leased e; f: queued
+         f waits: handler `h` for k has one under way, and there may be one only. [singleton] eta unknown",
+    );
+    check(
+        "emit e a/b + h batch=k/3/10s; explain e",
+        "e: queued; e waits: the batch of handler `h` for key k has 1 of 3 events: it starts with the last of these, or in 10.0 s. \
+         [batch until 10s] eta 10s",
+    );
+}
