@@ -512,7 +512,7 @@ const HAPPENING: &[&str] = &[
     r#"GET /v1/events/$event -> 200 /replays=1"#,
     r#"POST /v1/events/event-zzzz/replay -> 404 event_not_found"#,
     r#"GET /v1/families -> 200 /said=[]"#,
-    r#"POST /v1/families/pause {"families":"a","reason":"a storm","for_ms":60000,"by":"ana"} -> 200 /said/0/families="a" /said/0/pause/reason="a storm""#,
+    r#"POST /v1/families/pause {"families":"a","reason":"storm","for_ms":60000,"by":"ana"} -> 200 /said/0/families="a" /said/0/pause/reason="storm""#,
     r#"POST /v1/families/pause {"families":"*x"} -> 400 invalid"#,
     r#"POST /v1/work {"worker":"ew","types":["of-event"],"want":1} -> 200 /tasks=[]"#,
     r#"GET /v1/tasks/$made/explain -> 200 /blocked_on/0/code="family_paused""#,

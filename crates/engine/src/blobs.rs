@@ -12,7 +12,8 @@ pub fn stand_in(blobs: &dyn BlobStore, payload: &Payload) -> Result<Option<Paylo
     blobs.put(payload.text().as_bytes()).map(|id| Some(Payload::blob(&id.to_string())))
 }
 
-/// The outputs of a batch that were made in the engine, the texts of runs, and what events bring.
+/// The outputs of a batch that were made in the engine, and the texts of runs. What events bring rides in their records, which go
+/// with them: a file for each would cost the burst that brings them.
 pub fn put_away(blobs: &dyn BlobStore, entries: &mut [Entry]) -> Result<(), StoreError> {
     for entry in entries.iter_mut().filter(|entry| is_output(&entry.record)) {
         if let Some(payload) = &entry.payload
@@ -26,7 +27,7 @@ pub fn put_away(blobs: &dyn BlobStore, entries: &mut [Entry]) -> Result<(), Stor
 
 fn is_output(record: &Record) -> bool {
     let node = matches!(record, Record::NodeStarted { .. } | Record::NodeDone { .. } | Record::NodeSet { .. });
-    node || matches!(record, Record::RunPatched { .. } | Record::EventReceived { .. })
+    node || matches!(record, Record::RunPatched { .. })
         || matches!(record, Record::RunDone { .. } | Record::FrameDone { .. } | Record::TaskDone { .. })
 }
 

@@ -5,6 +5,7 @@
 use crate::clock;
 use crate::engine::Engine;
 use crate::request::Answer;
+use flow::cron::{Schedule, Zone};
 use flow::registry::cron::{Cron, source_name};
 use kernel::command::{Emitted, Reply};
 use kernel::event::{Event, EventSpec};
@@ -26,7 +27,15 @@ const MARGIN_MS: u64 = 3_600_000;
 #[derive(Debug, Default)]
 struct Calendar {
     revision: Option<u32>,
-    after: BTreeMap<CronName, Time>,
+    after: BTreeMap<CronName, Known>,
+}
+
+/// The last slot that has come, of a cron with this schedule.
+#[derive(Debug, Clone)]
+struct Known {
+    schedule: Schedule,
+    zone: Zone,
+    after: Time,
 }
 
 /// Until the engine stops. `kept`: how long events are.
@@ -35,6 +44,7 @@ pub fn start(engine: Engine, kept: Option<Duration>) -> Result<(), StoreError> {
     let started = thread.spawn(move || {
         let mut calendar = Calendar::default();
         while engine.is_up() {
+            engine.note_waiting();
             let wait = calendar.turn(&engine, kept).unwrap_or_else(|error| {
                 tracing::warn!(%error, "crons cannot be looked at; they are tried again");
                 LOOK_UP
@@ -52,23 +62,28 @@ impl Calendar {
         let now = clock::wall();
         if self.revision != Some(in_force.revision) {
             let first = self.revision.is_none();
-            let mut after = BTreeMap::new();
+            let oldest = kept.map_or(Time::ZERO, |kept| {
+                let kept_ms = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX).saturating_sub(MARGIN_MS);
+                now.plus_us(-i64::try_from(kept_ms.saturating_mul(1_000)).unwrap_or(i64::MAX / 2))
+            });
+            let mut crons = BTreeMap::new();
             for cron in in_force.registry.crons() {
-                let known = self.after.get(&cron.name).copied();
-                // One that is new begins now; after a restart it goes on where it was.
-                let begin = if first { in_force.put_at } else { now };
-                let found = known.or(last_slot(engine, cron)?).unwrap_or(begin);
-                let oldest = kept.map_or(Time::ZERO, |kept| {
-                    let kept_ms = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX).saturating_sub(MARGIN_MS);
-                    now.plus_us(-i64::try_from(kept_ms.saturating_mul(1_000)).unwrap_or(i64::MAX / 2))
-                });
-                after.insert(cron.name.clone(), found.max(oldest));
+                let same = |known: &&Known| known.schedule == cron.schedule && known.zone == cron.zone;
+                // After a restart it goes on where it was; one that is new, or another, begins now: what it would have missed before
+                // was never its own.
+                let after = match self.after.get(&cron.name).filter(same) {
+                    Some(known) => known.after,
+                    None if first => last_slot(engine, cron)?.unwrap_or(in_force.put_at),
+                    None => now,
+                };
+                let (schedule, zone) = (cron.schedule.clone(), cron.zone.clone());
+                crons.insert(cron.name.clone(), Known { schedule, zone, after: after.max(oldest) });
             }
-            (self.after, self.revision) = (after, Some(in_force.revision));
+            (self.after, self.revision) = (crons, Some(in_force.revision));
         }
         let mut next = None;
         for cron in in_force.registry.crons() {
-            let Some(after) = self.after.get_mut(&cron.name) else { continue };
+            let Some(Known { after, .. }) = self.after.get_mut(&cron.name) else { continue };
             let due = cron.due(*after, now);
             if due.skipped {
                 tracing::warn!(cron = %cron.name, "slots were missed and are not made up for");
@@ -83,6 +98,9 @@ impl Calendar {
             }
             if let Some(until) = due.until.filter(|_| fired) {
                 *after = (*after).max(until);
+            }
+            if !fired {
+                return Ok(LOOK_UP);
             }
             next = next.into_iter().chain(cron.next_after(*after).map(|(_, fires_at)| fires_at)).min();
         }

@@ -77,6 +77,57 @@ pub struct PutRegistry {
     pub unchanged: bool,
 }
 
+/// Events that are being taken in, some at a time.
+struct Taking<'a> {
+    events: &'a [(EventSpec, Payload)],
+    all: Vec<Emitted>,
+    swapped_by: Instant,
+    room_by: Instant,
+}
+
+enum Next {
+    Go,
+    Wait(Duration),
+    Answer(Answer),
+}
+
+impl<'a> Taking<'a> {
+    fn new(events: &'a [(EventSpec, Payload)], patience: Duration) -> Taking<'a> {
+        let now = Instant::now();
+        Taking { events, all: Vec::with_capacity(events.len()), swapped_by: now + SWAP_TIME_MAX, room_by: now + patience }
+    }
+
+    /// What is to be asked for next; `None`: all are taken.
+    fn next(&self, engine: &Engine) -> Option<Request> {
+        let left = &self.events[self.all.len()..];
+        (!left.is_empty()).then(|| Engine::batch(&engine.in_force(), left))
+    }
+
+    fn take(&mut self, answer: Result<Answer, Refused>) -> Result<Next, Refused> {
+        let begun = !self.all.is_empty();
+        match answer {
+            Ok(Answer::Reply(Ok(Reply::Emitted(emitted)))) => {
+                self.all.extend(emitted);
+                Ok(Next::Go)
+            }
+            Ok(Answer::Reply(Err(Rejection::RegistryChanged { .. }))) if begun || Instant::now() < self.swapped_by => {
+                Ok(Next::Wait(SWAP_LOOK))
+            }
+            Err(Refused::Full { retry_after_ms }) if begun || Instant::now() < self.room_by => {
+                Ok(Next::Wait(Duration::from_millis(retry_after_ms)))
+            }
+            // Some are in and the others are not: whoever sends ids may send all again.
+            Ok(_) | Err(Refused::Down) if begun => Ok(Next::Answer(Answer::UnknownOutcome)),
+            Ok(other) => Ok(Next::Answer(other)),
+            Err(refused) => Err(refused),
+        }
+    }
+
+    fn taken(self) -> Answer {
+        Answer::Reply(Ok(Reply::Emitted(self.all)))
+    }
+}
+
 impl Reception {
     /// What the store holds is in force from the start. A text that does not compile any more is no reason not to start: what
     /// comes is kept, and handled by nobody until another is put.
@@ -130,40 +181,31 @@ impl Engine {
         in_force.registry.route(&Arrival { spec, id: "", received_at, data })
     }
 
-    /// Each is taken for itself, in order; durable when this returns.
-    pub async fn emit(&self, events: Vec<(EventSpec, Payload)>) -> Result<Answer, Refused> {
-        let mut all: Vec<Emitted> = Vec::with_capacity(events.len());
-        let until = Instant::now() + SWAP_TIME_MAX;
-        while all.len() < events.len() {
-            let in_force = self.in_force();
-            let request = Engine::batch(&in_force, &events[all.len()..]);
-            match self.ask(request).await? {
-                Answer::Reply(Ok(Reply::Emitted(emitted))) => all.extend(emitted),
-                Answer::Reply(Err(Rejection::RegistryChanged { .. })) if Instant::now() < until => {
-                    tokio::time::sleep(SWAP_LOOK).await;
-                }
-                other => return Ok(other),
+    /// Each is taken for itself, in order; durable when this returns. With the inbox full it waits for room up to `patience`; if some
+    /// of them were taken by then, it goes on waiting, or nobody would know which.
+    pub async fn emit(&self, events: Vec<(EventSpec, Payload)>, patience: Duration) -> Result<Answer, Refused> {
+        let mut taking = Taking::new(&events, patience);
+        while let Some(request) = taking.next(self) {
+            match taking.take(self.ask(request).await)? {
+                Next::Go => {}
+                Next::Wait(wait) => tokio::time::sleep(wait).await,
+                Next::Answer(answer) => return Ok(answer),
             }
         }
-        Ok(Answer::Reply(Ok(Reply::Emitted(all))))
+        Ok(taking.taken())
     }
 
     /// For callers without a runtime.
     pub fn emit_blocking(&self, events: &[(EventSpec, Payload)]) -> Result<Answer, Refused> {
-        let mut all: Vec<Emitted> = Vec::with_capacity(events.len());
-        let until = Instant::now() + SWAP_TIME_MAX;
-        while all.len() < events.len() {
-            let in_force = self.in_force();
-            let request = Engine::batch(&in_force, &events[all.len()..]);
-            match self.ask_blocking(request)? {
-                Answer::Reply(Ok(Reply::Emitted(emitted))) => all.extend(emitted),
-                Answer::Reply(Err(Rejection::RegistryChanged { .. })) if Instant::now() < until => {
-                    std::thread::sleep(SWAP_LOOK);
-                }
-                other => return Ok(other),
+        let mut taking = Taking::new(events, Duration::ZERO);
+        while let Some(request) = taking.next(self) {
+            match taking.take(self.ask_blocking(request))? {
+                Next::Go => {}
+                Next::Wait(wait) => std::thread::sleep(wait),
+                Next::Answer(answer) => return Ok(answer),
             }
         }
-        Ok(Answer::Reply(Ok(Reply::Emitted(all))))
+        Ok(taking.taken())
     }
 
     /// The first of them: as many as one batch takes with all they make.
@@ -271,5 +313,18 @@ impl Engine {
         };
         let (webhook, reason) = (webhook.clone(), reason.to_owned());
         self.tell(Request::Command(Command::NoteRefused { webhook, requests, reason }));
+    }
+
+    /// Those that were counted and not yet recorded, once nobody has asked for a while.
+    pub(crate) fn note_waiting(&self) {
+        let mut notes = self.reception().notes.lock().expect("nobody panics with it");
+        let now = Instant::now();
+        for (webhook, note) in notes.iter_mut().filter(|(_, note)| note.waiting > 0) {
+            if now.duration_since(note.last) >= NOTE_EVERY {
+                let (requests, reason) = (std::mem::take(&mut note.waiting), "as before".to_owned());
+                note.last = now;
+                self.tell(Request::Command(Command::NoteRefused { webhook: webhook.clone(), requests, reason }));
+            }
+        }
     }
 }

@@ -485,11 +485,12 @@ impl Store for Breaking {
 
 #[test]
 fn a_thread_that_dies_ends_the_engine() {
-    for (request, thread) in [(add(None), "writer"), (add_many(100), "carrier")] {
+    // A small one may go either way: the server's own workers ask as well.
+    for (request, threads) in [(add(None), ["writer", "carrier"]), (add_many(100), ["carrier", "carrier"])] {
         let store = Breaking(MemoryDisk::new().open());
         let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
         assert_eq!(ask(&engine, request), "Down");
-        assert!(matches!(wait(engine.stopped()), Stopped::Failed(why) if why.contains(thread)), "{thread}");
+        assert!(matches!(wait(engine.stopped()), Stopped::Failed(why) if threads.iter().any(|thread| why.contains(thread))), "{threads:?}");
     }
 }
 

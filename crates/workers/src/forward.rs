@@ -45,7 +45,7 @@ impl<F: Fn(&Job) -> Result<Target, Failure> + Send + Sync + 'static> Forward<F> 
         let target = (self.target)(job)?;
         let body = shape::body(target.shape, job.input.text()).map_err(|why| failure("unfit_event", why))?;
         let host = target.host().to_owned();
-        let Target { url, method, mut headers, time_max, .. } = target;
+        let Target { url, method, mut headers, time_max, .. } = target.clone();
         headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         let ours =
             [(IDEMPOTENCY_KEY, job.work_key()), (TASK, job.grant.task.to_string()), (ATTEMPT, job.grant.attempt.to_string())];
@@ -56,7 +56,11 @@ impl<F: Fn(&Job) -> Result<Target, Failure> + Send + Sync + 'static> Forward<F> 
         }
         let answer = self.client.send(Sending { method, url, headers, body: body.into(), time_max }).await;
         Ok(match answer {
-            Ok(answered) => judge(&host, &answered, SystemTime::now()),
+            Ok(answered) => {
+                // It may tell back what it was told.
+                let body = target.told(&String::from_utf8_lossy(&answered.body)).into_bytes();
+                judge(&host, &Answered { body, ..answered }, SystemTime::now())
+            }
             Err(unheard) => not_answered(&host, &unheard),
         })
     }
@@ -101,7 +105,9 @@ fn judge(host: &str, answered: &Answered, now: SystemTime) -> Outcome {
         Outcome::Failed { failure: failure(code, message), retryable, retry_after_ms }
     };
     if status.is_redirection() {
-        let to = answered.location().map_or(String::new(), |to| format!(" to {}", clip(to, TOLD_BYTES_MAX)));
+        // Of its address the host alone: the path may hold a key.
+        let host_of = |to: &str| Some(format!(" to {}", to.parse::<http::Uri>().ok()?.authority()?));
+        let to = answered.location().and_then(host_of).unwrap_or_default();
         let message = format!("{host} answered {status}{to}: redirects are not followed, name the final address in the registry");
         return failed("redirected".into(), message, false);
     }

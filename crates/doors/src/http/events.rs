@@ -14,12 +14,13 @@ use kernel::ids::EventId;
 use kernel::record::Payload;
 use kernel::rejection::Rejection;
 use kernel::run::ValueAt;
+use std::time::Duration;
 
 /// Take an event in: durable when it is answered, with what each handler makes of it.
 #[utoipa::path(post, path = "/v1/events", tag = "events", request_body = EventEmit,
     responses((status = 201, body = EventEmitted), (status = 200, body = EventEmitted, description = "an event with this id came before")))]
 pub async fn emit(State(door): State<Door>, Body(event): Body<EventEmit>) -> Result<(StatusCode, Json<EventEmitted>), No> {
-    let emitted = take(&door, vec![event.into_spec()?]).await?;
+    let emitted = take(&door, vec![event.into_spec()?], Duration::ZERO).await?;
     let emitted = emitted.first().map(view).expect("one event was taken in");
     let status = if emitted.duplicate { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(emitted)))
@@ -32,12 +33,12 @@ pub async fn emit_many(
     State(door): State<Door>,
     Body(events): Body<EventsEmit>,
 ) -> Result<(StatusCode, Json<EventsEmitted>), No> {
-    let emitted = take(&door, events.into_specs()?).await?;
+    let emitted = take(&door, events.into_specs()?, Duration::ZERO).await?;
     Ok((StatusCode::CREATED, Json(EventsEmitted { events: emitted.iter().map(view).collect() })))
 }
 
-pub async fn take(door: &Door, events: Vec<(EventSpec, Payload)>) -> Result<Vec<Emitted>, No> {
-    emitted(checked(door.engine.emit(events).await?)?)
+pub async fn take(door: &Door, events: Vec<(EventSpec, Payload)>, patience: Duration) -> Result<Vec<Emitted>, No> {
+    emitted(checked(door.engine.emit(events, patience).await?)?)
 }
 
 fn emitted(answer: Answer) -> Result<Vec<Emitted>, No> {

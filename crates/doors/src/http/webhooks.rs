@@ -9,7 +9,12 @@ use crate::wire::*;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use engine::clock;
+use kernel::event::Outcome;
 use kernel::names::WebhookName;
+use std::time::Duration;
+
+/// Some senders wait for ten seconds and never send again: while there is no room they are kept waiting so long.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Take a request of a configured sender in, at once: verified over its raw body, durable when it is answered.
 #[utoipa::path(post, path = "/webhooks/{webhook}", tag = "events", params(("webhook" = String, Path)),
@@ -33,8 +38,9 @@ pub async fn deliver(
         door.engine.note_refused(&name, &refused.message);
         Problem::from(refused)
     })?;
-    let emitted = take(&door, vec![(incoming.spec, incoming.data)]).await?.remove(0);
-    let queued = emitted.handled.iter().filter(|handled| handled.outcome.task().is_some()).count() as u64;
+    let emitted = take(&door, vec![(incoming.spec, incoming.data)], PATIENCE).await?.remove(0);
+    let waits = |outcome: &Outcome| matches!(outcome, Outcome::Queued { .. } | Outcome::Debounced { .. } | Outcome::Batched { .. });
+    let queued = emitted.handled.iter().filter(|handled| waits(&handled.outcome)).count() as u64;
     let taken = WebhookTaken { queued, event: emitted.event, duplicate: emitted.duplicate };
     Ok((StatusCode::ACCEPTED, Json(taken)))
 }

@@ -71,8 +71,10 @@ impl EventEmit {
             }
             text => Ok(text.filter(|text| !text.is_empty()).map(String::into_boxed_str)),
         };
-        if self.source.as_deref().is_some_and(|source| source.starts_with("cron:")) {
-            return Err(Problem::invalid("a source that begins with `cron:` is the server's own: name another"));
+        for (name, text) in [("source", self.source.as_deref()), ("id", self.id.as_ref().map(|id| id.as_str()))] {
+            if text.is_some_and(|text| text.starts_with("cron:")) {
+                return Err(Problem::invalid(format!("{name} begins with `cron:`, as only those of the server's own crons do")));
+            }
         }
         let spec = EventSpec {
             name: self.name,

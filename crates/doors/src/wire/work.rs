@@ -59,6 +59,9 @@ impl WorkPoll {
             return Err(Problem::invalid("types is empty: say which types of task this worker takes"));
         }
         self.types.iter().try_for_each(super::task::not_own)?;
+        if self.worker.as_str() == "signaller" || self.worker.as_str().starts_with("signaller:") {
+            return Err(Problem::invalid(format!("worker `{}` is what the server calls its own: choose another name", self.worker)));
+        }
         if self.wait_ms > POLL_WAIT_MS_MAX {
             return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));
         }

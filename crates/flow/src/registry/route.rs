@@ -9,6 +9,7 @@ use crate::expr::Budget;
 use kernel::handler::{Dedup, DropRate, FORWARD_TYPE, Gather, Handling, Routed, Singleton, WORKFLOW_TYPE};
 use kernel::names::{KeyName, KeyValue, TypeName, WorkflowName};
 use kernel::priority::Priority;
+use kernel::retry::RetryPolicy;
 
 /// A handler with all that can be worked out before an event comes.
 #[derive(Debug)]
@@ -136,7 +137,8 @@ impl Working<'_> {
             priority,
             keys,
             tags: handler.tags.clone(),
-            retry: handler.retry,
+            // A run retries its nodes itself: begun anew as a whole, it would do again what is done.
+            retry: handler.retry.or(route.workflow().map(|_| RetryPolicy { attempts: 1, ..RetryPolicy::default() })),
             budget_ms: handler.budget_ms,
             delay_ms: handler.delay_ms,
             start_within_ms: handler.start_within_ms,

@@ -20,7 +20,11 @@ pub struct Target {
     pub(super) headers: HeaderMap,
     pub(super) time_max: Duration,
     pub(super) shape: Shape,
+    /// Variables of the environment that went into it, and what they hold.
+    secrets: Vec<(Box<str>, String)>,
 }
+
+const SECRET_BYTES_MIN: usize = 6;
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum BadTarget {
@@ -55,6 +59,10 @@ impl Target {
     /// `env` says what a variable of the environment holds.
     pub fn new(forward: &Forward, env: impl Fn(&str) -> Option<String>) -> Result<Target, BadTarget> {
         let fill = |filled: &Filled| filled.fill(&env).map_err(BadTarget::Unset);
+        let texts = std::iter::once(&forward.url).chain(forward.headers.iter().map(|(_, value)| value));
+        let named = texts.flat_map(|text| text.variables()).filter_map(|name| Some((name.into(), env(name)?)));
+        // What is as short as a word is no secret, and would be found in any text.
+        let secrets = named.filter(|(_, value): &(Box<str>, String)| value.len() >= SECRET_BYTES_MIN).collect();
         let url = address(&fill(&forward.url)?).map_err(|bad| bad(forward.url.clone()))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &forward.headers {
@@ -65,7 +73,12 @@ impl Target {
             headers.append(known, value);
         }
         let method = Method::from_bytes(forward.method.as_str().as_bytes()).expect("the registry knows methods");
-        Ok(Target { url, method, headers, time_max: Duration::from_millis(forward.timeout_ms), shape: forward.shape })
+        Ok(Target { url, method, headers, time_max: Duration::from_millis(forward.timeout_ms), shape: forward.shape, secrets })
+    }
+
+    /// A text from outside, with what is secret taken out of it again.
+    pub(super) fn told(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, (name, value)| text.replace(value.as_str(), &format!("${{env:{name}}}")))
     }
 
     pub(super) fn host(&self) -> &str {

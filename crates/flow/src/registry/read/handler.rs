@@ -43,7 +43,12 @@ pub fn handler(entry: &Entry, problems: &mut Problems) -> Option<Handler> {
     let drop_rate = fields.take("drop_rate").and_then(|entry| keyed_rate(&entry.value, "`drop_rate`", problems));
     let gather = discipline::gathering(&mut fields, problems);
     let singleton = fields.take("singleton").and_then(|entry| discipline::singleton(&entry.value, problems));
-    let dedup = fields.take("dedup").and_then(|entry| discipline::dedup(&entry.value, problems));
+    let deduped = fields.take("dedup");
+    if let (Some(entry), Some(_)) = (deduped, &gather) {
+        let told = "`dedup` does not go with `debounce` or `batch`: of the events that one task gathers, no key would be remembered";
+        problems.say(&entry.key_at, told);
+    }
+    let dedup = deduped.and_then(|entry| discipline::dedup(&entry.value, problems));
     let mut times = |key| fields.take(key).and_then(|entry: &Entry| duration(&entry.value, problems));
     let (delay_ms, start_within_ms, budget_ms) = (times("delay"), times("start_within"), times("timeout"));
     let retry = fields.take("retry").and_then(|entry| scalars::retry(&entry.value, problems));

@@ -16,6 +16,9 @@ use kernel::names::{EventName, WebhookName};
 pub fn webhook(entry: &Entry, problems: &mut Problems) -> Option<Webhook> {
     let before = problems.count();
     let called = WebhookName::parse(&entry.key).map_err(|bad| problems.say(&entry.key_at, bad.to_string())).ok();
+    if &*entry.key == "cron" {
+        problems.say(&entry.key_at, "a webhook may not be called `cron`: the ids of its events would look like those of crons");
+    }
     let mut fields = Fields::of(&entry.value, format!("webhook `{}`", short(&entry.key)), problems)?;
     let provider = fields.require("provider", problems)?;
     let provider = word(&provider.value, &Provider::ALL.map(|provider| (provider.as_str(), provider)), problems)?;
