@@ -11,6 +11,7 @@ use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
 use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use crate::time::Time;
+use crate::watchdog::Standstill;
 use std::sync::Arc;
 
 pub use crate::decide::{NewFork, NewRevision, NewRun, NewWorkflow, Patched, Put};
@@ -264,6 +265,11 @@ pub enum Command {
     Due,
     /// The next chunk of a bulk that is due.
     Proceed,
+    /// Something stands still; or it moves again, after so long.
+    NoteStandstill {
+        reason: Standstill,
+        over_ms: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use crate::queue::{BoostOn, QueueConfig};
 use crate::retry::RetryPolicy;
 use crate::run::{NodeAt, RunSpec, ValueAt};
 use crate::time::Time;
+use crate::watchdog::Standstill;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -166,6 +167,13 @@ pub enum Record {
     },
     RunsExpired {
         runs: Vec<RunId>,
+    },
+    WatchdogTripped {
+        reason: Standstill,
+    },
+    WatchdogRecovered {
+        reason: Standstill,
+        lasted_ms: u64,
     },
 
     // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
@@ -472,7 +480,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 67] = [
+    pub const KINDS: [&'static str; 69] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -540,6 +548,8 @@ impl Record {
         "bulk_runs_advanced",
         "run_followed",
         "frame_reset",
+        "watchdog_tripped",
+        "watchdog_recovered",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -611,6 +621,8 @@ impl Record {
             Record::BulkRunsAdvanced { .. } => 64,
             Record::RunFollowed {} => 65,
             Record::FrameReset {} => 66,
+            Record::WatchdogTripped { .. } => 67,
+            Record::WatchdogRecovered { .. } => 68,
         };
         Record::KINDS[index]
     }

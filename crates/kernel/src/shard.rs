@@ -35,7 +35,7 @@ impl Shard {
                 self.records_reserved = records;
                 self.at = entry.at;
             }
-            Record::RunsExpired { .. } => {}
+            Record::RunsExpired { .. } | Record::WatchdogTripped { .. } | Record::WatchdogRecovered { .. } => {}
             ref other => panic!("{} is not a record of the shard", other.kind()),
         }
         self.last = entry.seq;

@@ -27,8 +27,8 @@ pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
     let listen = place::listen(args.listen, None, place::env)?;
     let data_dir = DataDir::resolve(args.data_dir, None, place::env).path;
     let stop_limit = Duration::from_secs(10);
-    let rollups_age = EngineOptions::default().rollups_age;
-    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age };
+    let EngineOptions { rollups_age, watchdog, .. } = EngineOptions::default();
+    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age, watchdog };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 

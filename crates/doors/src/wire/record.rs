@@ -103,6 +103,8 @@ impl StreamQuery {
 pub enum RecordBody {
     IdsReserved { ids: u64, records: u64 },
     RunsExpired { #[schema(value_type = Vec<String>)] runs: Vec<RunId> },
+    WatchdogTripped { reason: String },
+    WatchdogRecovered { reason: String, lasted_ms: u64 },
 
     TaskAdded { spec: Box<TaskSpecView> },
     TaskQueued {
@@ -259,6 +261,8 @@ impl From<&Record> for RecordBody {
         match record.clone() {
             Record::IdsReserved { ids, records } => Wire::IdsReserved { ids, records },
             Record::RunsExpired { runs } => Wire::RunsExpired { runs },
+            Record::WatchdogTripped { reason } => Wire::WatchdogTripped { reason: reason.to_string() },
+            Record::WatchdogRecovered { reason, lasted_ms } => Wire::WatchdogRecovered { reason: reason.to_string(), lasted_ms },
             Record::TaskAdded { spec } => Wire::TaskAdded { spec: Box::new(TaskSpecView::from(&*spec)) },
             Record::TaskQueued { ready_at, run_now, by, bulk } => {
                 Wire::TaskQueued { ready_at: ready_at.into(), run_now, by, bulk }
