@@ -39,7 +39,7 @@ pub use replay::{At, NoReplay, Replayed};
 pub use request::*;
 pub use retention::Retention;
 pub use revision::{Followed, Revision};
-pub use rollups::{Projector, RollupState};
+pub use rollups::{Projector, RollupState, rest_of_minute};
 pub use stream::{Heard, Subscription};
 pub use texts::Texts;
 pub use tick::{Core, Decided, Ticked};
