@@ -22,6 +22,15 @@ pub struct File {
     pub stop_limit: Option<String>,
     pub registry: Option<PathBuf>,
     pub retention: Retention,
+    pub watchdog: Watchdog,
+}
+
+/// How long something may stand still before that is told, and before the process ends.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Watchdog {
+    pub after: Option<String>,
+    pub exit_after: Option<String>,
 }
 
 /// How long runs that have ended are kept, and how many; how long events are, and statistics.
@@ -74,7 +83,7 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
-                       runs_age, runs_count, events_age and rollups_age; `signaller serve --help` shows one";
+                       runs_age, runs_count, events_age and rollups_age, and [watchdog] with after and exit_after; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

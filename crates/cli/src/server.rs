@@ -5,7 +5,7 @@ use crate::forwarding;
 use crate::registry_file;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use doors::http::{Door, DoorOptions, check_listen, serve};
-use engine::{Engine, EngineOptions, Retention, Stopped};
+use engine::{Engine, EngineOptions, Retention, Stopped, WatchdogOptions};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub struct Settings {
     pub rollups_age: Duration,
     /// The registry's file, which is followed.
     pub registry: Option<PathBuf>,
+    pub watchdog: WatchdogOptions,
 }
 
 /// What a server says once it can be reached.
@@ -67,6 +68,7 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         stop_limit: settings.stop_limit,
         retention: Some(settings.retention),
         rollups_age: settings.rollups_age,
+        watchdog: settings.watchdog,
         ..EngineOptions::default()
     };
     let engine = Engine::open(Box::new(store), blobs, options).map_err(|error| store_failure(&settings, &error))?;
@@ -86,6 +88,13 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
             let text =
                 "Stopped at the limit; what still ran keeps its lease and its attempt, and goes on when the server is back.";
             Ok(Answer::new(&Ended { ended: "limit" }, text))
+        }
+        Stopped::Hung(why) => {
+            // Whoever waits for the writer waits for ever.
+            runtime.shutdown_background();
+            let message = format!("the server ends because it stands still: {why}");
+            Err(Failure::new(Exit::Unavailable, "hung", message)
+                .fix("start it again, or have a supervisor do it; nothing that was acknowledged is lost"))
         }
         Stopped::Failed(why) => Err(Failure::new(Exit::Unavailable, "store_failed", format!("the server cannot go on: {why}"))
             .fix("look at the disk; nothing that was acknowledged is lost. Then start it again")),
@@ -142,7 +151,9 @@ async fn listen(
     let stopped = until_stopped(&engine, screen, settings.stop_limit).await;
     _ = stop_forwarding.send(());
     _ = ended.send(());
-    _ = serving.await;
+    if !matches!(stopped, Stopped::Hung(_)) {
+        _ = serving.await;
+    }
     forwarding.abort();
     Ok(stopped)
 }

@@ -41,6 +41,10 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
     let said = |reason: &str| if reason.is_empty() { String::new() } else { format!(": {reason}") };
     match record {
         RecordBody::IdsReserved { ids, records } => format!("ids up to {ids} and records up to {records} reserved"),
+        RecordBody::WatchdogTripped { reason } => format!("something stands still: {reason}"),
+        RecordBody::WatchdogRecovered { reason, lasted_ms } => {
+            format!("it moves again after {}: {reason}", show_exact_ms(*lasted_ms))
+        }
         RecordBody::TaskAdded { spec } => added(spec),
         RecordBody::TaskQueued { by, bulk: Some(bulk), .. } => format!("queued again by {by} with {bulk}"),
         RecordBody::TaskQueued { by, run_now: true, .. } => format!("queued by {by}, to run now"),

@@ -222,3 +222,55 @@ fn status_is_one_screen_and_one_document() {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
+
+/// Holds the database, so that no commit of a server can come to its end.
+struct Holder(std::process::Child);
+
+impl Holder {
+    fn hold(data: &std::path::Path) -> Holder {
+        let script = "import sqlite3, sys\n\
+                      db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=20)\n\
+                      db.execute('BEGIN IMMEDIATE')\nprint('held', flush=True)\nsys.stdin.read()";
+        let mut child = Command::new("python3")
+            .args(["-c", script])
+            .arg(data.join("signaller.db"))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("python3 is there");
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line).unwrap();
+        assert_eq!(line, "held\n");
+        Holder(child)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_says_so_and_ends_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, config) = (folder.path().join("data"), folder.path().join("w.toml"));
+    std::fs::write(&config, "[watchdog]\nafter = \"1s\"\nexit_after = \"3s\"").unwrap();
+    let args = ["--config", config.to_str().unwrap()];
+    let server = Server::start_with(&data, 0, &args, &[]);
+    assert_eq!(server.get("/health"), json!({"ok": true}));
+    server.post("/v1/tasks", &json!({"type": "lint"}));
+    let mut house = House { server, folder };
+    let holder = Holder::hold(&data);
+    let url = house.server.url.clone();
+    let hanging = std::thread::spawn(move || signaller_with(&["task", "add", "lint"], Some(&url), "").0);
+    let told = std::iter::repeat_with(|| house.server.ask("GET", "/health", None)).find(|(status, _)| *status == 503).unwrap().1;
+    assert!(told["reason"].as_str().unwrap().starts_with("the writer has not finished a batch for"), "{told}");
+    assert_eq!(house.server.wait(), Some(7));
+    assert_ne!(hanging.join().unwrap(), 0);
+    drop(holder);
+    house.server = Server::start_with(&data, 0, &args, &[]);
+    house.check("status", 0, &[("/result/counts/ready", "1"), ("/result/watchdog/trips", "0")]);
+    assert!(house.text("status").contains("everything moves"));
+}

@@ -10,6 +10,7 @@ use crate::fetch::Fetcher;
 use crate::flows::Library;
 use crate::launch;
 use crate::inbox::{Inbox, Letter, NotTaken};
+use crate::pulse::Pulse;
 use crate::request::*;
 use crate::retention::{self, Retention};
 use crate::revision::{Followed, Revision};
@@ -17,6 +18,7 @@ use crate::rollups::{self, Desk, Projector, RollupState};
 use crate::stream::{Stream, Subscription};
 use crate::tick::Core;
 use crate::values::Values;
+use crate::watchdog::{self, Kennel, WatchdogOptions, WatchdogState};
 use crate::writer::Writer;
 use kernel::command::{Command, Outcome};
 use kernel::ir::Ir;
@@ -42,6 +44,7 @@ pub struct EngineOptions {
     pub retention: Option<Retention>,
     /// How long statistics by the minute are kept.
     pub rollups_age: Duration,
+    pub watchdog: WatchdogOptions,
 }
 
 impl Default for EngineOptions {
@@ -51,6 +54,7 @@ impl Default for EngineOptions {
             stop_limit: Duration::from_secs(30),
             retention: Some(Retention::default()),
             rollups_age: Duration::from_secs(30 * 24 * 3_600),
+            watchdog: WatchdogOptions::default(),
         }
     }
 }
@@ -72,6 +76,8 @@ pub enum Stopped {
     Limit,
     /// The store failed for good.
     Failed(String),
+    /// Something stood still, and nothing helped; what runs keeps its lease and its attempt.
+    Hung(String),
 }
 
 pub(crate) struct Shared {
@@ -79,6 +85,8 @@ pub(crate) struct Shared {
     pub stream: Stream,
     pub tickets: AtomicU64,
     pub rollups: Arc<Desk>,
+    pub pulse: Arc<Pulse>,
+    kennel: Arc<Kennel>,
     bell: Bell,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     reader_free: Condvar,
@@ -116,6 +124,8 @@ impl Engine {
             stream: Stream::new(),
             tickets: AtomicU64::new(1),
             rollups: Arc::default(),
+            pulse: Arc::default(),
+            kennel: Arc::default(),
             bell: Bell::default(),
             readers: Mutex::new(readers),
             reader_free: Condvar::new(),
@@ -132,6 +142,9 @@ impl Engine {
         let fetcher = Fetcher::start(engine.clone())?;
         rollups::start(shared.rollups.clone(), projector)?;
         let retention = options.retention;
+        let announce = Arc::new(announce);
+        let (pulse, kennel) = (shared.pulse.clone(), shared.kennel.clone());
+        watchdog::start(engine.clone(), pulse, kennel, options.watchdog, Arc::downgrade(&announce))?;
         Writer::start(shared, core, clock, fetcher, options.stop_limit, announce)?;
         bulk::start(engine.clone(), under_way)?;
         launch::start(engine.clone())?;
@@ -188,8 +201,8 @@ impl Engine {
         }
     }
 
-    /// The answer comes by its channel.
-    pub(crate) fn ask_later(&self, request: Request) -> Result<oneshot::Receiver<Answer>, Refused> {
+    /// Sends, for whoever looks for the answer later.
+    pub(crate) fn begin(&self, request: Request) -> Result<oneshot::Receiver<Answer>, Refused> {
         self.send(request).map(|(_, answer)| answer)
     }
 
@@ -305,6 +318,11 @@ impl Engine {
         // Given back also when the query panics, or the pool would run dry.
         let mut lent = Lent { shared: &self.shared, reader: Some(reader) };
         query(&mut **lent.reader.as_mut().expect("it is set above"))
+    }
+
+    /// What stands still, if anything does.
+    pub fn watchdog(&self) -> WatchdogState {
+        self.shared.kennel.state()
     }
 
     /// How far the statistics are.

@@ -80,7 +80,7 @@ fn launch(engine: &Engine, deliveries: &[Delivery]) {
         let new = NewRun { workflow: workflow.clone(), version: None, spec: RunSpec::new(workflow, 0), input };
         let by = Actor::parse("signaller").expect("a name");
         let request = Request::Command(Command::HandOver { task, fence, new: Box::new(new), by });
-        if let Ok(answer) = engine.ask_later(request) {
+        if let Ok(answer) = engine.begin(request) {
             waiting.push((delivery.grant, answer));
         }
     }

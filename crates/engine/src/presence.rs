@@ -70,6 +70,8 @@ pub struct Presence {
     left: FxHashMap<TypeName, (Time, Arc<[QueueName]>)>,
     /// How often in a row a grant of this task was not named by the worker that got it.
     unnamed: FxHashMap<TaskId, u32>,
+    /// Leases granted so far.
+    grants: u64,
 }
 
 impl Presence {
@@ -137,6 +139,7 @@ impl Presence {
     // ---- Leases -------------------------------------------------------------------------------------------------
 
     pub fn granted(&mut self, task: TaskId, lease: &Lease, now: Time) {
+        self.grants += 1;
         let deadline = now.plus_ms(lease.heartbeat_ms().into());
         self.deadlines.insert((deadline, task));
         self.leases_by_worker.entry(lease.worker().clone()).or_default().insert(task);
@@ -210,6 +213,10 @@ impl Presence {
     pub fn silent(&self, now: Time, max: usize) -> Vec<(TaskId, Fence)> {
         let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now).take(max);
         late.map(|(_, task)| (*task, self.leases[task].fence)).collect()
+    }
+
+    pub fn grants(&self) -> u64 {
+        self.grants
     }
 
     pub fn leases(&self) -> usize {

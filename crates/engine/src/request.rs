@@ -80,6 +80,10 @@ pub enum Request {
     /// Bulks over runs that are under way.
     RunBulks,
     Status,
+    /// Do work and workers wait for each other?
+    Backlog,
+    /// Memory is to be read again from the store.
+    Reload,
     /// Lease no more; let what runs finish.
     Stop,
 }
@@ -202,6 +206,13 @@ pub struct StatusSummary {
     pub workers: Vec<WorkerSummary>,
 }
 
+/// Whether there is work that may run and a worker that waits for it; and how many leases were granted so far.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub idle: bool,
+    pub granted: u64,
+}
+
 #[derive(Clone, Debug)]
 pub enum Answer {
     Reply(Result<Reply, Rejection>),
@@ -215,6 +226,7 @@ pub enum Answer {
     Queues(Vec<QueueSummary>),
     RunBulks(Vec<Bulk>),
     Status(Box<StatusSummary>),
+    Backlog(Backlog),
     Noted,
     /// The commit failed: it may or may not have happened. Ask, or send it again with the same idempotency key.
     UnknownOutcome,

@@ -16,6 +16,8 @@ use store::{Reader, RollupBatch, RollupCursor, RollupStore, StoreError};
 const RECORDS_AT_ONCE: usize = 2_000;
 /// Trails kept in memory, in two generations.
 const TRAILS_MAX: usize = 200_000;
+/// Records that are folded while somebody waits.
+const REST_RECORDS_MAX: usize = 5_000;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of the tasks whose records are to come. When the young ones are many, the old ones go.
@@ -38,18 +40,101 @@ impl Trails {
     }
 }
 
+/// Folds records; what it has to know of their tasks it reads.
+#[derive(Default)]
+struct Folder {
+    trails: Trails,
+    projection: Projection,
+}
+
+impl Folder {
+    fn take(&mut self, entry: &Entry, reader: &mut dyn Reader) -> Result<(), StoreError> {
+        match &entry.owner {
+            Owner::Task(task) => self.take_task(*task, entry, reader),
+            Owner::Queue(queue) => {
+                self.projection.take_queue(queue, entry);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_task(&mut self, task: TaskId, entry: &Entry, reader: &mut dyn Reader) -> Result<(), StoreError> {
+        let kept = self.trails.take(task);
+        if let Some(trail) = self.projection.begin(entry) {
+            self.trails.put(task, trail);
+            return Ok(());
+        }
+        if matches!(entry.record, Record::TaskDeleted { .. }) {
+            return Ok(());
+        }
+        let known = match kept.filter(|trail| trail.last() == entry.prev) {
+            Some(trail) => Some(trail),
+            None => trail_before(entry, reader)?,
+        };
+        // A task whose history is gone meanwhile: the store has counted it as lost.
+        let Some(mut trail) = known else { return Ok(()) };
+        self.projection.take(entry, &mut trail);
+        let over = matches!(entry.record, Record::TaskDone { .. } | Record::TaskFailed { .. } | Record::TaskCancelled { .. });
+        if !over {
+            self.trails.put(task, trail);
+        }
+        Ok(())
+    }
+}
+
+/// From the history, back to the task's first record.
+fn trail_before(entry: &Entry, reader: &mut dyn Reader) -> Result<Option<Trail>, StoreError> {
+    let (mut chain, mut seq) = (Vec::new(), entry.prev);
+    while seq != RecordSeq::NONE {
+        let Some(found) = reader.entries(&[seq])?.pop() else { return Ok(None) };
+        let before = found.map_err(|(_, bad)| bad)?;
+        seq = before.prev;
+        chain.push(before);
+    }
+    let Some(mut trail) = chain.last().and_then(Trail::begin) else { return Ok(None) };
+    chain.iter().rev().skip(1).for_each(|entry| trail.follow(entry));
+    Ok(Some(trail))
+}
+
+/// What happened from this instant to the end of its minute, straight from the records; `None`: that is too much, and whoever
+/// asks has to take the whole minute.
+pub fn rest_of_minute(reader: &mut dyn Reader, from: Time) -> Result<Option<Projection>, StoreError> {
+    let end = Minute(Minute::of(from).0 + 1).start();
+    // The last record before it; times rise with numbers.
+    let (mut before, mut beyond) = (RecordSeq::NONE, reader.last_record()?);
+    while before < beyond {
+        let middle = RecordSeq(before.0 + (beyond.0 - before.0) / 2);
+        match reader.records(middle, 1)?.first() {
+            Some(entry) if entry.at < from => before = entry.seq,
+            _ => beyond = middle,
+        }
+    }
+    let mut entries = reader.records(before, REST_RECORDS_MAX + 1)?;
+    let within = entries.partition_point(|entry| entry.at < end);
+    if within > REST_RECORDS_MAX {
+        return Ok(None);
+    }
+    entries.truncate(within);
+    let mut folder = Folder::default();
+    for entry in &entries {
+        folder.take(entry, reader)?;
+    }
+    Ok(Some(folder.projection))
+}
+
 /// Folds the records of a store, a chunk at a time.
 pub struct Projector {
     reader: Box<dyn Reader>,
     rollups: Box<dyn RollupStore>,
-    trails: Trails,
+    folder: Folder,
     keep: Duration,
 }
 
 impl Projector {
     /// `keep`: how long roll-ups are kept.
     pub fn new(reader: Box<dyn Reader>, rollups: Box<dyn RollupStore>, keep: Duration) -> Projector {
-        Projector { reader, rollups, trails: Trails::default(), keep }
+        Projector { reader, rollups, folder: Folder::default(), keep }
     }
 
     pub fn cursor(&mut self) -> Result<RollupCursor, StoreError> {
@@ -61,7 +146,7 @@ impl Projector {
         let stepped = self.fold(limit);
         if stepped.is_err() {
             // They may be ahead of what was written.
-            self.trails = Trails::default();
+            self.folder = Folder::default();
         }
         stepped
     }
@@ -70,55 +155,14 @@ impl Projector {
         let after = self.rollups.cursor()?.seq;
         let entries = self.reader.records(after, limit)?;
         let Some(newest) = entries.last() else { return Ok(false) };
-        let mut projection = Projection::default();
         for entry in &entries {
-            match &entry.owner {
-                Owner::Task(task) => self.take(*task, entry, &mut projection)?,
-                Owner::Queue(queue) => projection.take_queue(queue, entry),
-                _ => {}
-            }
+            self.folder.take(entry, &mut *self.reader)?;
         }
+        let projection = std::mem::take(&mut self.folder.projection);
         let keep_us = i64::try_from(self.keep.as_micros()).unwrap_or(i64::MAX);
         let keep_from = Some(Minute::of(Time::from_us(newest.at.us().saturating_sub(keep_us))));
         self.rollups.add(&RollupBatch { after, upto: newest.seq, at: newest.at, projection, keep_from })?;
         Ok(entries.len() == limit)
-    }
-
-    fn take(&mut self, task: TaskId, entry: &Entry, projection: &mut Projection) -> Result<(), StoreError> {
-        let kept = self.trails.take(task);
-        if let Some(trail) = projection.begin(entry) {
-            self.trails.put(task, trail);
-            return Ok(());
-        }
-        if matches!(entry.record, Record::TaskDeleted { .. }) {
-            return Ok(());
-        }
-        let known = match kept.filter(|trail| trail.last() == entry.prev) {
-            Some(trail) => Some(trail),
-            None => self.trail_before(entry)?,
-        };
-        // A task whose history is gone meanwhile: the store has counted it as lost.
-        let Some(mut trail) = known else { return Ok(()) };
-        projection.take(entry, &mut trail);
-        let over = matches!(entry.record, Record::TaskDone { .. } | Record::TaskFailed { .. } | Record::TaskCancelled { .. });
-        if !over {
-            self.trails.put(task, trail);
-        }
-        Ok(())
-    }
-
-    /// From the history, back to the task's first record.
-    fn trail_before(&mut self, entry: &Entry) -> Result<Option<Trail>, StoreError> {
-        let (mut chain, mut seq) = (Vec::new(), entry.prev);
-        while seq != RecordSeq::NONE {
-            let Some(found) = self.reader.entries(&[seq])?.pop() else { return Ok(None) };
-            let before = found.map_err(|(_, bad)| bad)?;
-            seq = before.prev;
-            chain.push(before);
-        }
-        let Some(mut trail) = chain.last().and_then(Trail::begin) else { return Ok(None) };
-        chain.iter().rev().skip(1).for_each(|entry| trail.follow(entry));
-        Ok(Some(trail))
     }
 }
 

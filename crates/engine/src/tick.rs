@@ -5,6 +5,7 @@
 
 mod held;
 mod looks;
+mod watched;
 
 use crate::deliver::{Filled, Filler, Unread};
 use crate::flows::Flows;
@@ -565,6 +566,8 @@ impl Turn<'_> {
             }
             Request::Queues => Answer::Queues(self.step.state().queue_summaries()),
             Request::Status => Answer::Status(Box::new(self.status())),
+            Request::Backlog => Answer::Backlog(self.backlog()),
+            Request::Reload => Answer::Noted,
             Request::Stop => {
                 *self.stopping = true;
                 Answer::Noted

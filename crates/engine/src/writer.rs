@@ -6,8 +6,8 @@ use crate::engine::{Shared, Stopped};
 use crate::fetch::Fetcher;
 use crate::inbox::{Letter, Taken};
 use crate::parcel::{Leaving, Parcel};
+use crate::pulse::Phase;
 use crate::request::*;
-use crate::rollups::Desk;
 use crate::tick::{Core, Decided, Ticked};
 use kernel::ids::{Fence, TaskId};
 use kernel::time::Time;
@@ -45,6 +45,8 @@ pub struct Writer {
     next: Option<Time>,
     /// What goes on by itself waits for a parcel to be back.
     ahead: bool,
+    /// Memory is to be read again.
+    reload: bool,
     stop_limit: Duration,
     house: Arc<House>,
     carrier: SyncSender<Sent>,
@@ -64,7 +66,7 @@ impl Writer {
         clock: Clock,
         fetcher: Fetcher,
         stop_limit: Duration,
-        announce: watch::Sender<Option<Stopped>>,
+        announce: Arc<watch::Sender<Option<Stopped>>>,
     ) -> Result<(), StoreError> {
         let house = Arc::new(House { shared: shared.clone(), fetcher });
         // As many as may be away: the writer never waits here.
@@ -82,15 +84,16 @@ impl Writer {
             gone,
             next,
             ahead: false,
+            reload: false,
             stop_limit,
             house,
             carrier,
             carrier_thread,
         };
-        let rollups = shared.rollups.clone();
+        let closing = Closing(shared.clone());
         thread("writer")
             .spawn(move || {
-                let _closing = Closing(rollups);
+                let _closing = closing;
                 announce.send_replace(Some(writer.run()))
             })
             .map_err(failed)?;
@@ -106,7 +109,9 @@ impl Writer {
                 Some(left) => Some(wait.map_or(left, |wait| wait.min(left))),
                 None => wait,
             };
+            self.turn_to(Phase::Resting);
             let Taken { letters, idle, back, lost } = self.shared.inbox.take(wait);
+            self.turn_to(Phase::Deciding);
             if lost {
                 break carrier_died();
             }
@@ -117,6 +122,9 @@ impl Writer {
                 stop_by.get_or_insert_with(|| Instant::now() + self.stop_limit);
             }
             let requests = self.open(letters);
+            if let Some(ending) = self.reload() {
+                break ending;
+            }
             let now = self.clock.now();
             let mut drained = false;
             if !requests.is_empty() || self.next.is_some_and(|next| next <= now) {
@@ -135,6 +143,7 @@ impl Writer {
                     }
                 }
             }
+            self.shared.pulse.may_be_idle.store(self.core.may_be_idle(), Ordering::Relaxed);
             let over = stop_by.is_some_and(|by| Instant::now() >= by);
             let ending =
                 if drained || over || (self.core.is_full() && !self.core.is_ready()) { self.flush() } else { self.send() };
@@ -160,13 +169,31 @@ impl Writer {
     fn open(&mut self, letters: Vec<Letter>) -> Vec<(Ticket, Request)> {
         let mut requests = Vec::with_capacity(letters.len());
         for Letter { ticket, request, answer } in letters {
-            if let Request::Gone { poll } = request {
-                self.gone.push(poll);
+            match request {
+                Request::Gone { poll } => self.gone.push(poll),
+                Request::Reload => self.reload = true,
+                _ => {}
             }
             answer.map(|answer| self.senders.insert(ticket, answer));
             requests.push((ticket, request));
         }
         requests
+    }
+
+    fn turn_to(&self, phase: Phase) {
+        self.shared.pulse.writer.turn_to(phase);
+    }
+
+    /// Reads memory again, if that is wanted.
+    fn reload(&mut self) -> Option<Stopped> {
+        if !std::mem::take(&mut self.reload) {
+            return None;
+        }
+        if let Some(ending) = self.flush() {
+            return Some(ending);
+        }
+        let reloaded = self.core.reload(self.clock.now());
+        self.tell(reloaded)
     }
 
     /// Sends what is open on its way, unless it is to stay open until others are back.
@@ -210,11 +237,14 @@ impl Writer {
 
     /// Commits on this thread.
     fn carry(&mut self, mut sent: Sent) -> Option<Stopped> {
+        self.turn_to(Phase::Committing);
         sent.parcel.commit();
+        self.turn_to(Phase::Dispatching);
         if let Some(leaving) = sent.parcel.unpack() {
             let answers = self.house.publish(leaving);
             self.house.dispatch(answers, &mut sent.senders);
         }
+        self.turn_to(Phase::Deciding);
         self.settle(sent)
     }
 
@@ -240,11 +270,12 @@ fn carrier_died() -> Stopped {
 }
 
 /// Nothing is committed any more, whichever way the writer ends.
-struct Closing(Arc<Desk>);
+struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.rollups.close();
+        self.0.pulse.close();
     }
 }
 
@@ -259,8 +290,14 @@ impl Drop for Farewell<'_> {
 
 fn carry(house: &House, parcels: &Receiver<Sent>) {
     let _farewell = Farewell(house);
-    while let Ok(mut sent) = parcels.recv() {
+    let beat = &house.shared.pulse.carrier;
+    while let Ok(mut sent) = {
+        beat.turn_to(Phase::Resting);
+        parcels.recv()
+    } {
+        beat.turn_to(Phase::Committing);
         sent.parcel.commit();
+        beat.turn_to(Phase::Dispatching);
         let leaving = sent.parcel.unpack();
         let Some(leaving) = leaving else {
             house.shared.inbox.bring_back(sent);

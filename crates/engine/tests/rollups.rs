@@ -1,10 +1,12 @@
 //! The statistics: whatever the chunks and the restarts between them, they are those of one pass.
 
-use engine::{Answer, Engine, EngineOptions, Projector, Report, Request, Stopped, Work};
+use engine::{Answer, Engine, EngineOptions, Projector, Report, Request, Stopped, Work, rest_of_minute};
 use kernel::command::{Command, NewTask, Outcome};
+use kernel::ids::RecordSeq;
 use kernel::names::{Actor, QueueName, TypeName, WorkerName};
 use kernel::record::{Failure, Owner, Payload, Record, TaskSpec};
-use kernel::rollup::{FailedAt, Rollup};
+use kernel::rollup::{FailedAt, Minute, Projection, Rollup, RollupKey};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use store::conformance::sample::sample;
@@ -57,6 +59,54 @@ fn stopped_after_any_record_it_goes_on_as_if_it_had_not() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(folded(&mut Sqlite::open(folder.path()).unwrap(), at_once, true), whole, "{at_once} at once");
     }
+}
+
+/// The figures of each minute and queue, less what nothing happened in.
+fn figures(rows: impl IntoIterator<Item = (RollupKey, Rollup)>) -> BTreeMap<String, String> {
+    let mut sums = BTreeMap::<RollupKey, Rollup>::new();
+    rows.into_iter().for_each(|(key, row)| sums.entry(key).or_default().merge(&row));
+    sums.retain(|_, row| *row != Rollup::default());
+    sums.into_iter().map(|(key, row)| (format!("{key:?}"), serde_json::to_string(&row).unwrap())).collect()
+}
+
+#[test]
+fn from_any_instant_on_it_counts_what_came_since() {
+    let (mut store, mut scribe) = (MemoryDisk::new().open(), Scribe::new());
+    let mut minutes = 28_333_334;
+    for id in 1..=12 {
+        scribe.add(scribe::task(id), scribe::plain(if id % 3 == 0 { "ci" } else { "lint" }));
+        scribe.lease(scribe::task(id));
+        if id % 4 == 0 {
+            minutes += 1;
+            let next = scribe.last(&Owner::Task(scribe::task(id))).0 + 1;
+            scribe.advance(next, Minute(minutes).start());
+        }
+        scribe.record(Owner::Task(scribe::task(id)), Record::TaskDone { digest: 1 });
+        store.commit(&scribe.batch()).unwrap();
+    }
+    while projector(&store).step(5).unwrap() {}
+    let mut reader = store.reader().unwrap();
+    let entries = reader.records(RecordSeq::NONE, 1_000).unwrap();
+    for first in &entries {
+        // Everything is followed, and what came since is counted.
+        let (mut since, mut trails) = (Projection::default(), BTreeMap::new());
+        for entry in &entries {
+            let Owner::Task(task) = &entry.owner else { continue };
+            let mut before = Projection::default();
+            let into = if entry.at >= first.at { &mut since } else { &mut before };
+            match trails.get_mut(task) {
+                Some(trail) => into.take(entry, trail),
+                None => trails.extend(into.begin(entry).map(|trail| (*task, trail))),
+            }
+        }
+        let minute = Minute::of(first.at);
+        let mut rows: Vec<_> = rest_of_minute(&mut *reader, first.at).unwrap().unwrap().rows.into_iter().collect();
+        let query = RollupQuery { from: Some(Minute(minute.0 + 1)), limit: 1_000, ..RollupQuery::default() };
+        reader.rollups(&query, &mut |row| rows.push(row)).unwrap();
+        assert_eq!(figures(rows), figures(since.rows), "from {:?}", first.seq);
+    }
+    let after = entries.last().unwrap().at.plus_us(1);
+    assert_eq!(rest_of_minute(&mut *reader, after).unwrap(), Some(Projection::default()));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use crate::time::Time;
 use std::collections::BTreeMap;
+use crate::watchdog::Standstill;
 use std::sync::Arc;
 
 pub use crate::decide::{NewFork, NewRevision, NewRun, NewWorkflow, Patched, Put};
@@ -319,6 +320,11 @@ pub enum Command {
     Due,
     /// The next chunk of a bulk that is due.
     Proceed,
+    /// Something stands still; or it moves again, after so long.
+    NoteStandstill {
+        reason: Standstill,
+        over_ms: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -44,6 +44,7 @@ pub mod state;
 pub mod step;
 pub mod task;
 pub mod time;
+pub mod watchdog;
 pub mod workflow;
 
 pub use decide::decide;

@@ -226,6 +226,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         | Command::Mislay { .. }
         | Command::Release { .. }
         | Command::Due
+        | Command::NoteStandstill { .. }
         | Command::ConfigureQueue { .. }
         | Command::PauseQueue { .. }
         | Command::ResumeQueue { .. }

@@ -14,6 +14,7 @@ use crate::queue::{BoostOn, QueueConfig};
 use crate::retry::RetryPolicy;
 use crate::run::{NodeAt, RunSpec, ValueAt};
 use crate::time::Time;
+use crate::watchdog::Standstill;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -208,6 +209,13 @@ pub enum Record {
         webhook: WebhookName,
         requests: u32,
         reason: String,
+    },
+    WatchdogTripped {
+        reason: Standstill,
+    },
+    WatchdogRecovered {
+        reason: Standstill,
+        lasted_ms: u64,
     },
 
     // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
@@ -570,7 +578,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 78] = [
+    pub const KINDS: [&'static str; 80] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -649,6 +657,8 @@ impl Record {
         "event_received",
         "event_replayed",
         "registry_put",
+        "watchdog_tripped",
+        "watchdog_recovered",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -731,6 +741,8 @@ impl Record {
             Record::EventReceived { .. } => 75,
             Record::EventReplayed { .. } => 76,
             Record::RegistryPut { .. } => 77,
+            Record::WatchdogTripped { .. } => 78,
+            Record::WatchdogRecovered { .. } => 79,
         };
         Record::KINDS[index]
     }

@@ -36,6 +36,7 @@ impl Shard {
                 self.at = entry.at;
             }
             Record::RunsExpired { .. } | Record::EventsExpired { .. } | Record::RequestsRefused { .. } => {}
+            Record::WatchdogTripped { .. } | Record::WatchdogRecovered { .. } => {}
             ref other => panic!("{} is not a record of the shard", other.kind()),
         }
         self.last = entry.seq;

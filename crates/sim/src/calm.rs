@@ -15,6 +15,7 @@ use kernel::command::Command;
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::node::Started;
 use kernel::queue::QueueConfig;
+use kernel::watchdog::Standstill;
 use std::sync::Arc;
 
 /// Steps within which everything has to end.
@@ -41,6 +42,10 @@ impl World {
         let willing = Worker::willing(WorkerName::parse("willing").expect("a name"), &self.temper);
         self.workers.push(willing);
         self.unsure.clear();
+        for reason in Standstill::ALL {
+            self.order(Command::NoteStandstill { reason, over_ms: None });
+            self.order(Command::NoteStandstill { reason, over_ms: Some(31_000) });
+        }
         for step in 0..CALM_STEPS_MAX {
             self.step += 1;
             if step % LOOK_EVERY == 0 {

@@ -45,7 +45,8 @@ pub struct RollupQuery {
 }
 
 impl RollupQuery {
-    pub(crate) fn fits(&self, queue: &QueueName, family: &str) -> bool {
+    /// Whether it is about this queue and family.
+    pub fn fits(&self, queue: &QueueName, family: &str) -> bool {
         self.queue.as_ref().is_none_or(|wanted| wanted == queue) && self.family.as_ref().is_none_or(|wanted| wanted == family)
     }
 }

@@ -6,7 +6,7 @@ use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Settings};
 use crate::units::parse_duration_ms;
 use clap::Args;
-use engine::{EngineOptions, Retention};
+use engine::{EngineOptions, Retention, WatchdogOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,9 @@ use std::time::Duration;
                         [retention]\n  runs_age = \"30d\"                 # runs that ended longer ago are deleted\n  \
                         runs_count = 1000000             # and the oldest beyond so many; looked at when it starts and every minute\n  \
                         events_age = \"7d\"                # events that came longer ago go, with their finished tasks\n  \
-                        rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n\n\
+                        rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n  \
+                        [watchdog]\n  after = \"30s\"                    # what stands still for so long is told\n  \
+                        exit_after = \"120s\"              # and ends the server after so long, to be started again\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -39,6 +41,9 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
 }
+
+/// Shorter than this, an ordinary pause of the machine would be told as a standstill.
+const WATCHDOG_MIN: Duration = Duration::from_secs(1);
 
 pub fn run(args: ServeArgs, token: Option<String>, screen: Screen) -> Outcome {
     let settings = settings(args, token, place::env)?;
@@ -69,25 +74,37 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     let retention = retention(&file.retention)?;
     let registry = args.registry.or_else(|| env("SIGNALLER_REGISTRY").map(PathBuf::from)).or(file.registry);
     let rollups_age = rollups_age(&file.retention)?;
-    Ok(Settings { listen, data_dir, token, stop_limit: Duration::from_millis(stop_limit_ms), retention, rollups_age, registry })
+    let watchdog = watchdog(&file.watchdog)?;
+    let stop_limit = Duration::from_millis(stop_limit_ms);
+    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {
     let kept = Retention::default();
-    let events = age("events_age", file.events_age.as_deref())?.unwrap_or(kept.events);
-    let age = age("runs_age", file.runs_age.as_deref())?.unwrap_or(kept.age);
+    let events = duration("retention.events_age", file.events_age.as_deref())?.unwrap_or(kept.events);
+    let age = duration("retention.runs_age", file.runs_age.as_deref())?.unwrap_or(kept.age);
     Ok(Retention { age, count: file.runs_count.unwrap_or(kept.count), events })
 }
 
 /// How long statistics are kept.
 fn rollups_age(file: &place::Retention) -> Result<Duration, Failure> {
-    Ok(age("rollups_age", file.rollups_age.as_deref())?.unwrap_or(EngineOptions::default().rollups_age))
+    let age = duration("retention.rollups_age", file.rollups_age.as_deref())?;
+    Ok(age.unwrap_or(EngineOptions::default().rollups_age))
 }
 
-fn age(name: &str, text: Option<&str>) -> Result<Option<Duration>, Failure> {
-    let wrong = |why: String| {
-        Failure::new(Exit::Usage, "config", format!("retention.{name}: {why}")).fix("give it with its unit: \"30d\"")
-    };
+fn watchdog(file: &place::Watchdog) -> Result<WatchdogOptions, Failure> {
+    let usual = WatchdogOptions::default();
+    let after = duration("watchdog.after", file.after.as_deref())?.unwrap_or(usual.after);
+    let exit_after = duration("watchdog.exit_after", file.exit_after.as_deref())?.unwrap_or(usual.exit_after);
+    if after < WATCHDOG_MIN || exit_after <= after {
+        let message = "watchdog: after must be at least 1s, and exit_after longer than after";
+        return Err(Failure::new(Exit::Usage, "config", message).fix("such as after = \"30s\" and exit_after = \"120s\""));
+    }
+    Ok(WatchdogOptions { after, exit_after })
+}
+
+fn duration(name: &str, text: Option<&str>) -> Result<Option<Duration>, Failure> {
+    let wrong = |why: String| Failure::new(Exit::Usage, "config", format!("{name}: {why}")).fix("give it with its unit: \"30d\"");
     text.map(|text| parse_duration_ms(text).map(Duration::from_millis).map_err(wrong)).transpose()
 }
 
@@ -136,6 +153,30 @@ mod tests {
                     let Retention { age, count, events } = found.retention;
                     let days = events.as_secs() / 86_400;
                     assert_eq!((age.as_secs(), count, found.rollups_age.as_secs(), days), kept, "{text}");
+                }
+                (Err(failure), Err(told)) => assert!(failure.message.contains(told), "{}", failure.message),
+                (found, _) => panic!("{text}: {}", found.is_ok()),
+            }
+        }
+    }
+
+    #[test]
+    fn the_file_says_how_patient_the_watchdog_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.toml");
+        for (text, expected) in [
+            ("", Ok((30, 120))),
+            ("[watchdog]\nafter = \"1s\"\nexit_after = \"2s\"", Ok((1, 2))),
+            ("[watchdog]\nexit_after = \"10m\"", Ok((30, 600))),
+            ("[watchdog]\nexit_after = \"30s\"", Err("longer than after")),
+            ("[watchdog]\nafter = \"10ms\"", Err("at least 1s")),
+            ("[watchdog]\nafter = \"soon\"", Err("watchdog.after")),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            match (settings(ServeArgs { config: Some(path.clone()), ..none() }, None, |_| None), expected) {
+                (Ok(found), Ok(seconds)) => {
+                    let WatchdogOptions { after, exit_after } = found.watchdog;
+                    assert_eq!((after.as_secs(), exit_after.as_secs()), seconds, "{text}");
                 }
                 (Err(failure), Err(told)) => assert!(failure.message.contains(told), "{}", failure.message),
                 (found, _) => panic!("{text}: {}", found.is_ok()),

@@ -6,7 +6,7 @@ use crate::plain::plain;
 use crate::table::{cell, facts, table};
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
-use doors::wire::{Counts, RollupsView, ServerStatus};
+use doors::wire::{Counts, RollupsView, ServerStatus, WatchdogView};
 
 /// Show the server, its store, its counts and its workers
 #[derive(Args, Debug)]
@@ -29,6 +29,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
             ("bulks", format!("{} under way", status.bulks)),
             ("history", history_text(&status)),
             ("statistics", rollups_text(screen, &status.rollups)),
+            ("watchdog", watchdog_text(screen, &status.watchdog)),
         ],
     );
     if let Some(registry) = &status.registry {
@@ -69,6 +70,21 @@ fn rollups_text(screen: &Screen, rollups: &RollupsView) -> String {
         None if rollups.lag_ms > LAG_USUAL_MS => format!("{} behind", show_about_ms(rollups.lag_ms)),
         None => "up to date".into(),
     }
+}
+
+fn watchdog_text(screen: &Screen, watchdog: &WatchdogView) -> String {
+    match (&watchdog.reason, watchdog.trips) {
+        (Some(reason), _) => {
+            let lasted = show_about_ms(watchdog.lasted_ms.unwrap_or(0));
+            screen.paint(Paint::Red, &format!("{reason}: something has stood still for {lasted}"))
+        }
+        (None, 0) => "everything moves".into(),
+        (None, trips) => format!("everything moves; something stood still {} since this start", times(trips)),
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
 pub fn counts_text(counts: &Counts) -> String {

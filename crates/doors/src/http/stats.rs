@@ -6,9 +6,9 @@ use super::body::Params;
 use super::queues::depth;
 use crate::wire::*;
 use axum::extract::State;
-use engine::{Engine, RollupState};
+use engine::{Engine, RollupState, rest_of_minute};
 use kernel::record::{Entry, Owner, Record};
-use kernel::rollup::{FailedAt, Minute, Rollup};
+use kernel::rollup::{FailedAt, Minute, Rollup, RollupKey};
 use kernel::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,14 +26,13 @@ const FAMILIES_MAX: usize = 100;
 pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) -> Result<Json<Stats>, No> {
     let now = engine::clock::wall();
     let (from, failures) = (query.from(now)?, query.failures()?);
-    let from = Minute::of(from);
     let target_p95_ms = query.target_p95_ms.unwrap_or(TARGET_P95_MS_DEFAULT);
     let current_depth = depth(&door, query.queue.as_ref(), query.family.as_deref()).await?;
-    let wanted =
-        RollupQuery { from: Some(from), queue: query.queue, family: query.family, limit: ROLLUPS_MAX, ..RollupQuery::default() };
+    let wanted = RollupQuery { queue: query.queue, family: query.family, limit: ROLLUPS_MAX, ..RollupQuery::default() };
     let engine = door.engine.clone();
-    let Counted { state, found, sampled, sum, families, failures } = off_thread(move || count(&engine, wanted, failures)).await?;
-    let why = uncounted(&state, from.start(), now, sampled < found);
+    let counted = off_thread(move || count(&engine, from, wanted, failures)).await?;
+    let Counted { state, from, found, sampled, sum, families, failures } = counted;
+    let why = uncounted(&state, from, now, sampled < found);
     let mut ranked: Vec<(Arc<str>, Rollup)> = families.into_iter().collect();
     ranked.sort_by(|(a, left), (b, right)| right.started.cmp(&left.started).then_with(|| a.cmp(b)));
     let families_left = ranked.len().saturating_sub(FAMILIES_MAX) as u64;
@@ -42,7 +41,7 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
         figures: Figures::new(sum, target_p95_ms),
     };
     let window =
-        StatsWindow { from: from.start().into(), to: now.into(), found, sampled, truncated: why.is_some(), truncated_why: why };
+        StatsWindow { from: from.into(), to: now.into(), found, sampled, truncated: why.is_some(), truncated_why: why };
     Ok(Json(Stats {
         window,
         current_depth,
@@ -55,6 +54,8 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
 
 struct Counted {
     state: RollupState,
+    /// The beginning of the minute, where its part is too much to count on its own.
+    from: Time,
     found: u64,
     sampled: u64,
     sum: Rollup,
@@ -62,17 +63,29 @@ struct Counted {
     failures: Vec<FailureView>,
 }
 
-fn count(engine: &Engine, query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
+fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
     let state = engine.rollups_now(CAUGHT_UP_WITHIN)?;
     engine.read(|reader| {
+        let minute = Minute::of(from);
+        let rest = if from == minute.start() { None } else { rest_of_minute(reader, from)? };
+        let is_exact = rest.is_some();
         let (mut sampled, mut sum, mut families) = (0, Rollup::default(), BTreeMap::<Arc<str>, Rollup>::new());
-        let found = reader.rollups(&query, &mut |(key, row)| {
+        let mut add = |key: RollupKey, row: Rollup| {
             sampled += 1;
             sum.merge(&row);
             families.entry(key.family).or_default().merge(&row);
-        })?;
-        let failed = reader.rollup_failures(&RollupQuery { limit: failures, ..query })?;
-        Ok(Counted { state, found, sampled, sum, families, failures: told(reader, failed)? })
+        };
+        let mut found = 0;
+        for (key, row) in rest.into_iter().flat_map(|rest| rest.rows).filter(|(key, _)| query.fits(&key.queue, &key.family)) {
+            found += 1;
+            add(key, row);
+        }
+        query.from = Some(Minute(minute.0 + i64::from(is_exact)));
+        found += reader.rollups(&query, &mut |(key, row)| add(key, row))?;
+        let from = if is_exact { from } else { minute.start() };
+        let mut failed = reader.rollup_failures(&RollupQuery { limit: failures, from: Some(minute), ..query })?;
+        failed.retain(|failed| failed.at >= from);
+        Ok(Counted { state, from, found, sampled, sum, families, failures: told(reader, failed)? })
     })
 }
 

@@ -6,16 +6,20 @@ use super::queues::depth;
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::{Answer, Request, RollupState, StatusSummary};
+use engine::{Answer, Request, RollupState, StatusSummary, WatchdogState};
 use std::time::Duration;
 
 /// A writer that does not answer within this is not ready.
 const READY_WITHIN: Duration = Duration::from_secs(2);
+const SILENT: &str = "the writer did not answer within 2 s";
 
 /// What the server is doing, over all queues.
 #[utoipa::path(get, path = "/v1/status", tag = "server", responses((status = 200, body = ServerStatus)))]
 pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> {
-    let status = ask(&door).await?;
+    let status = match tokio::time::timeout(READY_WITHIN, ask(&door)).await {
+        Ok(status) => status?,
+        Err(_) => return Err(silent(&door)),
+    };
     let total = depth(&door, None, None).await?;
     let workers = status.workers.iter().map(|worker| WorkerView {
         worker: worker.worker.clone(),
@@ -39,6 +43,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         commits_failed: status.commits_failed,
         records: status.last_record.0,
         rollups: rollups(&door),
+        watchdog: watchdog(&door),
         registry: registry(&door),
     }))
 }
@@ -47,6 +52,18 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
 fn registry(door: &Door) -> Option<RegistryStatus> {
     let (revision, refused) = (door.engine.in_force().revision, door.engine.registry_refused());
     (revision > 0 || refused.is_some()).then(|| RegistryStatus { revision: revision.into(), refused: refused.map(|why| why.to_string()) })
+}
+
+/// The writer does not answer: what the watchdog knows of it is all there is to say.
+fn silent(door: &Door) -> No {
+    let why = door.engine.watchdog().tripped.map_or_else(|| SILENT.to_owned(), |tripped| tripped.to_string());
+    No(Problem::new("unavailable", why, "ask again; if it goes on, the server ends by itself and has to be started again"))
+}
+
+fn watchdog(door: &Door) -> WatchdogView {
+    let WatchdogState { tripped, trips } = door.engine.watchdog();
+    let lasted_ms = tripped.map(|tripped| u64::try_from(tripped.lasted.as_millis()).unwrap_or(u64::MAX));
+    WatchdogView { reason: tripped.map(|tripped| tripped.reason.to_string()), lasted_ms, trips }
 }
 
 fn rollups(door: &Door) -> RollupsView {
@@ -62,11 +79,12 @@ pub async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
     }
 }
 
-/// The process is alive and its writer has not given up.
+/// The process is alive, its writer has not given up, and nothing stands still.
 #[utoipa::path(get, path = "/health", tag = "server",
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub async fn health(State(door): State<Door>) -> (StatusCode, Json<Health>) {
-    answer(if door.engine.is_up() { None } else { Some("the writer has stopped".into()) })
+    let tripped = door.engine.watchdog().tripped.map(|tripped| tripped.to_string());
+    answer(if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) })
 }
 
 /// It takes work: the writer answers, and it is not shutting down.
@@ -77,7 +95,7 @@ pub async fn ready(State(door): State<Door>) -> (StatusCode, Json<Health>) {
         Ok(Ok(status)) if status.stopping => Some("the server is shutting down".into()),
         Ok(Ok(_)) => None,
         Ok(Err(no)) => Some(no.0.message),
-        Err(_) => Some("the writer did not answer within 2 s".into()),
+        Err(_) => Some(SILENT.into()),
     })
 }
 

@@ -107,6 +107,8 @@ pub enum RecordBody {
     EventsExpired { #[schema(value_type = Vec<String>)] events: Vec<EventId> },
     /// So many requests to a webhook were not believed.
     RequestsRefused { #[schema(value_type = String)] webhook: WebhookName, requests: u32, reason: String },
+    WatchdogTripped { reason: String },
+    WatchdogRecovered { reason: String, lasted_ms: u64 },
 
     TaskAdded { spec: Box<TaskSpecView> },
     TaskQueued {
@@ -316,6 +318,8 @@ impl From<&Record> for RecordBody {
             Record::RegistryPut { revision, queues, by } => {
                 Wire::RegistryPut { revision, queues: queues.into_iter().collect(), by }
             }
+            Record::WatchdogTripped { reason } => Wire::WatchdogTripped { reason: reason.to_string() },
+            Record::WatchdogRecovered { reason, lasted_ms } => Wire::WatchdogRecovered { reason: reason.to_string(), lasted_ms },
             Record::TaskAdded { spec } => Wire::TaskAdded { spec: Box::new(TaskSpecView::from(&*spec)) },
             Record::TaskQueued { ready_at, run_now, by, bulk } => {
                 Wire::TaskQueued { ready_at: ready_at.into(), run_now, by, bulk }

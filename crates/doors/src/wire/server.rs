@@ -39,6 +39,8 @@ pub struct ServerStatus {
     /// How far the statistics are.
     #[serde(default)]
     pub rollups: RollupsView,
+    #[serde(default)]
+    pub watchdog: WatchdogView,
     /// The registry of events, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryStatus>,
@@ -56,6 +58,19 @@ pub struct RollupsView {
     /// Why they do not get further, if they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+}
+
+/// Whether anything stands still that should move.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct WatchdogView {
+    /// `tick_hung`, `dispatch_hung` or `backlog_idle`, while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For how long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasted_ms: Option<u64>,
+    /// How often something did, since this start.
+    pub trips: u64,
 }
 
 /// Which registry is in force.

@@ -21,7 +21,8 @@ const FAILURES_MAX: u32 = 100;
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub struct StatsQuery {
-    /// From when on: an instant, or milliseconds since 1970. It begins with the minute that this lies in.
+    /// From when on: an instant, or milliseconds since 1970. Where very much happened in the minute that this lies in, it is from
+    /// the beginning of that; `window.from` says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(example = "2026-11-15T08:57:00Z")]
     pub since: Option<String>,

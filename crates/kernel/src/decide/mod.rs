@@ -30,6 +30,7 @@ pub use workflow::{NewWorkflow, Put};
 use crate::command::{Command, Reply};
 use crate::ids::TaskId;
 use crate::message::Message;
+use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::runs::Held;
 use crate::state::State;
@@ -90,6 +91,14 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::PatchRun { run, new, node, dry, by } => run::patch::decide(step, *run, new, node.as_ref(), *dry, by),
         Command::DeleteRun { run, by } => run::remove::delete(step, *run, by),
         Command::ExpireRuns { runs } => Ok(run::remove::expire(step, runs)),
+        Command::NoteStandstill { reason, over_ms } => {
+            let (reason, over_ms) = (*reason, *over_ms);
+            step.record_shard(match over_ms {
+                None => Record::WatchdogTripped { reason },
+                Some(lasted_ms) => Record::WatchdogRecovered { reason, lasted_ms },
+            });
+            Ok(Reply::Done)
+        }
         Command::Hear(message) => {
             hear(step, (**message).clone());
             Ok(Reply::Done)

@@ -12,6 +12,7 @@ use kernel::node::{Started, Told, Went};
 use kernel::priority::Priority;
 use kernel::record::{CancelCause, Failure, Owner, Payload, Record};
 use kernel::run::{NodeAt, Origin, RunSpec, ValueAt};
+use kernel::watchdog::Standstill;
 
 /// Batch by batch. Runs 100 to 104 and 111 are live, 105 to 107 have ended, 108 is being deleted, 109 is gone.
 pub(super) const WRITES: [fn(&mut Scribe); 6] =
@@ -192,6 +193,9 @@ fn runs_that_end(scribe: &mut Scribe) {
 
 fn runs_that_go(scribe: &mut Scribe) {
     scribe.record(Owner::Shard, Record::RunsExpired { runs: vec![run(108), run(109)] });
+    let reason = Standstill::TickHung;
+    scribe.record(Owner::Shard, Record::WatchdogTripped { reason });
+    scribe.record(Owner::Shard, Record::WatchdogRecovered { reason, lasted_ms: 31_000 });
     let reject = Record::NodeDone { output: Told::At(ValueAt::Null), went: Went::Reject };
     for id in [108, 109] {
         scribe.start(run(id), plain_run("lint"));

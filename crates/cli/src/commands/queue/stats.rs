@@ -18,7 +18,7 @@ use kernel::names::QueueName;
   signaller queue stats --since 1h30m --queue ci
   signaller queue stats --since 2026-11-15T08:57:00Z --target 2s --json
 
-A while begins with a whole minute: the answer says with which.")]
+Where very much happened in its first minute, a while begins with the whole of that: the answer says when.")]
 pub struct StatsArgs {
     /// From when on: a while ago such as 30m, an instant, or milliseconds since 1970 [default: 1h]
     #[arg(long, value_name = "WHEN")]
