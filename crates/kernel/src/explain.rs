@@ -7,8 +7,8 @@ mod skip;
 pub use run::{Queues, RunExplanation, Wait, explain_run};
 pub use skip::why_skipped;
 
-use crate::ids::TaskId;
 use crate::handler::Window;
+use crate::ids::TaskId;
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
 use crate::names::{KeyName, KeyValue};
@@ -329,7 +329,9 @@ impl Teller {
                 )
             }
             Some(Window::Batch { key, events, size }) => {
-                let sentence = format!("the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}");
+                let sentence = format!(
+                    "the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}"
+                );
                 ("batch", sentence)
             }
             None => ("scheduled", format!("it is scheduled to start in {wait}")),

@@ -112,7 +112,11 @@ pub enum Window {
         until: Option<Time>,
         events: u32,
     },
-    Batch { key: KeyValue, size: u32, events: u32 },
+    Batch {
+        key: KeyValue,
+        size: u32,
+        events: u32,
+    },
 }
 
 impl Window {

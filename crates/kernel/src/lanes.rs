@@ -31,6 +31,10 @@ pub(crate) type Ix = usize;
 /// Effective order of a head, and the head itself to break ties.
 type Score = (i64, TaskId);
 
+/// A type's lanes that pass the same gates: whether expedited, and whether critical. One that may not run now does not stand
+/// before one that may.
+type Side = (Ix, bool, bool);
+
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Flags {
     /// Lacks the tag its queue requires.
@@ -127,8 +131,8 @@ struct Key {
     /// As of the last touch, for plain and for expedited lanes. A gate that the time or a new limit has opened stays
     /// shut until it is touched: whoever slipped through before would be counted as one that was called.
     open: [bool; 2],
-    ready: BTreeSet<(Ix, bool, Ix)>,
-    parked: BTreeMap<(Ix, bool), BTreeSet<(Score, Ix)>>,
+    ready: BTreeSet<(Side, Ix)>,
+    parked: BTreeMap<Side, BTreeSet<(Score, Ix)>>,
     /// The groups that count this key as their fairness key.
     fair: Vec<Ix>,
     due: Option<Time>,
@@ -470,8 +474,7 @@ impl Lanes {
         }
         let group = self.group_of(line, kind, flags.expedited, route, &keys);
         let family = route.family().map(|family| self.families.enter(family));
-        let lane =
-            Lane { route: route.clone(), flags, kind, group, family, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
+        let lane = Lane { route: route.clone(), flags, kind, group, family, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
         let lane = self.lanes.insert(lane);
         self.lanes_by.insert(id, lane);
         lane
@@ -583,21 +586,21 @@ impl Lanes {
     fn place(&mut self, lane: Ix, after: LanePlace) {
         let entry = &mut self.lanes[lane];
         let before = std::mem::replace(&mut entry.place, after);
-        let (group, kind, expedited) = (entry.group, entry.kind, entry.flags.expedited);
+        let (group, side) = (entry.group, (entry.kind, entry.flags.expedited, entry.route.is_critical()));
         match before {
             LanePlace::Out => {}
             LanePlace::Ready(score) => {
                 self.groups[group].ready.remove(&(score, lane));
                 for key in &self.lanes[lane].keys {
-                    self.keys[*key].ready.remove(&(kind, expedited, lane));
+                    self.keys[*key].ready.remove(&(side, lane));
                 }
             }
             LanePlace::Parked { on, score } => {
                 let parked = &mut self.keys[on].parked;
-                let list = parked.get_mut(&(kind, expedited)).expect("a parked lane is in its key's list");
+                let list = parked.get_mut(&side).expect("a parked lane is in its key's list");
                 list.remove(&(score, lane));
                 if list.is_empty() {
-                    parked.remove(&(kind, expedited));
+                    parked.remove(&side);
                 }
             }
         }
@@ -606,11 +609,11 @@ impl Lanes {
             LanePlace::Ready(score) => {
                 self.groups[group].ready.insert((score, lane));
                 for key in &self.lanes[lane].keys {
-                    self.keys[*key].ready.insert((kind, expedited, lane));
+                    self.keys[*key].ready.insert((side, lane));
                 }
             }
             LanePlace::Parked { on, score } => {
-                self.keys[on].parked.entry((kind, expedited)).or_default().insert((score, lane));
+                self.keys[on].parked.entry(side).or_default().insert((score, lane));
             }
         }
         self.relist_group(group);
@@ -690,7 +693,7 @@ impl Lanes {
         for expedited in [false, true] {
             if !self.keys[key].open[usize::from(expedited)] {
                 let shut: Vec<Ix> =
-                    self.keys[key].ready.iter().filter(|(_, e, _)| *e == expedited).map(|(_, _, lane)| *lane).collect();
+                    self.keys[key].ready.iter().filter(|((_, e, _), _)| *e == expedited).map(|(_, lane)| *lane).collect();
                 for lane in shut {
                     self.settle(lane, now);
                 }
@@ -707,17 +710,18 @@ impl Lanes {
         }
         let entry = &self.keys[key];
         let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name.0);
-        let lists: Vec<(Ix, bool)> = entry.parked.keys().copied().collect();
-        for (kind, expedited) in lists {
+        let lists: Vec<Side> = entry.parked.keys().copied().collect();
+        for side in lists {
+            let (_, expedited, _) = side;
             if !self.keys[key].open[usize::from(expedited)] {
                 continue;
             }
             let room = if fair_elsewhere { usize::MAX } else { self.keys[key].capacity(expedited, now) as usize };
-            let front = (kind, expedited, Ix::MIN)..=(kind, expedited, Ix::MAX);
+            let front = (side, Ix::MIN)..=(side, Ix::MAX);
             let ready = self.keys[key].ready.range(front).take(room).count();
             let mut wanted = (room - ready).max(extra);
             while wanted > 0 {
-                let list = self.keys[key].parked.get(&(kind, expedited));
+                let list = self.keys[key].parked.get(&side);
                 let Some((score, lane)) = list.and_then(|list| list.first()).copied() else { break };
                 let place = self.place_for(&self.lanes[lane], score);
                 self.place(lane, place);

@@ -468,9 +468,7 @@ impl State {
             Owner::Task(id) => {
                 let task = self.take(*id, entry.at);
                 let lanes = &self.lanes;
-                let shared = |spec: &TaskSpec| {
-                    lanes.shared(Arc::new(crate::route::Route::for_spec(spec)))
-                };
+                let shared = |spec: &TaskSpec| lanes.shared(Arc::new(crate::route::Route::for_spec(spec)));
                 if let Some(task) = Task::fold(task, *id, entry, shared) {
                     self.insert(*id, task, entry.at);
                 }

@@ -167,6 +167,12 @@ impl Card {
         }
     }
 
+    fn clear_start_by(&mut self) {
+        if self.start_by().is_some() {
+            self.change(|more| more.start_by = None);
+        }
+    }
+
     fn clear_failure(&mut self) {
         if self.more.as_ref().is_some_and(|more| more.failure.is_some()) {
             self.change(|more| more.failure = None);
@@ -368,6 +374,8 @@ impl Card {
             unreachable!("only a lease leases")
         };
         self.attempt = *attempt;
+        // It has started: what comes back may go again whenever it can.
+        self.clear_start_by();
         let lease = Lease {
             fence: Fence(entry.seq),
             worker: worker.clone(),
@@ -469,6 +477,11 @@ impl Queued {
             }
             (record, _) => panic!("{}: {} in a window of another kind", self.card.id, record.kind()),
         };
+        // It goes by the newest of them.
+        let family = trigger.name.family();
+        if self.card.route.family() != Some(&family) {
+            self.card.route = Arc::new(self.card.route.in_family(family));
+        }
         self.card.change(|more| {
             more.trigger = Some(trigger);
             more.start_by = start_by;

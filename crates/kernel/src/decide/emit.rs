@@ -84,14 +84,7 @@ fn plan_all(
     (handled, planned)
 }
 
-fn carry_out(
-    step: &mut Step<'_>,
-    event: EventId,
-    spec: &EventSpec,
-    happened_at: Time,
-    data: RecordSeq,
-    planned: Vec<Planned>,
-) {
+fn carry_out(step: &mut Step<'_>, event: EventId, spec: &EventSpec, happened_at: Time, data: RecordSeq, planned: Vec<Planned>) {
     for Planned { permit, gone, deed } in planned {
         if let Some((key, arrival)) = permit {
             step.record_key(&key, Record::PermitTaken { arrival });
