@@ -57,7 +57,8 @@ pub fn http(options: &Options) -> Result<Vec<Measure>, String> {
     let ms = options.time().as_millis() as u64;
     let args = LoadArgs { url: server.url.clone(), part: Part::Emit, batch: BATCH, threads: 4, ms, tasks: 0, ledger: None };
     let value = finish(start(options, &args)?)?;
-    let how = "one sending process, 4 connections, 100 events a request, each taken by 3 handlers: so many tasks queued, times three";
+    let how =
+        "one sending process, 4 connections, 100 events a request, each taken by 3 handlers: so many tasks queued, times three";
     Ok(vec![Measure { name: "event.http.per_s", value, unit: "events/s", how }])
 }
 
@@ -90,7 +91,12 @@ fn through(options: &Options, registry: &str) -> Result<f64, String> {
     let shared = Shared { engine, end: AtomicBool::new(false), sent: AtomicU64::new(0), finished: AtomicU64::new(0) };
     std::thread::scope(|scope| {
         let emitters = (0..EMITTERS).map(|_| scope.spawn(|| emit(&shared))).collect::<Vec<_>>();
-        let workers = (0..WORKERS).map(|at| { let shared = &shared; scope.spawn(move || work(shared, at)) }).collect::<Vec<_>>();
+        let workers = (0..WORKERS)
+            .map(|at| {
+                let shared = &shared;
+                scope.spawn(move || work(shared, at))
+            })
+            .collect::<Vec<_>>();
         // The first moments fill caches and pipes; they are not counted.
         std::thread::sleep(options.time().mul_f64(0.1));
         let (start, before) = (Instant::now(), shared.finished.load(Ordering::Relaxed));
@@ -167,7 +173,8 @@ const IDLE_TASKS: usize = 100_000;
 /// A thousand queues and a hundred thousand tasks that wait: for a permit, for quiet, for their hour. Nothing happens.
 pub fn idle(options: &Options) -> Result<Vec<Measure>, String> {
     let dir = options.fresh_dir()?;
-    let mut text = String::from("handlers:\n  later: {on: bench/*, task: bench, debounce: {period: 1d, key: event.data.key}}\nqueues:\n");
+    let mut text =
+        String::from("handlers:\n  later: {on: bench/*, task: bench, debounce: {period: 1d, key: event.data.key}}\nqueues:\n");
     for queue in 0..IDLE_QUEUES {
         text.push_str(&format!("  q{queue}: {{concurrency: 5, rate: 1/1d}}\n"));
     }

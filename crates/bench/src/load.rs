@@ -3,7 +3,10 @@
 
 use crate::client::Client;
 use crate::payload_text;
-use doors::wire::{EventEmit, EventsEmit, RunStart, RunStarted, TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult, WorkStatus};
+use doors::wire::{
+    EventEmit, EventsEmit, RunStart, RunStarted, TaskAdd, TaskAdded, TasksAdd, TasksAdded, WorkAnswer, WorkPoll, WorkResult,
+    WorkStatus,
+};
 use kernel::names::{EventName, IdempotencyKey, TypeName, WorkerName, WorkflowName};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

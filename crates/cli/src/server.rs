@@ -2,8 +2,8 @@
 //! `serve` differ only in where their settings come from and what they say at the start.
 
 use crate::forwarding;
-use crate::registry_file;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
+use crate::registry_file;
 use doors::http::{Door, DoorOptions, check_listen, serve};
 use engine::{Engine, EngineOptions, Retention, Stopped, WatchdogOptions};
 use serde::Serialize;

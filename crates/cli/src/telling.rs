@@ -2,8 +2,8 @@
 
 use crate::plain::plain;
 use crate::table::priority_text;
-use crate::{telling_events, telling_runs};
 use crate::units::{show_between, show_exact_ms};
+use crate::{telling_events, telling_runs};
 use doors::wire::{BulkWorkView, CancelCause, Instant, RecordBody, RecordView, ReleasedCause, TaskFilter, TaskSpecView};
 use kernel::ids::RunId;
 

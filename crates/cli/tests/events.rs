@@ -82,7 +82,10 @@ fn a_batch_hands_its_events_over_in_order_and_a_whole_event_has_its_envelope() {
     assert_eq!((some.len(), &some[0]["input"], &some[0]["trigger"]["events"]), (1, &json!([1, 2, 3]), &json!(3)));
     let whole = work(&house.server, "whole", 9);
     assert_eq!(whole.len(), 3);
-    assert_eq!((&whole[1]["input"]["id"], &whole[1]["input"]["name"], &whole[1]["input"]["data"]), (&json!("n2"), &json!("a/b"), &json!(2)));
+    assert_eq!(
+        (&whole[1]["input"]["id"], &whole[1]["input"]["name"], &whole[1]["input"]["data"]),
+        (&json!("n2"), &json!("a/b"), &json!(2))
+    );
     assert!(whole[1]["input"]["ts"].is_string() && whole[1]["input"]["event"].is_string(), "{}", whole[1]);
 }
 
@@ -249,7 +252,9 @@ fn events_are_passed_on_and_tried_again_and_a_line_in_the_registry_cuts_over() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/e/key", listener.local_addr().unwrap());
     let forward = |more: &str| {
-        format!("handlers:\n  old: {{on: a/b, forward: {{url: '{url}', shape: inngest}}, retry: {{backoff: 10ms, jitter: 0}}{more}}}\n")
+        format!(
+            "handlers:\n  old: {{on: a/b, forward: {{url: '{url}', shape: inngest}}, retry: {{backoff: 10ms, jitter: 0}}{more}}}\n"
+        )
     };
     let house = house(&forward(", mode: shadow"));
     assert_eq!(house.ok("emit a/b")["handled"], json!([]), "in shadow nothing is done");
@@ -264,9 +269,8 @@ fn events_are_passed_on_and_tried_again_and_a_line_in_the_registry_cuts_over() {
     let again = once(&listener, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
     let sent: Value = serde_json::from_str(again.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!((&sent["name"], &sent["id"], &sent["data"]), (&json!("a/b"), &json!("e-1"), &json!({"n": 1})), "{sent}");
-    let done = until("it is passed on", || {
-        Some(house.server.get(&format!("/v1/tasks/{task}"))).filter(|task| task["status"] == "done")
-    });
+    let done =
+        until("it is passed on", || Some(house.server.get(&format!("/v1/tasks/{task}"))).filter(|task| task["status"] == "done"));
     assert_eq!((&done["attempt"], &done["output"]["status"]), (&json!(2), &json!(200)), "{done}");
     // And back.
     house.file("registry.yaml", &forward(", mode: off"));
@@ -341,7 +345,10 @@ fn a_cron_fires_by_the_clock_and_each_slot_once_across_restarts() {
             Some(()).filter(|()| now >= before + 2)
         });
         let crons = server.get("/v1/crons");
-        assert_eq!((&crons["crons"][0]["cron"], &crons["crons"][0]["last"]["handled"][0]["handler"]), (&json!("beat"), &json!("h")));
+        assert_eq!(
+            (&crons["crons"][0]["cron"], &crons["crons"][0]["last"]["handled"][0]["handler"]),
+            (&json!("beat"), &json!("h"))
+        );
         server.kill_9();
     }
     let server = Server::start_with(&data, 0, &args, &[]);

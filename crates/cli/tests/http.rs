@@ -26,7 +26,8 @@ impl Api {
     fn start() -> Api {
         let folder = tempfile::tempdir().unwrap();
         // Rows leave leases open; nobody is going to finish them.
-        let server = Server::start_with(&folder.path().join("data"), 0, &["--stop-limit", "100ms"], &[("HTTP_TEST_SECRET", "hush")]);
+        let server =
+            Server::start_with(&folder.path().join("data"), 0, &["--stop-limit", "100ms"], &[("HTTP_TEST_SECRET", "hush")]);
         let described = Described::new(server.get("/openapi.json"));
         Api { server, described, names: RefCell::default(), seen: RefCell::default(), folder }
     }
@@ -559,7 +560,9 @@ const SERVING: &[&str] = &[
 #[test]
 fn every_operation_at_its_best_and_at_its_worst() {
     let mut api = Api::start();
-    for rows in [ADDING, LISTING, STARTING, CONFIGURING, PAUSING, REORDERING, SWEEPING, DYING, WORKING, RUNNING, HAPPENING, SERVING] {
+    for rows in
+        [ADDING, LISTING, STARTING, CONFIGURING, PAUSING, REORDERING, SWEEPING, DYING, WORKING, RUNNING, HAPPENING, SERVING]
+    {
         api.rows(rows);
     }
     verbs_fit_states(&api);

@@ -236,7 +236,8 @@ impl Engine {
             let in_force = self.in_force();
             let routed = Engine::routed(&in_force, event.spec(), data.text(), event.received_at());
             let (revision, by) = (in_force.revision, by.clone());
-            let request = Request::Command(Command::ReplayEvent { event: id, routed, bytes: data.text().len() as u64, revision, by });
+            let request =
+                Request::Command(Command::ReplayEvent { event: id, routed, bytes: data.text().len() as u64, revision, by });
             match self.ask_blocking(request).map_err(|refused| StoreError::Failed(refused.to_string()))? {
                 Answer::Reply(Err(Rejection::RegistryChanged { .. })) if Instant::now() < until => {
                     std::thread::sleep(SWAP_LOOK);

@@ -77,7 +77,8 @@ pub fn expire_events(engine: &Engine, age: Duration) -> Result<usize, StoreError
     let (before, mut after, mut gone) = (before(age), None, 0);
     loop {
         let rows = engine.read(|reader| reader.events_old(before, after, EXPIRED_EVENTS_MAX))?;
-        let events: Vec<EventId> = rows.iter().filter_map(|row| Event::from_row(&row.values).ok()).map(|event| event.id()).collect();
+        let events: Vec<EventId> =
+            rows.iter().filter_map(|row| Event::from_row(&row.values).ok()).map(|event| event.id()).collect();
         let Some(last) = events.last().copied() else { return Ok(gone) };
         let full = rows.len() == EXPIRED_EVENTS_MAX;
         match engine.ask_blocking(Request::Command(Command::ExpireEvents { events })) {

@@ -352,7 +352,10 @@ impl Core {
         // A row may name others: who was cancelled does not know what became of its blockers.
         let names_others = |request: &Request| {
             let Request::Command(command) = request else { return false };
-            matches!(command, Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. } | Command::ExpireEvents { .. })
+            matches!(
+                command,
+                Command::Retry { .. } | Command::Reset { .. } | Command::Delete { .. } | Command::ExpireEvents { .. }
+            )
         };
         // And what a run that is being deleted began has to go with it.
         let parts = wanted.iter().any(|need| matches!(need, Need::RunParts { .. }));

@@ -490,7 +490,10 @@ fn a_thread_that_dies_ends_the_engine() {
         let store = Breaking(MemoryDisk::new().open());
         let engine = Engine::open(Box::new(store), blobs(), EngineOptions::default()).unwrap();
         assert_eq!(ask(&engine, request), "Down");
-        assert!(matches!(wait(engine.stopped()), Stopped::Failed(why) if threads.iter().any(|thread| why.contains(thread))), "{threads:?}");
+        assert!(
+            matches!(wait(engine.stopped()), Stopped::Failed(why) if threads.iter().any(|thread| why.contains(thread))),
+            "{threads:?}"
+        );
     }
 }
 

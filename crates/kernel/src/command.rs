@@ -13,8 +13,8 @@ use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
 use crate::run::{NodeAt, RunStatus};
 use crate::task::Status;
 use crate::time::Time;
-use std::collections::BTreeMap;
 use crate::watchdog::Standstill;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::decide::{NewFork, NewRevision, NewRun, NewWorkflow, Patched, Put};

@@ -178,7 +178,7 @@ impl Event {
 
     /// When it happened, as far as it is known.
     pub fn happened_at(&self) -> Time {
-        self.spec.ts.unwrap_or(self.received_at)
+        self.spec.ts.unwrap_or(self.received_at).min(self.received_at)
     }
 
     pub fn may_be_replayed(&self) -> bool {

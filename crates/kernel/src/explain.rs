@@ -7,8 +7,8 @@ mod skip;
 pub use run::{Queues, RunExplanation, Wait, explain_run};
 pub use skip::why_skipped;
 
+use crate::handler::{SINGLE_KEY, Trigger, Window, is_own_key};
 use crate::ids::TaskId;
-use crate::handler::{SINGLE_KEY, Trigger, Window};
 use crate::lanes::Obstacle;
 use crate::lease::Ending;
 use crate::names::{KeyName, KeyValue};
@@ -175,7 +175,10 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
     let unknown = told.causes.iter().find(|cause| cause.eta.is_none());
     let eta = if waiting && unknown.is_none() { told.causes.iter().filter_map(|cause| cause.eta).max() } else { None };
     let eta_reason = unknown.filter(|_| waiting).map(|cause| format!("nobody can say when this ends: {}", cause.sentence));
-    let sentence = sentence(task, &told.causes, now);
+    let mut sentence = sentence(task, &told.causes, now);
+    if let (Task::Queued(_), Some(start_by)) = (task, task.card().start_by()) {
+        sentence.push_str(&format!(" It is cancelled in {} unless it starts.", span(start_by.ms_since(now))));
+    }
     Explanation { task: id, status, sentence, blocked_on: told.causes, since, eta, eta_reason, next_actions: told.actions }
 }
 
@@ -329,7 +332,9 @@ impl Teller {
                 )
             }
             Some(Window::Batch { key, events, size, .. }) => {
-                let sentence = format!("the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}");
+                let sentence = format!(
+                    "the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}"
+                );
                 ("batch", sentence)
             }
             None => ("scheduled", format!("it is scheduled to start in {wait}")),
@@ -456,8 +461,10 @@ impl Teller {
 /// The handler whose own limit this key is, in words, and whether it is that there may be one only.
 fn of_handler(trigger: Option<&Trigger>, key: &(KeyName, KeyValue)) -> Option<(String, bool)> {
     let handler = &trigger?.handler;
-    let rest = key.0.as_str().strip_prefix(handler.as_str())?;
-    match rest {
+    if !is_own_key(handler, &key.0) {
+        return None;
+    }
+    match key.0.as_str().strip_prefix(handler.as_str())? {
         "" => Some((format!("handler `{handler}`"), false)),
         SINGLE_KEY => Some((format!("handler `{handler}` for {}", key.1), true)),
         rest => rest.strip_prefix('.').map(|name| (format!("handler `{handler}` for {name} {}", key.1), false)),

@@ -98,6 +98,9 @@ pub struct Trigger {
     pub single: Option<(KeyName, KeyValue)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
+    /// It was leased once: no more events come into it, whatever becomes of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
 }
 
 /// Open to more events until the task starts.
@@ -134,6 +137,12 @@ impl Window {
             Window::Debounce { events, .. } | Window::Batch { events, .. } => *events,
         }
     }
+}
+
+/// Whether a key of this name counts a handler's own tasks: `h`, `h.tenant`, `h@single`.
+pub(crate) fn is_own_key(handler: &HandlerName, name: &KeyName) -> bool {
+    let rest = name.as_str().strip_prefix(handler.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest == SINGLE_KEY)
 }
 
 /// Under which a task that is to be made once within a window is known in its queue.

@@ -14,9 +14,10 @@ mod read;
 pub(crate) use families::Said;
 pub(crate) use read::Obstacle;
 
+use crate::handler::is_own_key;
 use crate::ids::TaskId;
 use crate::lease::Lease;
-use crate::names::{KeyName, KeyValue, QueueName, TypeName};
+use crate::names::{HandlerName, KeyName, KeyValue, QueueName, TypeName};
 use crate::queue::{BoostOn, Queue, QueueConfig};
 use crate::rate::Rate;
 use crate::record::KeyRef;
@@ -30,6 +31,10 @@ use std::sync::Arc;
 pub(crate) type Ix = usize;
 /// Effective order of a head, and the head itself to break ties.
 type Score = (i64, TaskId);
+
+/// A type's lanes that pass the same gates: whether expedited, and whether critical. One that may not run now does not stand
+/// before one that may.
+type Side = (Ix, bool, bool);
 
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Flags {
@@ -127,8 +132,8 @@ struct Key {
     /// As of the last touch, for plain and for expedited lanes. A gate that the time or a new limit has opened stays
     /// shut until it is touched: whoever slipped through before would be counted as one that was called.
     open: [bool; 2],
-    ready: BTreeSet<(Ix, bool, Ix)>,
-    parked: BTreeMap<(Ix, bool), BTreeSet<(Score, Ix)>>,
+    ready: BTreeSet<(Side, Ix)>,
+    parked: BTreeMap<Side, BTreeSet<(Score, Ix)>>,
     /// The groups that count this key as their fairness key.
     fair: Vec<Ix>,
     due: Option<Time>,
@@ -153,6 +158,12 @@ pub(crate) struct Lanes {
     keys: Slab<Key>,
     families: families::Families,
     due: BTreeSet<(Time, Gate)>,
+}
+
+/// Whether a lease takes a slot of this key. What a run holds takes those of its handler alone: the queue's own are for workers,
+/// or the run would wait behind itself.
+fn counts(lease: &Lease, handler: Option<&HandlerName>, name: &KeyName) -> bool {
+    lease.run().is_none() || handler.is_some_and(|handler| is_own_key(handler, name))
 }
 
 impl QueueLine {
@@ -240,7 +251,7 @@ impl Lanes {
     }
 
     /// A lease begins: it takes its slots.
-    pub(crate) fn start(&mut self, route: &Route, lease: &Lease, now: Time) {
+    pub(crate) fn start(&mut self, route: &Route, lease: &Lease, handler: Option<&HandlerName>, now: Time) {
         let line = self.line_of(route.queue());
         if lease.run().is_some() {
             self.queues[line].in_runs += 1;
@@ -252,7 +263,7 @@ impl Lanes {
         if lease.is_run_now() {
             return;
         }
-        for name in route.keys() {
+        for name in route.keys().iter().filter(|(name, _)| counts(lease, handler, name)) {
             let key = self.key_of(line, name);
             self.keys[key].running += 1;
             self.touch_key(key, now);
@@ -261,7 +272,7 @@ impl Lanes {
     }
 
     /// A lease ends: it gives them back.
-    pub(crate) fn stop(&mut self, route: &Route, lease: &Lease, now: Time) {
+    pub(crate) fn stop(&mut self, route: &Route, lease: &Lease, handler: Option<&HandlerName>, now: Time) {
         let line = self.queues_by[route.queue()];
         if crate::defect("leaked_slot") && !lease.is_run_now() {
             return;
@@ -276,7 +287,7 @@ impl Lanes {
         if lease.is_run_now() {
             return;
         }
-        for name in route.keys() {
+        for name in route.keys().iter().filter(|(name, _)| counts(lease, handler, name)) {
             let key = self.queues[line].keys[name];
             self.keys[key].running -= 1;
             self.touch_key(key, now);
@@ -470,8 +481,7 @@ impl Lanes {
         }
         let group = self.group_of(line, kind, flags.expedited, route, &keys);
         let family = route.family().map(|family| self.families.enter(family));
-        let lane =
-            Lane { route: route.clone(), flags, kind, group, family, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
+        let lane = Lane { route: route.clone(), flags, kind, group, family, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
         let lane = self.lanes.insert(lane);
         self.lanes_by.insert(id, lane);
         lane
@@ -583,21 +593,21 @@ impl Lanes {
     fn place(&mut self, lane: Ix, after: LanePlace) {
         let entry = &mut self.lanes[lane];
         let before = std::mem::replace(&mut entry.place, after);
-        let (group, kind, expedited) = (entry.group, entry.kind, entry.flags.expedited);
+        let (group, side) = (entry.group, (entry.kind, entry.flags.expedited, entry.route.is_critical()));
         match before {
             LanePlace::Out => {}
             LanePlace::Ready(score) => {
                 self.groups[group].ready.remove(&(score, lane));
                 for key in &self.lanes[lane].keys {
-                    self.keys[*key].ready.remove(&(kind, expedited, lane));
+                    self.keys[*key].ready.remove(&(side, lane));
                 }
             }
             LanePlace::Parked { on, score } => {
                 let parked = &mut self.keys[on].parked;
-                let list = parked.get_mut(&(kind, expedited)).expect("a parked lane is in its key's list");
+                let list = parked.get_mut(&side).expect("a parked lane is in its key's list");
                 list.remove(&(score, lane));
                 if list.is_empty() {
-                    parked.remove(&(kind, expedited));
+                    parked.remove(&side);
                 }
             }
         }
@@ -606,11 +616,11 @@ impl Lanes {
             LanePlace::Ready(score) => {
                 self.groups[group].ready.insert((score, lane));
                 for key in &self.lanes[lane].keys {
-                    self.keys[*key].ready.insert((kind, expedited, lane));
+                    self.keys[*key].ready.insert((side, lane));
                 }
             }
             LanePlace::Parked { on, score } => {
-                self.keys[on].parked.entry((kind, expedited)).or_default().insert((score, lane));
+                self.keys[on].parked.entry(side).or_default().insert((score, lane));
             }
         }
         self.relist_group(group);
@@ -690,7 +700,7 @@ impl Lanes {
         for expedited in [false, true] {
             if !self.keys[key].open[usize::from(expedited)] {
                 let shut: Vec<Ix> =
-                    self.keys[key].ready.iter().filter(|(_, e, _)| *e == expedited).map(|(_, _, lane)| *lane).collect();
+                    self.keys[key].ready.iter().filter(|((_, e, _), _)| *e == expedited).map(|(_, lane)| *lane).collect();
                 for lane in shut {
                     self.settle(lane, now);
                 }
@@ -707,17 +717,18 @@ impl Lanes {
         }
         let entry = &self.keys[key];
         let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name.0);
-        let lists: Vec<(Ix, bool)> = entry.parked.keys().copied().collect();
-        for (kind, expedited) in lists {
+        let lists: Vec<Side> = entry.parked.keys().copied().collect();
+        for side in lists {
+            let (_, expedited, _) = side;
             if !self.keys[key].open[usize::from(expedited)] {
                 continue;
             }
             let room = if fair_elsewhere { usize::MAX } else { self.keys[key].capacity(expedited, now) as usize };
-            let front = (kind, expedited, Ix::MIN)..=(kind, expedited, Ix::MAX);
+            let front = (side, Ix::MIN)..=(side, Ix::MAX);
             let ready = self.keys[key].ready.range(front).take(room).count();
             let mut wanted = (room - ready).max(extra);
             while wanted > 0 {
-                let list = self.keys[key].parked.get(&(kind, expedited));
+                let list = self.keys[key].parked.get(&side);
                 let Some((score, lane)) = list.and_then(|list| list.first()).copied() else { break };
                 let place = self.place_for(&self.lanes[lane], score);
                 self.place(lane, place);

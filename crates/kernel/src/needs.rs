@@ -17,25 +17,48 @@ pub enum Need {
     /// The task with this id.
     Task(TaskId),
     /// The youngest task of the queue with this idempotency key that is older than `before`.
-    Idempotency { queue: QueueName, key: IdempotencyKey, before: TaskId },
+    Idempotency {
+        queue: QueueName,
+        key: IdempotencyKey,
+        before: TaskId,
+    },
     /// Failed tasks of the queue with `after < id <= upto`, by id, at most `limit`.
-    Dead { queue: QueueName, after: Option<TaskId>, upto: TaskId, limit: usize },
+    Dead {
+        queue: QueueName,
+        after: Option<TaskId>,
+        upto: TaskId,
+        limit: usize,
+    },
     /// The row of this run alone.
     Run(RunId),
     /// This run with all its frames and nodes: first its row, then frames, then nodes.
     RunWhole(RunId),
     /// The youngest run of the workflow with this idempotency key.
-    RunKey { workflow: WorkflowName, key: IdempotencyKey },
+    RunKey {
+        workflow: WorkflowName,
+        key: IdempotencyKey,
+    },
     /// The frames and then the nodes of these runs, one run after the other, until there are `limit`.
-    RunParts { runs: Vec<RunId>, limit: usize },
+    RunParts {
+        runs: Vec<RunId>,
+        limit: usize,
+    },
     /// The event with this id, or the one that came with this key.
     Event(EventId),
     EventKey(EventKey),
     /// Events that came before `before`, and after this one, the oldest first, at most `limit`. No command needs these.
-    EventsOld { before: Time, after: Option<EventId>, limit: usize },
+    EventsOld {
+        before: Time,
+        after: Option<EventId>,
+        limit: usize,
+    },
     /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the
     /// youngest `keep` of them; the oldest by their end first, at most `limit`. No command needs these: they are looked for.
-    RunsEnded { before: Time, keep: usize, limit: usize },
+    RunsEnded {
+        before: Time,
+        keep: usize,
+        limit: usize,
+    },
 }
 
 /// What a node had done by others. Its row names the last one alone.

@@ -122,9 +122,20 @@ mod tests {
         ] {
             assert_eq!(Owner::parse(text).map(|owner| owner.to_string()).as_deref(), Some(text));
         }
-        for text in
-            ["", "queue:", "family:", "event-", "key:ci", "key:ci|tenant", "task-", "rate:a b", "run-7/", "run-7/a[01]", "run-7/a", "run-7//a b"]
-        {
+        for text in [
+            "",
+            "queue:",
+            "family:",
+            "event-",
+            "key:ci",
+            "key:ci|tenant",
+            "task-",
+            "rate:a b",
+            "run-7/",
+            "run-7/a[01]",
+            "run-7/a",
+            "run-7//a b",
+        ] {
             assert_eq!(Owner::parse(text), None, "{text}");
         }
     }

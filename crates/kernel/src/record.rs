@@ -2,8 +2,8 @@
 //! meaning; new meaning gets a new variant. Payloads ride beside a record, not in it.
 
 use crate::bulk::{BulkWork, Refusal};
-use crate::frame::{Cause, FramePath};
 use crate::event::{EventSpec, Handled};
+use crate::frame::{Cause, FramePath};
 use crate::handler::Trigger;
 use crate::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use crate::ir::OnError;

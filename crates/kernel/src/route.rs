@@ -45,6 +45,11 @@ impl Route {
         Route::of(spec.queue.clone(), spec.kind.clone(), spec.keys.clone(), family, critical)
     }
 
+    /// The same for events of another family.
+    pub(crate) fn in_family(&self, family: Family) -> Route {
+        Route::of(self.queue.clone(), self.kind.clone(), self.keys.to_vec(), Some(family), self.critical)
+    }
+
     pub fn queue(&self) -> &QueueName {
         &self.queue
     }

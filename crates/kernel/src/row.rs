@@ -163,20 +163,8 @@ pub static SHARDS: Table = Table {
 };
 
 /// In the order in which they are loaded.
-pub static TABLES: [&Table; 12] = [
-    &SHARDS,
-    &QUEUES,
-    &KEYS,
-    &BULKS,
-    &TASKS,
-    &WORKFLOWS,
-    &RUNS,
-    &FRAMES,
-    &NODES,
-    &REGISTRIES,
-    &CONTROLS,
-    &EVENTS,
-];
+pub static TABLES: [&Table; 12] =
+    [&SHARDS, &QUEUES, &KEYS, &BULKS, &TASKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES, &REGISTRIES, &CONTROLS, &EVENTS];
 
 impl Owner {
     /// Where its row stands: the table and its key there.

@@ -476,9 +476,7 @@ impl State {
             Owner::Task(id) => {
                 let task = self.take(*id, entry.at);
                 let lanes = &self.lanes;
-                let shared = |spec: &TaskSpec| {
-                    lanes.shared(Arc::new(crate::route::Route::for_spec(spec)))
-                };
+                let shared = |spec: &TaskSpec| lanes.shared(Arc::new(crate::route::Route::for_spec(spec)));
                 if let Some(task) = Task::fold(task, *id, entry, shared) {
                     self.insert(*id, task, entry.at);
                 }
@@ -634,7 +632,7 @@ impl State {
                     self.due.insert((lease.budget_until(), Due::Budget(id)));
                 }
                 if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
-                    self.lanes.start(route, lease, now);
+                    self.lanes.start(route, lease, card.trigger().map(|trigger| &trigger.handler), now);
                 }
                 Place::Nowhere
             }
@@ -682,7 +680,7 @@ impl State {
                 let lease = running.lease();
                 self.due.remove(&(lease.budget_until(), Due::Budget(id)));
                 if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
-                    self.lanes.stop(route, lease, now);
+                    self.lanes.stop(route, lease, card.trigger().map(|trigger| &trigger.handler), now);
                 }
                 self.lanes.forget_if_empty(route.queue());
             }

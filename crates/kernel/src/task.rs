@@ -167,6 +167,12 @@ impl Card {
         }
     }
 
+    fn clear_start_by(&mut self) {
+        if self.start_by().is_some() {
+            self.change(|more| more.start_by = None);
+        }
+    }
+
     fn clear_failure(&mut self) {
         if self.more.as_ref().is_some_and(|more| more.failure.is_some()) {
             self.change(|more| more.failure = None);
@@ -368,6 +374,11 @@ impl Card {
             unreachable!("only a lease leases")
         };
         self.attempt = *attempt;
+        // It has started: what comes back may go again whenever it can.
+        self.clear_start_by();
+        if self.trigger().is_some_and(|trigger| trigger.window.is_some() && !trigger.closed) {
+            self.change(|more| more.trigger.iter_mut().for_each(|trigger| trigger.closed = true));
+        }
         let lease = Lease {
             fence: Fence(entry.seq),
             worker: worker.clone(),
@@ -470,6 +481,11 @@ impl Queued {
             }
             (record, _) => panic!("{}: {} in a window of another kind", self.card.id, record.kind()),
         };
+        // It goes by the newest of them.
+        let family = trigger.name.family();
+        if self.card.route.family() != Some(&family) {
+            self.card.route = Arc::new(self.card.route.in_family(family));
+        }
         self.card.change(|more| {
             more.trigger = Some(trigger);
             more.start_by = start_by;
@@ -477,12 +493,9 @@ impl Queued {
         self
     }
 
-    /// More events may come into it: it waits, and was never tried.
+    /// More events may come into it: it waits, and was never leased.
     pub fn window(&self) -> Option<&Window> {
-        if self.card.attempt > 0 {
-            return None;
-        }
-        self.card.trigger().and_then(|trigger| trigger.window.as_ref())
+        self.card.trigger().filter(|trigger| !trigger.closed).and_then(|trigger| trigger.window.as_ref())
     }
 
     fn lease(mut self, entry: &Entry) -> Running {

@@ -4,6 +4,7 @@
 use crate::catalogue::TYPES;
 use crate::checkers::blobs;
 use crate::client::actor;
+use crate::event_client::with_singles;
 use crate::mail::Sender;
 use crate::model::runs::NodeState;
 use crate::temper::FaultRates;
@@ -15,6 +16,7 @@ use kernel::command::Command;
 use kernel::names::{QueueName, TypeName, WorkerName};
 use kernel::node::Started;
 use kernel::queue::QueueConfig;
+use kernel::record::Payload;
 use kernel::watchdog::Standstill;
 use std::sync::Arc;
 
@@ -70,9 +72,19 @@ impl World {
     fn help(&mut self) {
         let by = actor();
         let free = Arc::new(QueueConfig::default());
-        let limited = self.model.queues.iter().filter(|(_, queue)| queue.config != free || queue.pause.is_some());
+        let singles = Arc::new(with_singles(QueueConfig::default()));
+        let limited = self.model.queues.iter();
+        let limited = limited.filter(|(_, queue)| ![&free, &singles].contains(&&queue.config) || queue.pause.is_some());
         let mut limited: Vec<QueueName> = limited.map(|(name, _)| name.clone()).collect();
         limited.sort();
+        let in_registry = self.model.events.registry.queues.clone();
+        if limited.iter().any(|queue| in_registry.contains(queue)) {
+            let queues = in_registry.iter().map(|queue| (queue.clone(), singles.clone())).collect();
+            self.order(Command::PutRegistry { text: Payload::null(), queues, by: by.clone() });
+        }
+        for families in self.model.events.controls.keys().cloned().collect::<Vec<_>>() {
+            self.order(Command::ResumeFamilies { families, by: by.clone() });
+        }
         for queue in limited {
             self.order(Command::ConfigureQueue { queue: queue.clone(), config: free.clone(), by: by.clone() });
             self.order(Command::ResumeQueue { queue, by: by.clone() });

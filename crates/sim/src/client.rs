@@ -7,11 +7,11 @@ use crate::temper::{Temper, Wish};
 use engine::Request;
 use kernel::bulk::{BulkWork, TaskFilter};
 use kernel::command::{Command, NewTask, PauseUntil};
-use kernel::ids::{BulkId, RunId, TaskId};
+use kernel::ids::{BulkId, EventId, RunId, TaskId};
 use kernel::limits::{ADD_TASKS_MAX, BULKS_OPEN_MAX, QUEUE_BOOSTS_MAX};
 use kernel::names::{Actor, IdempotencyKey, KeyName, KeyValue, QueueName};
 use kernel::priority::Priority;
-use kernel::queue::{BoostOn, Fairness, KeyLimit, QueueConfig};
+use kernel::queue::{BacklogFull, BoostOn, Fairness, KeyLimit, QueueConfig};
 use kernel::rate::Rate;
 use kernel::record::{Payload, TaskSpec};
 use kernel::retry::RetryPolicy;
@@ -27,6 +27,7 @@ pub struct Client<'a> {
     pub tasks: &'a [TaskId],
     pub bulks: &'a [BulkId],
     pub runs: &'a [RunId],
+    pub events: &'a [EventId],
     pub now: Time,
     /// Numbers the inputs, so that each is its own.
     pub inputs: &'a mut u64,
@@ -41,6 +42,9 @@ pub fn again(request: &Request) -> Option<Command> {
     match request {
         Request::Command(add @ Command::Add { tasks }) if tasks.iter().all(|new| new.spec.idempotency_key.is_some()) => {
             Some(add.clone())
+        }
+        Request::Command(emit @ Command::Emit { events, .. }) if events.iter().all(|new| new.spec.key.is_some()) => {
+            Some(emit.clone())
         }
         Request::Command(start @ Command::StartRun { new, .. }) if new.spec.idempotency_key.is_some() => Some(start.clone()),
         _ => None,
@@ -116,6 +120,15 @@ impl Client<'_> {
             | Wish::PatchRun
             | Wish::RestartRun
             | Wish::SkipNode => return self.about_runs(wish),
+            Wish::Emit
+            | Wish::ReplayEvent
+            | Wish::ExpireEvents
+            | Wish::PutRegistry
+            | Wish::PauseFamilies
+            | Wish::ResumeFamilies
+            | Wish::BoostFamilies
+            | Wish::NoteRefused
+            | Wish::EventMistake => return self.about_events(wish),
         };
         vec![Request::Command(command)]
     }
@@ -143,12 +156,12 @@ impl Client<'_> {
         tasks.iter().nth(at).copied().unwrap_or_else(|| self.task())
     }
 
-    fn priority(&mut self) -> Priority {
+    pub(crate) fn priority(&mut self) -> Priority {
         let seconds = *self.chance.pick(&[0, 0, 600, -600, 3_600, 1, -3, 30]);
         Priority::seconds(seconds).expect("within bounds")
     }
 
-    fn retry(&mut self) -> RetryPolicy {
+    pub(crate) fn retry(&mut self) -> RetryPolicy {
         RetryPolicy {
             attempts: 1 + self.chance.below(4) as u16,
             backoff_ms: *self.chance.pick(&[0, 10, 300, 2_000]),
@@ -157,7 +170,7 @@ impl Client<'_> {
         }
     }
 
-    fn rate(&mut self) -> Rate {
+    pub(crate) fn rate(&mut self) -> Rate {
         Rate {
             count: 1 + self.chance.below(5) as u32,
             per_ms: *self.chance.pick(&[10, 100, 1_000, 7_000]),
@@ -193,10 +206,19 @@ impl Client<'_> {
             idle: self.chance.permille(100),
             node: None,
             generation: 0,
+            start_by: self.start_by(),
+            trigger: None,
+            input: None,
         };
         let delay_ms = self.chance.maybe(100, |chance| chance.between(1, 5_000)).unwrap_or(0);
         *self.inputs += 1;
         NewTask { spec, delay_ms, input: Payload(format!("{{\"n\":{}}}", self.inputs).into()) }
+    }
+
+    /// In worlds with events alone.
+    fn start_by(&mut self) -> Option<Time> {
+        let within_ms = if self.temper.events { self.chance.maybe(100, |chance| chance.between(1, 8_000)) } else { None };
+        within_ms.map(|ms| self.now.plus_ms(ms))
     }
 
     fn add_many(&mut self) -> Vec<Request> {
@@ -241,7 +263,7 @@ impl Client<'_> {
         before
     }
 
-    fn config(&mut self) -> QueueConfig {
+    pub(crate) fn config(&mut self) -> QueueConfig {
         let mut keys = BTreeMap::new();
         for name in &self.temper.keys {
             if self.chance.permille(600) {
@@ -268,11 +290,16 @@ impl Client<'_> {
             heartbeat_ms: *self.chance.pick(&[100, 1_000, 5_000, 30_000]),
             budget_ms: *self.chance.pick(&[300, 4_000, 60_000, 86_400_000]),
             backlog_max: self.chance.maybe(150, |chance| 1 + chance.below(20) as u32),
-            backlog_full: Default::default(),
+            backlog_full: self.backlog_full(),
             require_tag: self.temper.tags.first().filter(|_| self.chance.permille(150)).cloned(),
             override_slots: self.chance.below(4) as u32,
             idempotency_window_ms: *self.chance.pick(&[0, 500, 5_000, 86_400_000]),
         }
+    }
+
+    fn backlog_full(&mut self) -> BacklogFull {
+        let drops = self.temper.events && self.chance.permille(500);
+        if drops { BacklogFull::DropOldest } else { BacklogFull::Refuse }
     }
 
     fn filter(&mut self) -> TaskFilter {

@@ -1,6 +1,7 @@
 //! How often everything was hit: a simulator that meets nothing proves nothing. Names are fixed beforehand, so what was
 //! never hit shows as zero.
 
+use kernel::event::Outcome;
 use kernel::record::Record;
 use kernel::rejection::Rejection;
 use std::collections::BTreeMap;
@@ -59,14 +60,18 @@ const BULKS: [&str; 10] = [
 ];
 
 /// Everything `explain` can name.
-const CAUSES: [&str; 21] = [
+const CAUSES: [&str; 25] = [
     "backoff",
+    "batch",
     "behind",
     "blocked_by",
     "cancel_requested",
     "cancelled",
+    "debounce",
     "failed",
+    "family_paused",
     "idle",
+    "in_run",
     "key_concurrency",
     "key_rate",
     "no_worker",
@@ -83,6 +88,10 @@ const CAUSES: [&str; 21] = [
     "workers_busy",
 ];
 
+/// All that may become of an event.
+const OUTCOMES: [&str; 9] =
+    ["backlog_dropped", "batched", "debounced", "duplicate", "failed", "queued", "rate_dropped", "skipped", "stale"];
+
 #[derive(Clone, Debug)]
 pub struct Coverage {
     pub faults: BTreeMap<&'static str, u64>,
@@ -91,6 +100,8 @@ pub struct Coverage {
     pub causes: BTreeMap<&'static str, u64>,
     pub rejections: BTreeMap<&'static str, u64>,
     pub records: BTreeMap<&'static str, u64>,
+    /// What became of events.
+    pub outcomes: BTreeMap<&'static str, u64>,
     pub ticks: u64,
 }
 
@@ -103,6 +114,7 @@ impl Default for Coverage {
             causes: zero(&CAUSES),
             rejections: zero(&Rejection::CODES),
             records: zero(&Record::KINDS),
+            outcomes: zero(&OUTCOMES),
             ticks: 0,
         }
     }
@@ -113,14 +125,26 @@ impl Coverage {
         *self.faults.get_mut(name).unwrap_or_else(|| panic!("{name} is not a fault")) += 1;
     }
 
-    fn groups(&self) -> [(&'static str, &BTreeMap<&'static str, u64>); 5] {
-        let Coverage { faults, bulks, causes, rejections, records, .. } = self;
-        [("fault", faults), ("rejection", rejections), ("record", records), ("bulk", bulks), ("cause", causes)]
+    pub fn outcome(&mut self, outcome: &Outcome) {
+        let name = if matches!(outcome, Outcome::Debounced { stale: true, .. }) { "stale" } else { outcome.as_str() };
+        *self.outcomes.get_mut(name).unwrap_or_else(|| panic!("{name} is not an outcome")) += 1;
+    }
+
+    fn groups(&self) -> [(&'static str, &BTreeMap<&'static str, u64>); 6] {
+        let Coverage { faults, bulks, causes, rejections, records, outcomes, .. } = self;
+        [
+            ("fault", faults),
+            ("rejection", rejections),
+            ("record", records),
+            ("bulk", bulks),
+            ("cause", causes),
+            ("outcome", outcomes),
+        ]
     }
 
     pub fn merge(&mut self, other: &Coverage) {
-        let Coverage { faults, bulks, causes, rejections, records, .. } = self;
-        let mine = [faults, rejections, records, bulks, causes];
+        let Coverage { faults, bulks, causes, rejections, records, outcomes, .. } = self;
+        let mine = [faults, rejections, records, bulks, causes, outcomes];
         for (mine, (_, theirs)) in mine.into_iter().zip(other.groups()) {
             theirs.iter().for_each(|(name, count)| *mine.entry(name).or_default() += count);
         }

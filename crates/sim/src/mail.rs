@@ -1,7 +1,7 @@
 //! Requests on their way in, and who waits for which answer.
 
 use engine::{Request, Ticket};
-use kernel::command::Command;
+use kernel::command::{Command, Grant};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
@@ -11,6 +11,10 @@ pub enum Sender {
         again: Option<Command>,
     },
     Worker(usize),
+    /// Who hands tasks over to runs: asks for some, or for a run for this one.
+    Launcher {
+        grant: Option<Box<Grant>>,
+    },
     /// A door that tells and does not listen.
     Door,
 }

@@ -39,6 +39,7 @@ impl World {
             tasks: &self.tasks,
             bulks: &self.bulks,
             runs: &self.runs,
+            events: &self.happened,
             now: self.now,
             inputs: &mut self.inputs,
         }
@@ -123,6 +124,7 @@ impl World {
                 }
             }
             (sender, Answer::UnknownOutcome | Answer::Stopping) => self.unheard(sender),
+            (Sender::Launcher { grant }, answer) => self.launched(grant, answer),
             _ => {}
         }
     }
@@ -142,6 +144,7 @@ impl World {
         match sender {
             Sender::Client { again: Some(again) } => self.unsure.push(again),
             Sender::Worker(at) => self.workers[at].poll = None,
+            Sender::Launcher { grant } => self.unlaunched(grant.is_none()),
             _ => {}
         }
     }

@@ -69,16 +69,15 @@ impl Presence {
     }
 
     fn watch(&mut self, model: &Model, now: Time) {
-        for id in &model.running {
-            let lease = model.tasks[id].lease.as_ref().expect("what runs has a lease");
-            if self.watches.get(id).is_none_or(|watch| watch.fence != lease.fence) {
+        for (id, lease) in model.leases() {
+            if self.watches.get(&id).is_none_or(|watch| watch.fence != lease.fence) {
                 let watch = Watch {
                     fence: lease.fence,
                     window_ms: lease.heartbeat_ms,
                     deadline: now.plus_ms(lease.heartbeat_ms.into()),
                     named: false,
                 };
-                self.watches.insert(*id, watch);
+                self.watches.insert(id, watch);
             }
         }
     }
@@ -107,7 +106,8 @@ impl Presence {
             self.polls.remove(ticket);
         }
         self.watches.retain(|id, watch| {
-            model.task(*id).and_then(|task| task.lease.as_ref()).is_some_and(|lease| lease.fence == watch.fence)
+            let lease = model.task(*id).and_then(|task| task.lease.as_ref());
+            lease.is_some_and(|lease| lease.fence == watch.fence && lease.run.is_none())
         });
         self.count_unnamed(turn);
         self.watch(model, turn.now);

@@ -44,6 +44,15 @@ pub enum Wish {
     PatchRun,
     RestartRun,
     SkipNode,
+    Emit,
+    ReplayEvent,
+    ExpireEvents,
+    PutRegistry,
+    PauseFamilies,
+    ResumeFamilies,
+    BoostFamilies,
+    NoteRefused,
+    EventMistake,
 }
 
 const WISHES: [(Wish, u32); 19] = [
@@ -85,6 +94,19 @@ const RUN_WISHES: [(Wish, u32); 13] = [
     (Wish::RunMistake, 15),
 ];
 
+/// The same of those who know events.
+const EVENT_WISHES: [(Wish, u32); 9] = [
+    (Wish::Emit, 700),
+    (Wish::ReplayEvent, 40),
+    (Wish::ExpireEvents, 40),
+    (Wish::PutRegistry, 30),
+    (Wish::PauseFamilies, 15),
+    (Wish::ResumeFamilies, 40),
+    (Wish::BoostFamilies, 15),
+    (Wish::NoteRefused, 5),
+    (Wish::EventMistake, 10),
+];
+
 /// Of a thousand chances each.
 #[derive(Clone, Debug, Default)]
 pub struct FaultRates {
@@ -123,6 +145,8 @@ pub struct Temper {
     pub wide: bool,
     /// They are patched and restarted, too.
     pub changes: bool,
+    /// Events come in.
+    pub events: bool,
     /// How often, of a thousand, some of what came in is decided while the rest is at the disk.
     pub overlap: u32,
     /// The storm is over: everyone does what is asked of them.
@@ -178,6 +202,7 @@ impl Temper {
             runs_max: 0,
             wide: false,
             changes: false,
+            events: false,
             overlap: 0,
             calm: false,
             big,
@@ -226,6 +251,18 @@ impl Temper {
     pub fn with_changes(mut self) -> Temper {
         self.changes = true;
         self.wishes.extend([(Wish::PatchRun, 120), (Wish::RestartRun, 80), (Wish::SkipNode, 40)]);
+        self
+    }
+
+    /// Events come in, and ordinary tasks are few.
+    pub fn with_events(mut self) -> Temper {
+        self.events = true;
+        for (wish, weight) in &mut self.wishes {
+            if matches!(wish, Wish::Add | Wish::AddMany) {
+                *weight /= 4;
+            }
+        }
+        self.wishes.extend(EVENT_WISHES);
         self
     }
 

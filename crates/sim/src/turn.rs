@@ -1,7 +1,8 @@
 //! One tick as the checkers see it: what went in, what became durable, and what came out.
 
-use engine::{Answer, Decided, Leaving, Report, Request, Ticket, Work};
-use kernel::command::Command;
+use crate::checkers::Made;
+use engine::{Answer, Decided, Leaving, Request, Ticket, Work};
+use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::record::Entry;
 use kernel::task::Status;
@@ -35,6 +36,8 @@ pub struct Turn {
     pub to_stop: Vec<(TaskId, Fence)>,
     /// A run that was deleted is gone.
     pub run_gone: bool,
+    /// What the events in it make, by the words of the design.
+    pub made: Vec<Made>,
     /// Every status each touched task had in it, the one before it first; `None`: it did not exist.
     pub statuses: FxHashMap<TaskId, Vec<Option<Status>>>,
 }
@@ -61,8 +64,13 @@ impl Turn {
     }
 
     /// The outcomes that were reported for this lease.
-    pub fn reports(&self, task: TaskId, fence: RecordSeq) -> impl Iterator<Item = &Report> {
-        self.works().flat_map(|work| &work.results).filter(move |report| report.task == task && report.fence.0 == fence)
+    pub fn reports(&self, task: TaskId, fence: RecordSeq) -> impl Iterator<Item = &Outcome> {
+        let told = self.works().flat_map(|work| &work.results).map(|report| (report.task, report.fence, &report.outcome));
+        let said = self.commands().filter_map(|command| match command {
+            Command::Finish { task, fence, outcome, .. } => Some((*task, *fence, outcome)),
+            _ => None,
+        });
+        told.chain(said).filter(move |(of, by, _)| *of == task && by.0 == fence).map(|(_, _, outcome)| outcome)
     }
 
     pub fn request(&self, ticket: Ticket) -> Option<&Request> {

@@ -1,6 +1,6 @@
 //! The checkers look on: at every durable record just before the model takes it over, and at what the tick left behind.
 
-use crate::checkers::{EACH_RECORD, EACH_TICK, Scene};
+use crate::checkers::{EACH_RECORD, EACH_TICK, Scene, made};
 use crate::turn::Turn;
 use crate::world::{Found, World};
 use engine::{Answer, Core, Request, Ticket};
@@ -110,7 +110,19 @@ impl World {
 
     fn take_over(&mut self, turn: &mut Turn, entry: &Entry) -> Result<(), Found> {
         let fold = |world: &mut World| world.model.fold(entry).map_err(|why| ("records follow one another", why));
+        turn.made.extend(made(&self.model, turn, entry));
         let Owner::Task(id) = entry.owner else {
+            if let Record::EventsExpired { events } = &entry.record {
+                let known = events.iter().filter_map(|id| self.model.events.events.get(id));
+                for task in known.flat_map(|event| &event.handled).filter_map(|handled| handled.outcome.task()) {
+                    let before = self.model.task(task).map(|task| task.status);
+                    turn.statuses.entry(task).or_insert_with(|| vec![before]).push(None);
+                }
+            }
+            if let (Owner::Event(id), Record::EventReceived { handled, .. }) = (&entry.owner, &entry.record) {
+                self.happened.push(*id);
+                handled.iter().for_each(|handled| self.coverage.outcome(&handled.outcome));
+            }
             if let (Owner::Bulk(id), Record::BulkStarted { work, .. }) = (&entry.owner, &entry.record) {
                 *self.coverage.bulks.get_mut(work.kind()).expect("every bulk is known") += 1;
                 self.bulks.push(*id);
@@ -132,7 +144,7 @@ impl World {
             if by_report(&entry.record)
                 && let Some(report) = turn.reports(id, fence).next()
             {
-                self.ledger.outcomes.insert((id, fence), report.outcome.clone());
+                self.ledger.outcomes.insert((id, fence), report.clone());
             }
             self.ledger.settled.insert(id, fence);
         }
@@ -189,7 +201,7 @@ impl World {
     }
 }
 
-fn ends_lease(record: &Record) -> bool {
+pub(crate) fn ends_lease(record: &Record) -> bool {
     matches!(
         record,
         Record::TaskDone { .. }

@@ -4,6 +4,7 @@
 use crate::chance::Chance;
 use crate::coverage::Coverage;
 use crate::fetches::Fetches;
+use crate::launcher::Launcher;
 use crate::ledger::Ledger;
 use crate::mail::{Mail, Sender};
 use crate::model::Model;
@@ -13,7 +14,7 @@ use crate::turn::Turn;
 use crate::worker::Worker;
 use engine::{Core, Request, Ticked, Ticket};
 use kernel::command::Command;
-use kernel::ids::{BulkId, Fence, RunId, TaskId};
+use kernel::ids::{BulkId, EventId, Fence, RunId, TaskId};
 use kernel::limits::{BATCH_ITEMS_MAX, BATCH_REQUESTS_MAX};
 use kernel::record::Failure;
 use kernel::time::Time;
@@ -49,6 +50,9 @@ pub struct World {
     pub(crate) tasks: Vec<TaskId>,
     pub(crate) bulks: Vec<BulkId>,
     pub(crate) runs: Vec<RunId>,
+    /// The events that ever came.
+    pub(crate) happened: Vec<EventId>,
+    pub(crate) launcher: Launcher,
     pub(crate) inputs: u64,
     pub(crate) coverage: Coverage,
     pub(crate) step: usize,
@@ -56,6 +60,12 @@ pub struct World {
     /// Kept only when a failure is run again.
     pub(crate) events: Option<VecDeque<String>>,
     events_max: usize,
+}
+
+/// Of the worlds without workflows every second block has events, of those with workflows every fourth.
+pub fn has_events(seed: u64) -> bool {
+    let block = seed.wrapping_sub(1) / 64;
+    block % 4 == 2 || block % 8 == 7
 }
 
 /// Every second block of 64 seeds is of worlds with workflows.
@@ -80,6 +90,7 @@ impl World {
         // Not all of them, and none in which something else was once found.
         let changes = has_runs(seed) && (!matches!(seed % 8, 3..=6) || seed % 32 == 21);
         let temper = if changes { temper.with_changes() } else { temper };
+        let temper = if has_events(seed) { temper.with_events() } else { temper };
         crate::catalogue::forget_changed();
         let workers = temper.workers.iter().map(|name| Worker::new(name.clone(), &mut chance, &temper)).collect();
         World {
@@ -101,6 +112,8 @@ impl World {
             tasks: Vec::new(),
             bulks: Vec::new(),
             runs: Vec::new(),
+            happened: Vec::new(),
+            launcher: Launcher::default(),
             inputs: 0,
             coverage: Coverage::default(),
             step: 0,
@@ -135,6 +148,7 @@ impl World {
         for at in 0..self.workers.len() {
             self.work(at);
         }
+        self.launch();
         self.hand_in_values();
         self.drive_bulks();
         self.pass_time();
@@ -203,6 +217,7 @@ impl World {
         for sender in self.mail.cut() {
             self.unheard(sender);
         }
+        self.lose_launcher();
     }
 
     fn take_mail(&mut self) -> Vec<(Ticket, Request)> {
@@ -339,6 +354,7 @@ impl World {
         let turn = self.watch(turn, core.as_ref().filter(|_| !ahead))?;
         if let Some(core) = &core {
             self.fill(core, &turn)?;
+            self.fill_events(core, &turn)?;
         }
         let drained = turn.drained;
         if crash != Crash::No {

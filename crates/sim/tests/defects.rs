@@ -67,19 +67,34 @@ const DEFECTS_OF_RUNS: [&str; 26] = [
     "value_not_asked_again",
 ];
 
+/// The same in the code of events.
+const DEFECTS_OF_EVENTS: [&str; 9] = [
+    "cold_event_unread",
+    "dedup_ignored",
+    "drop_rate_ignored",
+    "event_key_ignored",
+    "family_pause_ignored",
+    "max_wait_ignored",
+    "older_overwrites",
+    "registry_unchecked",
+    "singleton_ignored",
+];
+
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=64;
 /// Those of worlds with workflows: of every second block.
 const SEEDS_OF_RUNS: std::ops::RangeInclusive<u64> = 65..=256;
+/// Those of worlds with events.
+const SEEDS_OF_EVENTS: std::ops::RangeInclusive<u64> = 129..=192;
 const STEPS: usize = 400;
 const THREADS: usize = 4;
 
 fn caught(defect: &'static str, mut seeds: impl Iterator<Item = u64>) -> Option<Failure> {
-    let of_runs = DEFECTS_OF_RUNS.contains(&defect);
+    let (of_runs, of_events) = (DEFECTS_OF_RUNS.contains(&defect), DEFECTS_OF_EVENTS.contains(&defect));
     kernel::defects::activate(defect);
     let options = Options { steps: STEPS, ..Options::default() };
     // The big worlds are slow and see no more of these.
-    let found = seeds
-        .find_map(|seed| if seed % 16 != 5 && sim::has_runs(seed) == of_runs { sim::run(seed, &options).err() } else { None });
+    let fits = |seed: u64| seed % 16 != 5 && sim::has_runs(seed) == of_runs && sim::has_events(seed) == of_events;
+    let found = seeds.find_map(|seed| if fits(seed) { sim::run(seed, &options).err() } else { None });
     kernel::defects::activate("");
     found
 }
@@ -92,6 +107,11 @@ fn every_deliberate_defect_is_caught() {
 #[test]
 fn every_deliberate_defect_of_runs_is_caught() {
     all_caught(&DEFECTS_OF_RUNS, SEEDS_OF_RUNS);
+}
+
+#[test]
+fn every_deliberate_defect_of_events_is_caught() {
+    all_caught(&DEFECTS_OF_EVENTS, SEEDS_OF_EVENTS);
 }
 
 fn all_caught(defects: &'static [&'static str], seeds: std::ops::RangeInclusive<u64>) {
@@ -132,7 +152,7 @@ fn every_hook_in_the_code_is_listed() {
     }
     hooks.sort();
     hooks.dedup();
-    let mut listed = [&DEFECTS[..], &DEFECTS_OF_RUNS].concat();
+    let mut listed = [&DEFECTS[..], &DEFECTS_OF_RUNS, &DEFECTS_OF_EVENTS].concat();
     listed.sort_unstable();
     assert_eq!(hooks, listed);
 }

@@ -2,8 +2,8 @@
 //! and what the suite of tests writes its rows from. No state is derived and nothing is decided.
 
 use kernel::bulk::Bulk;
-use kernel::frame::FramePath;
 use kernel::event::Event;
+use kernel::frame::FramePath;
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{NodeId, Pattern, QueueName, WorkflowName};
 use kernel::queue::Queue;

@@ -34,7 +34,8 @@ pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
     let registry = args.registry.or_else(|| place::env("SIGNALLER_REGISTRY").map(PathBuf::from));
     let registry = registry.or_else(|| here.is_file().then_some(here));
     let EngineOptions { rollups_age, watchdog, .. } = EngineOptions::default();
-    let settings = Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age, watchdog, registry };
+    let settings =
+        Settings { listen, data_dir, token, stop_limit, retention: Retention::default(), rollups_age, watchdog, registry };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 

@@ -22,7 +22,9 @@ enum FamilyCommand {
     #[command(after_help = "Examples:\n  signaller family list")]
     List,
     /// Hand out no more tasks of these families; what runs goes on, and what is critical
-    #[command(after_help = "Examples:\n  signaller family pause github --for 10m --reason 'a storm'\n  signaller family pause 'github/*'")]
+    #[command(
+        after_help = "Examples:\n  signaller family pause github --for 10m --reason 'a storm'\n  signaller family pause 'github/*'"
+    )]
     Pause(PauseArgs),
     /// Hand out tasks of these families again
     #[command(after_help = "Examples:\n  signaller family resume 'github/*'")]

@@ -4,9 +4,9 @@
 use super::Session;
 use crate::config::Globals;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
+use crate::plain::plain_page;
 use crate::units::{count_of, now, show_age};
 use clap::{Args, Subcommand};
-use crate::plain::plain_page;
 use doors::wire::{EventEmit, ProblemAt, RegistryDiff, RegistryPut, RegistryPutQuery, RegistryView, said_plainly};
 use flow::registry::{Arrival, Registry};
 use serde_json::json;
@@ -28,15 +28,19 @@ enum RegistryCommand {
         file: String,
     },
     /// Put a file in force, whole or not at all
-    #[command(after_help = "Examples:\n  signaller registry put registry.yaml\n\nA server started with --registry FILE takes changes of that \
-                            file by itself.")]
+    #[command(
+        after_help = "Examples:\n  signaller registry put registry.yaml\n\nA server started with --registry FILE takes changes of that \
+                            file by itself."
+    )]
     Put {
         /// YAML or JSON; - for stdin
         #[arg(value_name = "FILE", default_value = "registry.yaml")]
         file: String,
     },
     /// Say what a file would change, against the registry in force or another file
-    #[command(after_help = "Examples:\n  signaller registry diff registry.yaml\n  signaller registry diff new.yaml --from old.yaml")]
+    #[command(
+        after_help = "Examples:\n  signaller registry diff registry.yaml\n  signaller registry diff new.yaml --from old.yaml"
+    )]
     Diff {
         /// YAML or JSON; - for stdin
         #[arg(value_name = "FILE", default_value = "registry.yaml")]
@@ -46,8 +50,10 @@ enum RegistryCommand {
         from: Option<String>,
     },
     /// Show what would become of an event, handler by handler, without sending it
-    #[command(after_help = "Examples:\n  signaller registry simulate -e event.json\n  signaller registry simulate -e '{\"name\":\"github/push\"}' \
-                            --file registry.yaml")]
+    #[command(
+        after_help = "Examples:\n  signaller registry simulate -e event.json\n  signaller registry simulate -e '{\"name\":\"github/push\"}' \
+                            --file registry.yaml"
+    )]
     Simulate {
         /// The event: JSON, a file with it, or - for stdin
         #[arg(short, long, value_name = "EVENT")]

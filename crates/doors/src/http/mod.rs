@@ -32,8 +32,8 @@ mod texts;
 mod timeline;
 mod turns;
 mod values;
-mod work;
 mod webhooks;
+mod work;
 mod workflows;
 
 pub use server::{ServeError, check_listen, serve};

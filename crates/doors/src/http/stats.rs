@@ -40,8 +40,7 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
         family: family.to_string(),
         figures: Figures::new(sum, target_p95_ms),
     };
-    let window =
-        StatsWindow { from: from.into(), to: now.into(), found, sampled, truncated: why.is_some(), truncated_why: why };
+    let window = StatsWindow { from: from.into(), to: now.into(), found, sampled, truncated: why.is_some(), truncated_why: why };
     Ok(Json(Stats {
         window,
         current_depth,

@@ -51,7 +51,8 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
 /// `None`: no registry was ever tried.
 fn registry(door: &Door) -> Option<RegistryStatus> {
     let (revision, refused) = (door.engine.in_force().revision, door.engine.registry_refused());
-    (revision > 0 || refused.is_some()).then(|| RegistryStatus { revision: revision.into(), refused: refused.map(|why| why.to_string()) })
+    (revision > 0 || refused.is_some())
+        .then(|| RegistryStatus { revision: revision.into(), refused: refused.map(|why| why.to_string()) })
 }
 
 /// The writer does not answer: what the watchdog knows of it is all there is to say.

@@ -39,7 +39,8 @@ pub async fn deliver(
         Problem::from(refused)
     })?;
     let emitted = take(&door, vec![(incoming.spec, incoming.data)], PATIENCE).await?.remove(0);
-    let waits = |outcome: &Outcome| matches!(outcome, Outcome::Queued { .. } | Outcome::Debounced { .. } | Outcome::Batched { .. });
+    let waits =
+        |outcome: &Outcome| matches!(outcome, Outcome::Queued { .. } | Outcome::Debounced { .. } | Outcome::Batched { .. });
     let queued = emitted.handled.iter().filter(|handled| waits(&handled.outcome)).count() as u64;
     let taken = WebhookTaken { queued, event: emitted.event, duplicate: emitted.duplicate };
     Ok((StatusCode::ACCEPTED, Json(taken)))

@@ -2,7 +2,7 @@
 
 use super::object::objects;
 use super::readable::readable;
-use super::{CancelCause, Instant, TriggerView, KeyPair, Priority, Problem, Retry, Status, fence_text, key_text, place};
+use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, TriggerView, fence_text, key_text, place};
 use kernel::command::{Added, NewTask};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::lease::{Ending, Lease};

@@ -2,7 +2,7 @@
 //! clocks do not matter. A result that cannot be taken is answered on its own; it never fails the whole poll.
 
 use super::object::objects;
-use super::{TriggerView, Problem, TaskError, fence_text, place, task::payload};
+use super::{Problem, TaskError, TriggerView, fence_text, place, task::payload};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::limits::*;
@@ -60,7 +60,10 @@ impl WorkPoll {
         }
         self.types.iter().try_for_each(super::task::not_own)?;
         if self.worker.as_str() == "signaller" || self.worker.as_str().starts_with("signaller:") {
-            return Err(Problem::invalid(format!("worker `{}` is what the server calls its own: choose another name", self.worker)));
+            return Err(Problem::invalid(format!(
+                "worker `{}` is what the server calls its own: choose another name",
+                self.worker
+            )));
         }
         if self.wait_ms > POLL_WAIT_MS_MAX {
             return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));

@@ -56,8 +56,12 @@ fn add(step: &mut Step<'_>, new: &NewTask) -> Added {
     if spec.scheduled_for.is_none() && new.delay_ms > 0 {
         spec.scheduled_for = Some(now.plus_ms(new.delay_ms));
     }
+    let late = spec.start_by.is_some_and(|start_by| start_by <= now) && !spec.idle;
     let task = step.new_task();
     step.record_task_with(task, Record::TaskAdded { spec: Box::new(spec) }, Some(new.input.clone()));
+    if late {
+        super::due::expire(step, task);
+    }
     Added { task, duplicate: false }
 }
 

@@ -1,6 +1,7 @@
 //! What the time has brought: time budgets that are spent, pauses that are over, tasks that did not start in time.
 
 use crate::command::Reply;
+use crate::ids::TaskId;
 use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::Actor;
 use crate::record::{CancelCause, Record};
@@ -16,10 +17,7 @@ pub(super) fn decide(step: &mut Step<'_>) -> Reply {
                 let by = paused.map(|pause| pause.by.clone()).unwrap_or_else(|| Actor::parse("clock").expect("a name"));
                 step.record_queue(&queue, Record::QueueResumed { by, expired: true });
             }
-            Due::Start(task) => {
-                let (by, reason) = (super::itself(), "it did not start in time".to_owned());
-                step.record_task(task, Record::TaskCancelled { cause: CancelCause::Expired, by, reason, digest: None });
-            }
+            Due::Start(task) => expire(step, task),
             Due::Families(families) => {
                 let pause = step.state().control(&families).and_then(|control| control.pause());
                 let by = pause.map_or_else(super::itself, |pause| pause.by.clone());
@@ -28,6 +26,12 @@ pub(super) fn decide(step: &mut Step<'_>) -> Reply {
         }
     }
     Reply::Done
+}
+
+/// It did not start when it should have.
+pub(super) fn expire(step: &mut Step<'_>, task: TaskId) {
+    let (by, reason) = (super::itself(), "it did not start in time".to_owned());
+    step.record_task(task, Record::TaskCancelled { cause: CancelCause::Expired, by, reason, digest: None });
 }
 
 #[cfg(test)]

@@ -61,9 +61,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::CancelBulk { bulk, by } => bulk::cancel(step, *bulk, by),
         Command::AdvanceBulk { bulk, from, runs, done } => bulk::runs::advance(step, *bulk, *from, runs, *done),
         Command::Emit { events, revision } => emit::decide(step, events, *revision),
-        Command::ReplayEvent { event, routed, bytes, revision, by } => {
-            emit::replay(step, *event, routed, *bytes, *revision, by)
-        }
+        Command::ReplayEvent { event, routed, bytes, revision, by } => emit::replay(step, *event, routed, *bytes, *revision, by),
         Command::ExpireEvents { events } => Ok(emit::expire(step, events)),
         Command::PutRegistry { text, queues, by } => registry::put(step, text, queues, by),
         Command::NoteRefused { webhook, requests, reason } => Ok(registry::note_refused(step, webhook, *requests, reason)),

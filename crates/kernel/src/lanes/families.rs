@@ -3,7 +3,7 @@
 use super::{Ix, Lane, Lanes};
 use crate::names::{Family, Pattern};
 use crate::time::Time;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use slab::Slab;
 
 /// What was said about the families that a pattern covers.
@@ -62,12 +62,12 @@ fn sum(said: &[Said], family: &Family) -> (bool, i64) {
 impl Lanes {
     /// Takes over what is said about families now. Costs by the lanes of those it changes something for.
     pub(crate) fn set_families(&mut self, said: Vec<Said>, now: Time) {
-        let mut changed = Vec::new();
+        let mut changed = FxHashSet::default();
         for (ix, line) in self.families.lines.iter_mut() {
             let (paused, boost_us) = sum(&said, &line.name);
             if (line.paused, line.boost_us) != (paused, boost_us) {
                 (line.paused, line.boost_us) = (paused, boost_us);
-                changed.push(ix);
+                changed.insert(ix);
             }
         }
         self.families.said = said;

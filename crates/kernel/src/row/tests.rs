@@ -3,9 +3,9 @@
 
 use super::{BULKS, CONTROLS, EVENTS, KEYS, Permits, QUEUES, REGISTRIES, Row, SHARDS, TABLES, TASKS, Value};
 use crate::bulk::{Bulk, BulkWork, Refusal, RunVerb};
+use crate::event::{Event, EventSpec, Handled, Outcome};
 use crate::ids::{BulkId, RecordSeq, RunId};
 use crate::names::Actor;
-use crate::event::{Event, EventSpec, Handled, Outcome};
 use crate::queue::Queue;
 use crate::record::{Entry, Owner, Record, TaskSpec};
 use crate::registry::{Control, Registry};
@@ -62,13 +62,8 @@ fn handed_over() -> Task {
     let name = |text: &str| crate::names::QueueName::parse(text).unwrap();
     let spec = TaskSpec::new(name("q"), crate::names::TypeName::parse("@workflow").unwrap());
     let worker = crate::names::WorkerName::parse("signaller").unwrap();
-    let leased =
-        Record::TaskLeased { worker, attempt: 1, heartbeat_ms: 1_000, budget_until: Time::from_ms(9), run_now: false };
-    let records = [
-        Record::TaskAdded { spec: Box::new(spec) },
-        leased,
-        Record::TaskHandedOver { run: RunId::new(7, 0) },
-    ];
+    let leased = Record::TaskLeased { worker, attempt: 1, heartbeat_ms: 1_000, budget_until: Time::from_ms(9), run_now: false };
+    let records = [Record::TaskAdded { spec: Box::new(spec) }, leased, Record::TaskHandedOver { run: RunId::new(7, 0) }];
     let mut task = None;
     for (seq, record) in (1..).zip(records) {
         let (seq, prev, at) = (RecordSeq(seq), RecordSeq(seq - 1), Time::from_ms(1));

@@ -80,7 +80,6 @@ fn routed(text: &str) -> Routed {
         return Routed { handler, handling: Err("no such field".into()) };
     }
     let parts = |text: &'static str| text.split('/').collect::<Vec<_>>();
-    let rate = |count: &str, per: &str| Rate { count: count.parse().unwrap(), per_ms: say::ms(per), burst: 1 };
     let replace = words.flag("replace");
     let singleton = words.option("single").map(|key| Singleton { key: value(key), replace });
     let mut keys = words.keys();
@@ -111,17 +110,17 @@ fn routed(text: &str) -> Routed {
         delay_ms: words.option("delay").map_or(0, say::ms),
         start_within_ms: words.option("within").map(say::ms),
         critical: words.flag("critical"),
-        dedup: words
-            .option("dedup")
-            .map(parts)
-            .map(|parts| Dedup { key: value(parts[0]), window_ms: say::ms(parts[1]) }),
-        drop_rate: words
-            .option("drop")
-            .map(parts)
-            .map(|parts| DropRate { key: value(parts[0]), rate: rate(parts[1], parts[2]) }),
+        dedup: words.option("dedup").map(parts).map(|parts| Dedup { key: value(parts[0]), window_ms: say::ms(parts[1]) }),
+        drop_rate: words.option("drop").map(parts).map(|parts| DropRate { key: value(parts[0]), rate: rate(&parts[1..]) }),
         singleton,
         gather: debounce.or(batch),
     };
     words.end(text);
     Routed { handler, handling: Ok(Box::new(handling)) }
+}
+
+/// `1/10s`, or with a burst `1/10s/3`.
+fn rate(parts: &[&str]) -> Rate {
+    let burst = parts.get(2).map_or(1, |burst| burst.parse().unwrap());
+    Rate { count: parts[0].parse().unwrap(), per_ms: say::ms(parts[1]), burst }
 }

@@ -83,10 +83,11 @@ impl State {
         self.handled.by_key.get(key).and_then(|id| self.event(*id))
     }
 
-    /// The youngest task of this handler that takes more events of this key.
-    pub(crate) fn open_window(&self, handler: &HandlerName, key: &KeyValue) -> Option<TaskId> {
+    /// The youngest task of this handler that takes more events of this key, among those `fits` accepts.
+    pub(crate) fn open_window(&self, handler: &HandlerName, key: &KeyValue, fits: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         let of = |id| (handler.clone(), key.clone(), id);
-        self.handled.windows.range(of(TaskId::new(0, 0))..=of(TaskId::MAX)).next_back().map(|(_, _, id)| *id)
+        let open = self.handled.windows.range(of(TaskId::new(0, 0))..=of(TaskId::MAX)).rev();
+        open.map(|(_, _, id)| *id).find(|id| fits(*id))
     }
 
     /// Live tasks of which there may be one, the oldest first.

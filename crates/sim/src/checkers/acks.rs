@@ -26,7 +26,8 @@ pub fn kept(scene: &Scene<'_>) -> Check {
 
 pub fn once(scene: &Scene<'_>, entry: &Entry) -> Check {
     let (Owner::Task(id), Record::TaskAdded { spec }) = (&entry.owner, &entry.record) else { return Ok(()) };
-    let Some(key) = &spec.idempotency_key else { return Ok(()) };
+    // What events make has windows of its own.
+    let Some(key) = spec.idempotency_key.as_ref().filter(|_| spec.trigger.is_none()) else { return Ok(()) };
     let window_ms = scene.model.config(&spec.queue).idempotency_window_ms;
     let made = scene.model.by_idempotency_key.get(&(spec.queue.clone(), key.clone()));
     made.into_iter().flatten().try_for_each(|earlier| {

@@ -137,7 +137,7 @@ pub fn true_(scene: &Scene<'_>) -> Check {
             _ => {}
         }
     }
-    let drained = scene.presence.stopping && scene.model.running.is_empty();
+    let drained = scene.presence.stopping && scene.model.leases().next().is_none();
     ensure(scene.turn.reloaded || scene.presence.perhaps_stopping || scene.turn.drained == drained, || {
         format!("drained is {}, with {} running", scene.turn.drained, scene.model.running.len())
     })
@@ -163,6 +163,20 @@ fn rejected(scene: &Scene<'_>, rejection: &Rejection) -> Check {
         }
         Rejection::BulkClosed { bulk } => scene.model.bulks.get(bulk).is_some_and(|bulk| !bulk.open),
         Rejection::BulkNotFound { bulk } => scene.model.bulks.get(bulk).is_none_or(|bulk| !bulk.open),
+        Rejection::EventNotFound { event } => {
+            let gone = |entry: &Entry| matches!(&entry.record, Record::EventsExpired { events } if events.contains(event));
+            let came = |entry: &Entry| entry.owner == Owner::Event(*event);
+            !scene.model.events.events.contains_key(event) || scene.turn.entries.iter().any(|entry| gone(entry) || came(entry))
+        }
+        Rejection::RegistryChanged { expected, revision } => {
+            let put = scene.turn.entries.iter().filter(|entry| entry.owner == Owner::Registry).count() as u32;
+            let newest = scene.model.events.registry.revision;
+            expected != revision && (newest - put..=newest).contains(revision)
+        }
+        Rejection::QueueInRegistry { queue } => {
+            let put = scene.turn.entries.iter().any(|entry| entry.owner == Owner::Registry);
+            put || scene.model.events.registry.queues.contains(queue)
+        }
         Rejection::Blocked { task, .. } => was(scene, *task, Some(Status::Queued)) || was(scene, *task, Some(Status::Idle)),
         _ => true,
     };
@@ -231,7 +245,10 @@ fn delivered(scene: &Scene<'_>, worked: &Worked) -> Check {
             format!("{} was delivered with fence {} after {}", grant.task, grant.fence.0.0, before.0)
         })?;
         let task = scene.model.task(grant.task);
-        let fits = task.is_none_or(|task| task.queue == grant.queue && task.kind == grant.kind && task.input == grant.input);
+        let fits = task.is_none_or(|task| task.queue == grant.queue && task.kind == grant.kind);
+        // It may have come back, and taken a newer event along.
+        let gathers = task.is_some_and(|task| task.window().is_some());
+        let fits = fits && (gathers || task.is_none_or(|task| task.input == grant.input));
         ensure(fits, || format!("{grant:?} is not {task:?}"))?;
         if let (Some(told), Some(input)) = (&delivery.input, scene.ledger.added.get(&grant.task)) {
             ensure(told == input, || format!("{} was delivered with {told:?} instead of {input:?}", grant.task))?;

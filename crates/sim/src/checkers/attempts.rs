@@ -13,7 +13,7 @@ pub fn counted(scene: &Scene<'_>, entry: &Entry) -> Check {
     let policy = task.policy(scene.model.config(&task.queue).retry);
     let told = || {
         let fence = task.lease.as_ref().map(|lease| lease.fence)?;
-        scene.turn.reports(*id, fence).next().map(|report| &report.outcome)
+        scene.turn.reports(*id, fence).next()
     };
     match &entry.record {
         Record::TaskLeased { attempt, .. } => {

@@ -1,8 +1,9 @@
 //! Nothing happens by itself: every move has a request in this very tick, or an instant that has come.
 
-use super::{Check, Scene, ensure};
+use super::{Check, Scene, ensure, handed};
 use crate::model::runs::NodeState;
 use crate::model::{LeaseModel, TaskModel};
+use crate::watch::ends_lease;
 use engine::Request;
 use kernel::bulk::BulkWork;
 use kernel::command::{Command, Outcome};
@@ -17,21 +18,26 @@ pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Some(task) = scene.model.task(id) else { return Ok(()) };
     let Some(lease) = &task.lease else { return Ok(()) };
     let turn = scene.turn;
+    if lease.run.is_some() {
+        let ends = ends_lease(&entry.record);
+        return ensure(!ends || handed::ended_so(scene, id, entry), || {
+            format!("{} of {id}, which {lease:?} holds, has no cause", entry.record.kind())
+        });
+    }
     let mut reports = turn.reports(id, lease.fence);
     let holds = match &entry.record {
         Record::TaskDone { .. } => reports.any(|report| {
-            matches!(&report.outcome, Outcome::Done { output } if Some(output) == entry.payload.as_ref())
-                && lease.ending.is_none()
+            matches!(report, Outcome::Done { output } if Some(output) == entry.payload.as_ref()) && lease.ending.is_none()
         }),
         Record::TaskFailed { failure, .. } | Record::TaskRetried { failure, .. } => match failure.code.as_str() {
             "worker_lost" => lease.ending.is_none() && silent(scene, task, lease),
             "timed_out" => lease.ending == Some(Ending::TimedOut) && (reports.next().is_some() || silent(scene, task, lease)),
             _ => reports.any(|report| {
-                matches!(&report.outcome, Outcome::Failed { failure: told, .. } if told == failure) && lease.ending.is_none()
+                matches!(report, Outcome::Failed { failure: told, .. } if told == failure) && lease.ending.is_none()
             }),
         },
         Record::TaskReleased { cause: ReleaseCause::Worker } => {
-            reports.any(|report| report.outcome == Outcome::Released) && lease.ending.is_none()
+            reports.any(|report| *report == Outcome::Released) && lease.ending.is_none()
         }
         Record::TaskReleased { cause: ReleaseCause::Undelivered } => undelivered(scene, task, lease),
         Record::TaskCancelled { .. } => {
@@ -113,9 +119,16 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         (Owner::Task(id), Record::TaskCancelled { cause, .. }) => {
             let running = scene.model.task(*id).is_some_and(|task| task.lease.is_some());
             let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
-            running || cleared || on_task(*id) || unwanted(scene, *id)
+            let late = scene.model.task(*id).and_then(|task| task.start_by).is_some_and(|start_by| start_by <= turn.now);
+            // Whether events were to do it, `events` knows.
+            let made_way = matches!(cause, CancelCause::Shed | CancelCause::Replaced);
+            let expired = *cause == CancelCause::Expired && late;
+            running || cleared || made_way || expired || on_task(*id) || unwanted(scene, *id)
         }
-        (Owner::Task(id), Record::TaskCancelRequested { .. }) => on_task(*id) || unwanted(scene, *id),
+        (Owner::Task(id), Record::TaskCancelRequested { by, .. }) => {
+            let of_event = scene.model.task(*id).is_some_and(|task| task.trigger.is_some());
+            on_task(*id) || unwanted(scene, *id) || (of_event && by.as_str() == "signaller")
+        }
         (Owner::Task(id), Record::TaskRunNow { .. } | Record::TaskReset { .. } | Record::TaskDeleted { .. }) => on_task(*id),
         (Owner::Queue(name), Record::QueueResumed { expired: true, .. }) => {
             scene.model.queues.get(name).and_then(|queue| queue.pause.flatten()).is_some_and(|until| until <= turn.now)
@@ -125,8 +138,27 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
             | Command::PauseQueue { queue, .. }
             | Command::ResumeQueue { queue, .. }
             | Command::BoostQueue { queue, .. } => queue == name,
+            Command::PutRegistry { queues, .. } => {
+                let gone = turn.before().iter().any(|entry| matches!(entry.record, Record::RegistryPut { .. }));
+                queues.contains_key(name) || gone
+            }
             _ => false,
         }),
+        (Owner::Registry, _) => command(&|command| matches!(command, Command::PutRegistry { .. })),
+        (Owner::Families(families), Record::FamilyResumed { expired: true, .. }) => {
+            let pause = scene.model.events.controls.get(families).and_then(|control| control.pause.flatten());
+            pause.is_some_and(|until| until <= turn.now)
+        }
+        (Owner::Families(of), _) => command(&|command| match command {
+            Command::PauseFamilies { families, .. }
+            | Command::ResumeFamilies { families, .. }
+            | Command::BoostFamilies { families, .. } => families == of,
+            _ => false,
+        }),
+        (Owner::Shard, Record::EventsExpired { events }) => command(
+            &|command| matches!(command, Command::ExpireEvents { events: old } if events.iter().all(|id| old.contains(id))),
+        ),
+        (Owner::Shard, Record::RequestsRefused { .. }) => command(&|command| matches!(command, Command::NoteRefused { .. })),
         (Owner::Bulk(_), Record::BulkStarted { work, .. }) => {
             matches!(**work, BulkWork::Unblock { .. }) || command(&|command| matches!(command, Command::StartBulk { .. }))
         }

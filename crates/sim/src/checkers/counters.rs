@@ -14,6 +14,7 @@ struct Line {
     held: usize,
     running: usize,
     overrides: usize,
+    in_runs: usize,
 }
 
 pub fn conserved(scene: &Scene<'_>) -> Check {
@@ -45,9 +46,10 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
         line.scheduled += usize::from(!task.run_now && task.blocked_by.is_empty() && task.ready_at > scene.turn.now);
     }
     for (queue, held) in &model.held {
-        if held.slots > 0 || held.overrides > 0 {
+        if held.slots > 0 || held.overrides > 0 || held.in_runs > 0 {
             let line = lines.entry(queue.clone()).or_default();
             (line.running, line.overrides) = (held.slots as usize, held.overrides as usize);
+            line.in_runs = held.in_runs as usize;
         }
     }
     for summary in core.state().queue_summaries() {
@@ -58,6 +60,7 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
             held: summary.held,
             running: summary.running,
             overrides: summary.overrides,
+            in_runs: summary.in_runs,
         };
         let counted = lines.remove(&summary.name).unwrap_or_default();
         ensure(told == counted, || format!("{} says {told:?}, but it is {counted:?}", summary.name))?;

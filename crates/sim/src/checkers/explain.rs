@@ -41,7 +41,8 @@ fn codes(obstacle: Option<&str>) -> &'static [&'static str] {
     match obstacle {
         Some("held") => &["run_paused"],
         Some("blocked") => &["blocked_by"],
-        Some("not ready yet") => &["scheduled", "backoff"],
+        Some("not ready yet") => &["scheduled", "backoff", "debounce", "batch"],
+        Some("of a paused family") => &["family_paused"],
         Some("without the required tag") => &["require_tag"],
         Some("paused") => &["queue_paused"],
         Some("behind the queue's slots") => &["queue_concurrency"],
@@ -53,9 +54,11 @@ fn codes(obstacle: Option<&str>) -> &'static [&'static str] {
 
 /// The last of the instants it waits for.
 fn eta_of(scene: &Scene<'_>, task: &TaskModel) -> Time {
-    let pause = scene.model.queues.get(&task.queue).and_then(|queue| queue.pause.flatten());
+    let queue = scene.model.queues.get(&task.queue).and_then(|queue| queue.pause.flatten());
+    let family = task.family.iter().flat_map(|family| scene.model.events.pauses_of(family));
+    let pause = queue.into_iter().chain(family).filter(|_| !task.is_critical());
     let rates = scene.model.rated(task).into_iter().map(|(key, rate)| permit_at(&rate, scene.model.arrival(&key)));
     let rates = rates.filter(|at| *at > scene.turn.now && !task.expedited);
     let ready = (task.ready_at > scene.turn.now).then_some(task.ready_at);
-    pause.into_iter().chain(rates).chain(ready).max().unwrap_or(Time::ZERO)
+    pause.chain(rates).chain(ready).max().unwrap_or(Time::ZERO)
 }

@@ -42,6 +42,8 @@ pub fn transition(scene: &Scene<'_>, entry: &Entry) -> Check {
         same => {
             let within: &[Status] = match same {
                 Record::TaskRunNow { .. } | Record::TaskExpedited { .. } => &[Queued],
+                Record::TaskDebounced { .. } | Record::TaskBatched { .. } => &[Queued],
+                Record::TaskHandedOver { .. } => &[Running],
                 Record::TaskHeld { .. } | Record::TaskLetGo { .. } => &[Queued, Running],
                 Record::TaskCancelRequested { .. } | Record::TaskTimedOut {} => &[Running],
                 _ => &[Idle, Queued],

@@ -1,6 +1,7 @@
 //! Limits bound leases at every instant: slots by queue and key, override slots apart, rates in every window.
 
 use super::{Check, Scene, ensure};
+use crate::model::events::is_drop_key;
 use crate::model::{Held, interval_us};
 use kernel::rate::Rate;
 use kernel::record::{Entry, KeyRef, Owner, Record};
@@ -70,6 +71,10 @@ pub fn permits(scene: &Scene<'_>, entry: &Entry) -> Check {
     let model = scene.model;
     match (&entry.owner, &entry.record) {
         (Owner::Key(key), Record::PermitTaken { arrival }) => {
+            // What events take, `events` knows.
+            if is_drop_key(key) {
+                return Ok(());
+            }
             let config = model.config(&key.queue);
             let rate = match &key.key {
                 None => config.rate,

@@ -9,7 +9,7 @@ use kernel::ids::RecordSeq;
 use kernel::ir::Ir;
 use kernel::names::{TypeName, WorkerName};
 use kernel::record::Owner;
-use kernel::row::{BULKS, FRAMES, KEYS, NODES, QUEUES, RUNS, Row, SHARDS, TASKS, Value, WORKFLOWS};
+use kernel::row::{BULKS, CONTROLS, FRAMES, KEYS, NODES, QUEUES, REGISTRIES, RUNS, Row, SHARDS, TASKS, Value, WORKFLOWS};
 use kernel::runs::WantedIr;
 use kernel::state::State;
 use kernel::step::Step;
@@ -30,6 +30,10 @@ fn owners(scene: &Scene<'_>) -> BTreeSet<Owner> {
         owners.extend(runs.runs.keys().copied().map(Owner::Run));
         owners.extend(runs.frames.keys().map(|(run, path)| Owner::Frame(*run, path.clone())));
         owners.extend(runs.nodes.keys().cloned().map(Owner::Node));
+        let events = &scene.model.events;
+        owners.extend(events.events.keys().copied().map(Owner::Event));
+        owners.extend(events.controls.keys().cloned().map(Owner::Families));
+        owners.insert(Owner::Registry);
     }
     owners
 }
@@ -52,6 +56,7 @@ pub fn rows(scene: &Scene<'_>) -> Check {
         if let (Some(core), Some(values)) = (scene.core, stored) {
             let cold = scene.model.task_of(&owner).is_some_and(|task| task.status.is_finished())
                 || matches!(&owner, Owner::Bulk(id) if !scene.model.bulks[id].open)
+                || matches!(&owner, Owner::Event(_))
                 || is_cold_run(scene, &owner);
             match core.state().row(&owner) {
                 // Of what is being deleted only the run itself is there.
@@ -95,7 +100,7 @@ pub fn load(scene: &Scene<'_>) -> Result<State, String> {
             let row = durable.row(&RUNS, std::slice::from_ref(run));
             row.is_some_and(|row| row[column("live")] == Value::Int(1) && row[column("deleting")] == Value::Null)
         };
-        for table in [&SHARDS, &QUEUES, &KEYS, &BULKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES, &TASKS] {
+        for table in [&SHARDS, &QUEUES, &KEYS, &REGISTRIES, &CONTROLS, &BULKS, &WORKFLOWS, &RUNS, &FRAMES, &NODES, &TASKS] {
             for values in durable.rows(table) {
                 let is_live = match table.name {
                     "tasks" => !Task::from_row(values).map_err(|bad| bad.to_string())?.status().is_finished(),

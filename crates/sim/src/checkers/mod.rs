@@ -12,8 +12,10 @@ mod bulks;
 mod causes;
 mod changes;
 mod counters;
+mod events;
 mod explain;
 mod frames;
+mod handed;
 mod history;
 mod leases;
 mod limits;
@@ -25,6 +27,8 @@ mod starts;
 mod timers;
 mod tokens;
 mod works;
+
+pub use events::{Made, made};
 
 use crate::ledger::Ledger;
 use crate::model::Model;
@@ -59,7 +63,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 25] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 30] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -85,9 +89,14 @@ pub const EACH_RECORD: [(&str, RecordChecker); 25] = [
     ("a value is lost only with its blob", blobs::only_if_spoilt),
     ("nothing is changed in a run unasked", changes::asked),
     ("what has begun keeps its text", changes::frozen),
+    ("events are handled once, by the registry in force", events::routed),
+    ("events become what their handlers say", events::handled),
+    ("a task is handed over to a run of its own", handed::over),
+    ("of a singleton there is one", handed::alone),
+    ("nothing starts after its hour", handed::in_time),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 23] = [
+pub const EACH_TICK: [(&str, TickChecker); 27] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
@@ -111,6 +120,10 @@ pub const EACH_TICK: [(&str, TickChecker); 23] = [
     ("who is done unblocks", blockers::current),
     ("explain names the causes", explain::causes),
     ("records fold to the rows", memory::verified),
+    ("what events were to do is done", events::carried_out),
+    ("the same event has the same answer", events::answered),
+    ("every event is still there", events::kept),
+    ("a task is held as long as its run goes on", handed::held),
 ];
 
 /// Says what was expected when it is not so.

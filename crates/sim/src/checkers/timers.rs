@@ -18,11 +18,17 @@ pub fn kept(scene: &Scene<'_>) -> Check {
     for (name, queue) in model.queues.iter().filter(|_| room) {
         ensure(!queue.pause.flatten().is_some_and(|until| due(&until)), || format!("{name} is still paused at {now:?}"))?;
     }
+    for (families, control) in model.events.controls.iter().filter(|_| room) {
+        ensure(!control.pause.flatten().is_some_and(|until| due(&until)), || format!("{families} is still paused at {now:?}"))?;
+    }
     let begun = |id| turn.statuses.get(&id).is_some_and(|was| was.len() > 1);
-    for id in model.running.iter().filter(|_| room) {
-        let lease = model.tasks[id].lease.as_ref().expect("what runs has a lease");
+    for id in model.queued.iter().filter(|_| room) {
+        let late = model.tasks[id].start_by.filter(|at| due(at) && !begun(*id));
+        ensure(late.is_none(), || format!("{id} should have started by {late:?}"))?;
+    }
+    for (id, lease) in model.leases().filter(|_| room) {
         let spent = lease.ending.is_none() && due(&lease.budget_until);
-        ensure(!spent || begun(*id), || format!("the budget of {id} was spent at {:?}", lease.budget_until))?;
+        ensure(!spent || begun(id), || format!("the budget of {id} was spent at {:?}", lease.budget_until))?;
     }
     for (ticket, poll) in &presence.polls {
         ensure(!due(&poll.until), || {

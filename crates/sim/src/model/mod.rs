@@ -1,11 +1,15 @@
 //! What is true, folded from the durable records alone and kept apart from the kernel's state: tasks, queues, permits,
 //! bulks, and the slots that leases hold. The checkers ask it; it never asks the engine.
 
+pub mod events;
+mod handling;
 mod order;
 pub mod runs;
 mod task;
 pub mod walk;
 
+use events::Events;
+pub use handling::{Deed, Happening, Plan};
 pub use order::{interval_us, permit_at};
 use runs::Runs;
 pub use task::{LeaseModel, TaskModel};
@@ -62,6 +66,8 @@ pub struct Starts {
 pub struct Held {
     /// Leases that take ordinary slots.
     pub slots: u32,
+    /// Held by runs, which take none.
+    pub in_runs: u32,
     /// Started by hand, waiting or running.
     pub overrides: u32,
 }
@@ -80,6 +86,7 @@ pub struct Model {
     pub taking: Vec<(KeyRef, Time)>,
     pub bulks: BTreeMap<BulkId, BulkModel>,
     pub runs: Runs,
+    pub events: Events,
     pub held: FxHashMap<QueueName, Held>,
     /// Ordinary slots taken, by key.
     pub slots: FxHashMap<KeyRef, u32>,
@@ -111,6 +118,12 @@ impl Model {
         self.queued.iter().map(|id| &self.tasks[id]).filter(move |task| task.queue == *queue)
     }
 
+    /// Those that workers hold.
+    pub fn leases(&self) -> impl Iterator<Item = (TaskId, &LeaseModel)> {
+        let leases = self.running.iter().filter_map(|id| Some((*id, self.tasks[id].lease.as_ref()?)));
+        leases.filter(|(_, lease)| lease.run.is_none())
+    }
+
     pub fn live(&self) -> usize {
         self.queued.len() + self.running.len()
     }
@@ -127,6 +140,9 @@ impl Model {
             Owner::Run(id) => self.runs.runs.get(id).map(|run| run.last),
             Owner::Frame(run, path) => self.runs.last_of_frame(*run, path),
             Owner::Node(at) => self.runs.nodes.get(at).map(|node| node.last),
+            Owner::Event(id) => self.events.events.get(id).map(|event| event.last),
+            Owner::Registry => Some(self.events.registry.last),
+            Owner::Families(families) => self.events.controls.get(families).map(|control| control.last),
         };
         last.unwrap_or(RecordSeq::NONE)
     }
@@ -134,7 +150,12 @@ impl Model {
     /// One more record. What cannot follow is told.
     pub fn fold(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.owner {
-            Owner::Shard => self.shard_last = entry.seq,
+            Owner::Shard => {
+                self.shard_last = entry.seq;
+                if let Record::EventsExpired { events } = &entry.record {
+                    self.expire_events(events)?;
+                }
+            }
             Owner::Task(id) => {
                 self.taking.clear();
                 self.fold_task(*id, entry)?;
@@ -144,8 +165,9 @@ impl Model {
                 Record::PermitTaken { arrival } => {
                     let before = self.arrivals.insert(key.clone(), (entry.seq, *arrival));
                     let before = before.map_or(Time::ZERO, |(_, arrival)| arrival);
-                    // Taking a permit moves the arrival on; only a new rate brings it nearer.
-                    if *arrival > before {
+                    // Taking a permit moves the arrival on; only a new rate brings it nearer. What is dropped or not is
+                    // no lease.
+                    if *arrival > before && !events::is_drop_key(key) {
                         self.taking.push((key.clone(), before));
                     }
                 }
@@ -157,6 +179,9 @@ impl Model {
             Owner::Run(id) => self.runs.fold_run(*id, entry)?,
             Owner::Frame(run, path) => self.runs.fold_frame(*run, path, entry)?,
             Owner::Node(at) => self.runs.fold_node(at, entry)?,
+            Owner::Event(id) => self.events.fold_event(*id, entry)?,
+            Owner::Registry => self.events.fold_registry(entry)?,
+            Owner::Families(families) => self.events.fold_families(families, entry)?,
         }
         (self.last, self.at) = (entry.seq, entry.at);
         Ok(())
@@ -215,11 +240,17 @@ impl Model {
         };
         _ = if more { index.insert(task.id) } else { index.remove(&task.id) };
         let held = self.held.entry(task.queue.clone()).or_default();
-        if task.run_now {
+        if task.in_run() {
+            step(&mut held.in_runs);
+        } else if task.run_now {
             step(&mut held.overrides);
         } else if task.status == Status::Running {
             step(&mut held.slots);
-            for key in &task.key_refs {
+        }
+        if task.status == Status::Running && !task.run_now {
+            // A run's hold takes the slots of its handler alone.
+            let mine = |key: &&KeyRef| !task.in_run() || key.key.as_ref().is_some_and(|(name, _)| task.is_own_key(name));
+            for key in task.key_refs.iter().filter(mine) {
                 step(self.slots.entry(key.clone()).or_default());
             }
         }
@@ -348,10 +379,14 @@ impl Model {
         self.timers_left > 0
     }
 
-    /// A part of a run that is being deleted went, without a record.
+    /// A part of a run that is being deleted went, or what an old event made, without a record.
     pub fn forget_task(&mut self, id: TaskId) {
         if let Some(task) = self.tasks.remove(&id) {
             self.count(&task, false);
+            let key = task.idempotency_key.map(|key| (task.queue, key));
+            if let Some(made) = key.and_then(|key| self.by_idempotency_key.get_mut(&key)) {
+                made.remove(&id);
+            }
             self.deleted += 1;
         }
     }

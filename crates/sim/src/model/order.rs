@@ -33,7 +33,7 @@ pub fn interval_us(rate: &Rate) -> i64 {
     (per_us + count - 1) / count
 }
 
-fn us(head_start: Priority) -> i64 {
+pub fn us(head_start: Priority) -> i64 {
     i64::from(head_start.head_start_s()) * 1_000_000
 }
 
@@ -61,12 +61,15 @@ impl Model {
         if task.ready_at > now {
             return Some("not ready yet");
         }
+        if !task.is_critical() && task.family.as_ref().is_some_and(|family| self.events.is_paused(family)) {
+            return Some("of a paused family");
+        }
         let queue = self.queues.get(&task.queue)?;
         let config = &queue.config;
         if config.require_tag.as_ref().is_some_and(|tag| !task.tags.contains(tag)) {
             return Some("without the required tag");
         }
-        if queue.pause.is_some() {
+        if queue.pause.is_some() && !task.is_critical() {
             return Some("paused");
         }
         if config.concurrency.is_some_and(|limit| self.held.get(&task.queue).is_some_and(|held| held.slots >= limit)) {
@@ -93,6 +96,7 @@ impl Model {
             return Place::RunNow(task.since, task.id);
         }
         let mut order = task.ready_at.us() - us(task.priority);
+        order -= task.family.as_ref().map_or(0, |family| self.events.boost_us(family));
         let Some(queue) = self.queues.get(&task.queue) else { return Place::Ordered(order, task.id) };
         order -= us(queue.boost);
         if !queue.boosts.is_empty() {
@@ -140,11 +144,12 @@ impl Model {
             .map(|id| &self.tasks[id])
             .filter(behind)
             .filter_map(|task| self.rated(task).iter().map(|(key, rate)| permit_at(rate, self.arrival(key))).max());
-        let leases = self.running.iter().filter_map(|id| self.tasks[id].lease.as_ref());
-        let budgets = leases.filter(|lease| lease.ending.is_none()).map(|lease| lease.budget_until);
+        let budgets = self.leases().filter(|(_, lease)| lease.ending.is_none()).map(|(_, lease)| lease.budget_until);
+        let starts = self.queued.iter().filter_map(|id| self.tasks[id].start_by);
         let pauses = self.queues.values().filter_map(|queue| queue.pause.flatten());
         let bulks =
             self.bulks.values().filter(|bulk| bulk.open && !bulk.work.is_over_runs()).map(|bulk| bulk.resume_at.unwrap_or(now));
-        later.chain(rates).chain(budgets).chain(pauses).chain(bulks).chain(self.runs.next_due(now)).min()
+        let pauses = pauses.chain(self.events.pauses_end());
+        later.chain(rates).chain(budgets).chain(starts).chain(pauses).chain(bulks).chain(self.runs.next_due(now)).min()
     }
 }

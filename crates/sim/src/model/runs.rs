@@ -45,6 +45,8 @@ pub struct RunModel {
     pub key: Option<IdempotencyKey>,
     /// The node that called it.
     pub parent: Option<NodeAt>,
+    /// The task that was handed over to it.
+    pub task: Option<TaskId>,
     pub deadline: Option<Time>,
     pub started_at: Time,
     pub version: u32,
@@ -264,6 +266,7 @@ impl Runs {
                 workflow: spec.workflow.clone(),
                 key: spec.idempotency_key.clone(),
                 parent: spec.parent.clone(),
+                task: spec.task,
                 deadline: spec.deadline,
                 started_at: entry.at,
                 version: spec.version,

@@ -1,9 +1,10 @@
 //! One task as its records tell it, written from the table in the design and not from the kernel's code: where the two
 //! differ, one of them is wrong.
 
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::handler::{Trigger, Window};
+use kernel::ids::{EventId, RecordSeq, RunId, TaskId};
 use kernel::lease::Ending;
-use kernel::names::{IdempotencyKey, KeyName, KeyValue, QueueName, Tag, TypeName, WorkerName};
+use kernel::names::{Family, IdempotencyKey, KeyName, KeyValue, QueueName, Tag, TypeName, WorkerName};
 use kernel::priority::Priority;
 use kernel::record::{Entry, Failure, KeyRef, Record, TaskSpec};
 use kernel::retry::RetryPolicy;
@@ -29,6 +30,14 @@ pub struct TaskModel {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The node that it is the work of.
     pub node: Option<NodeAt>,
+    /// What it was made of.
+    pub trigger: Option<Trigger>,
+    /// Of the newest event in it.
+    pub family: Option<Family>,
+    /// All events that went into it, as they came.
+    pub events: Vec<EventId>,
+    /// Cancelled unless it starts before this.
+    pub start_by: Option<Time>,
     pub created_at: Time,
     pub input: RecordSeq,
     pub status: Status,
@@ -60,6 +69,8 @@ pub struct LeaseModel {
     pub heartbeat_ms: u32,
     pub budget_until: Time,
     pub ending: Option<Ending>,
+    /// The run that does the work.
+    pub run: Option<RunId>,
 }
 
 impl TaskModel {
@@ -78,8 +89,12 @@ impl TaskModel {
             budget_ms: spec.budget_ms,
             idempotency_key: spec.idempotency_key.clone(),
             node: spec.node.as_deref().cloned(),
+            trigger: spec.trigger.as_deref().cloned(),
+            family: spec.trigger.as_ref().map(|trigger| family(trigger.name.as_str())),
+            events: spec.trigger.iter().map(|trigger| trigger.event).collect(),
+            start_by: spec.start_by,
             created_at: entry.at,
-            input: entry.seq,
+            input: spec.input.unwrap_or(entry.seq),
             status: if spec.idle { Status::Idle } else { Status::Queued },
             blocked_by: spec.blocked_by.clone(),
             scheduled_for: spec.scheduled_for.filter(|_| spec.idle),
@@ -112,6 +127,7 @@ impl TaskModel {
             Record::TaskQueued { ready_at, run_now, .. } => {
                 task.enter(at, *ready_at, *run_now);
                 (task.attempt, task.burnt, task.failure, task.scheduled_for) = (0, 0, None, None);
+                task.start_by = None;
                 if *run_now {
                     task.blocked_by.clear();
                 }
@@ -135,6 +151,8 @@ impl TaskModel {
                     (task.ready_at, task.expedited, task.scheduled_for) = (at, false, None);
                 }
                 task.status = Status::Running;
+                task.start_by = None;
+                task.trigger.iter_mut().filter(|trigger| trigger.window.is_some()).for_each(|trigger| trigger.closed = true);
                 task.attempt = *attempt;
                 task.run_now = *run_now;
                 task.blocked_by.clear();
@@ -146,6 +164,7 @@ impl TaskModel {
                     heartbeat_ms: *heartbeat_ms,
                     budget_until: *budget_until,
                     ending: None,
+                    run: None,
                 });
             }
             Record::TaskCancelRequested { by, reason } => {
@@ -169,6 +188,11 @@ impl TaskModel {
                     task.since = at;
                 }
                 (task.held, task.pause) = (false, *pause);
+            }
+            Record::TaskDebounced { .. } | Record::TaskBatched { .. } => task.gather(entry)?,
+            Record::TaskHandedOver { run } => {
+                let lease = task.lease.as_mut().filter(|lease| lease.run.is_none() && lease.ending.is_none());
+                lease.ok_or("handed over by nobody who holds it")?.run = Some(*run);
             }
             Record::TaskReleased { .. } => {
                 let (ready_at, expedited) = (task.ready_at, task.expedited);
@@ -195,6 +219,60 @@ impl TaskModel {
             other => return Err(format!("{} is not a record of a task", other.kind())),
         }
         Ok(Some(task))
+    }
+
+    /// One more event came into its window.
+    fn gather(&mut self, entry: &Entry) -> Result<(), String> {
+        let id = self.id;
+        let open = self.status == Status::Queued && self.fence == RecordSeq::NONE;
+        let Some(trigger) = self.trigger.as_mut().filter(|_| open) else { return Err(format!("{id} takes no events")) };
+        match (&entry.record, &mut trigger.window) {
+            (Record::TaskDebounced { event, name, newer, ready_at, start_by }, Some(Window::Debounce { newest, events, .. })) => {
+                if let Some(newer) = newer {
+                    (*newest, self.input) = (newer.happened_at, newer.input);
+                    (trigger.event, trigger.name) = (*event, name.clone());
+                    self.family = Some(family(name.as_str()));
+                }
+                *events += 1;
+                (self.ready_at, self.start_by) = (*ready_at, *start_by);
+                self.events.push(*event);
+            }
+            (Record::TaskBatched { event, name, full, bytes, .. }, Some(Window::Batch { events, bytes: all, .. })) => {
+                *events += 1;
+                *all += bytes;
+                (trigger.event, trigger.name) = (*event, name.clone());
+                self.family = Some(family(name.as_str()));
+                self.events.push(*event);
+                if *full {
+                    self.ready_at = self.ready_at.min(entry.at);
+                }
+            }
+            (record, window) => return Err(format!("{} of {id}, whose window is {window:?}", record.kind())),
+        }
+        Ok(())
+    }
+
+    /// More events may come into it.
+    pub fn window(&self) -> Option<&Window> {
+        let open = self.status == Status::Queued && self.fence == RecordSeq::NONE;
+        self.trigger.as_ref().filter(|_| open).and_then(|trigger| trigger.window.as_ref())
+    }
+
+    /// Its handler counts by it, and not its queue.
+    pub fn is_own_key(&self, name: &KeyName) -> bool {
+        let handler = self.trigger.as_ref().map(|trigger| trigger.handler.as_str());
+        handler
+            .and_then(|handler| name.as_str().strip_prefix(handler))
+            .is_some_and(|rest| ["", "@single"].contains(&rest) || rest.starts_with('.'))
+    }
+
+    pub fn is_critical(&self) -> bool {
+        self.trigger.as_ref().is_some_and(|trigger| trigger.critical)
+    }
+
+    /// A run holds it.
+    pub fn in_run(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.run.is_some())
     }
 
     fn enter(&mut self, at: Time, ready_at: Time, run_now: bool) {
@@ -244,6 +322,9 @@ impl TaskModel {
             "budget_ms": self.budget_ms, card.budget_ms();
             "idempotency_key": self.idempotency_key.as_ref(), card.idempotency_key();
             "node": self.node.as_ref(), card.node();
+            "trigger": self.trigger.as_ref(), card.trigger();
+            "family": self.family.as_ref(), route.family();
+            "start_by": self.start_by, card.start_by();
             "created_at": self.created_at, card.created_at();
             "input": self.input, card.input();
             "blocked_by": &self.blocked_by[..], card.blocked_by();
@@ -267,10 +348,17 @@ impl TaskModel {
                 "budget_until": model.budget_until, running.lease().budget_until();
                 "run_now": self.run_now, running.lease().is_run_now();
                 "ending": model.ending.as_ref(), running.lease().ending();
+                "run": model.run, running.lease().run();
             },
             (Task::Queued(_) | Task::Running(_), _) => return Some(format!("{id}: a lease where there is none, or none")),
             _ => {}
         }
         None
     }
+}
+
+/// An event's name up to its last divider; all of it where there is none.
+fn family(name: &str) -> Family {
+    let end = name.rfind(['/', '.']).unwrap_or(name.len());
+    Family::parse(&name[..end]).expect("a part of a name is one")
 }

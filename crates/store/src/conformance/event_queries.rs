@@ -21,7 +21,10 @@ pub(super) fn events_are_found_by_id_and_key(open: &mut Open<'_>) {
     let (mut store, scribe, _) = with_sample(open);
     let row = |id| scribe.row(&Owner::Event(event(id)));
     let key = |text: &str| EventKey::parse(text).expect("a good key");
-    assert_eq!(store.rows(&[Need::Event(event(50)), Need::Event(event(53)), Need::Event(event(50))]).unwrap(), [row(50).unwrap()]);
+    assert_eq!(
+        store.rows(&[Need::Event(event(50)), Need::Event(event(53)), Need::Event(event(50))]).unwrap(),
+        [row(50).unwrap()]
+    );
     assert_eq!(store.rows(&[Need::EventKey(key("delivery/7")), Need::EventKey(key("delivery/8"))]).unwrap(), [row(50).unwrap()]);
     let mut reader = store.reader().unwrap();
     assert_eq!(reader.event(event(52)).unwrap(), row(52));

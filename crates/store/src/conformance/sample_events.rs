@@ -71,6 +71,7 @@ fn made_of(id: EventId, window: Option<Window>) -> TaskSpec {
         critical: true,
         single: Some(key("h@single", "x")),
         window,
+        closed: false,
     };
     TaskSpec { trigger: Some(Box::new(trigger)), ..plain("ci") }
 }

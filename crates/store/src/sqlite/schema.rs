@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn the_views_for_people_work() {
         let db = fresh();
-        for view in ["readable_tasks", "task_payloads", "readable_records", "readable_runs", "readable_nodes", "readable_events"] {
+        for view in ["readable_tasks", "task_payloads", "readable_records", "readable_runs", "readable_nodes", "readable_events"]
+        {
             let count: i64 = db.query_row(&format!("SELECT count(*) FROM (SELECT * FROM {view})"), [], |row| row.get(0)).unwrap();
             assert_eq!(count, 0, "{view}");
         }

@@ -45,7 +45,8 @@ pub fn handler(entry: &Entry, problems: &mut Problems) -> Option<Handler> {
     let singleton = fields.take("singleton").and_then(|entry| discipline::singleton(&entry.value, problems));
     let deduped = fields.take("dedup");
     if let (Some(entry), Some(_)) = (deduped, &gather) {
-        let told = "`dedup` does not go with `debounce` or `batch`: of the events that one task gathers, no key would be remembered";
+        let told =
+            "`dedup` does not go with `debounce` or `batch`: of the events that one task gathers, no key would be remembered";
         problems.say(&entry.key_at, told);
     }
     let dedup = deduped.and_then(|entry| discipline::dedup(&entry.value, problems));

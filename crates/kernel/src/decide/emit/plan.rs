@@ -74,7 +74,7 @@ impl<'a> Planner<'a> {
     fn gather(&mut self, step: &mut Step<'_>, handler: &HandlerName, handling: &Handling) -> (Outcome, Gone, Deed) {
         let now = step.now();
         let open = |key: &KeyValue| {
-            let task = step.state().open_window(handler, key)?;
+            let task = step.state().open_window(handler, key, |task| !self.is_leaving(task))?;
             match step.state().task(task) {
                 Some(Task::Queued(queued)) => Some((task, queued.clone())),
                 _ => None,
@@ -90,9 +90,13 @@ impl<'a> Planner<'a> {
                     // One whose hour has come keeps its place; it takes the newest along.
                     let ready_at = match queued.ready_at() {
                         ready_at if ready_at <= now => ready_at,
-                        _ => until.iter().copied().chain([now.plus_ms(*period_ms)]).min().expect("one at least"),
+                        _ => {
+                            let quiet = now.plus_ms(*period_ms);
+                            until.map_or(quiet, |until| until.min(quiet)).plus_ms(handling.delay_ms)
+                        }
                     };
-                    let start_by = handling.start_within_ms.map(|ms| ready_at.plus_ms(ms));
+                    // What has just come has all of its time.
+                    let start_by = handling.start_within_ms.map(|ms| ready_at.max(now).plus_ms(ms));
                     let outcome = Outcome::Debounced { task, stale: !newer };
                     return (outcome, Vec::new(), Deed::Debounce { task, newer, ready_at, start_by });
                 }
@@ -118,7 +122,9 @@ impl<'a> Planner<'a> {
         if let (Some(Singleton { replace, .. }), Some((name, value))) = (&handling.singleton, &single)
             && !crate::defect("singleton_ignored")
         {
-            let live = step.state().singles(name, value);
+            let waits = |task: &TaskId| matches!(step.state().task(*task), Some(Task::Queued(_)));
+            let mut live = step.state().singles(name, value);
+            live.retain(|task| !(self.is_leaving(*task) && waits(task)));
             match (replace, live.first()) {
                 (_, None) => {}
                 (false, Some(task)) => return (Outcome::Skipped { task: *task }, gone, Deed::Nothing),
@@ -140,10 +146,16 @@ impl<'a> Planner<'a> {
         (Outcome::Queued { task }, gone, Deed::Add(task, Box::new(spec)))
     }
 
+    /// It makes way for another task of the same event.
+    fn is_leaving(&self, task: TaskId) -> bool {
+        self.leaving.iter().any(|(_, leaving)| *leaving == task)
+    }
+
     /// The bound of a queue that has no room.
     fn is_full(&self, state: &State, queue: &QueueName, gone: &Gone) -> Option<u32> {
         let max = state.queue(queue)?.config().backlog_max?;
-        let waits = |task: &TaskId| matches!(state.task(*task), Some(Task::Queued(queued)) if queued.card().route().queue() == queue);
+        let waits =
+            |task: &TaskId| matches!(state.task(*task), Some(Task::Queued(queued)) if queued.card().route().queue() == queue);
         let leaving = self.leaving.iter().filter(|(of, _)| of == queue).map(|(_, task)| task);
         let leaving = leaving.chain(gone.iter().map(|(task, ..)| task)).filter(|task| waits(task)).count();
         let entering = self.entering.iter().filter(|of| *of == queue).count();
@@ -153,17 +165,19 @@ impl<'a> Planner<'a> {
     /// The one that came first of those that wait there.
     fn oldest(&self, state: &State, queue: &QueueName, gone: &Gone) -> Option<TaskId> {
         let members = &state.lanes.line(queue)?.members;
-        let goes = |task: &TaskId| gone.iter().any(|(gone, ..)| gone == task) || self.leaving.iter().any(|(_, gone)| gone == task);
-        members.iter().copied().find(|task| !goes(task))
+        let goes = |task: &TaskId| gone.iter().any(|(gone, ..)| gone == task) || self.is_leaving(*task);
+        // What belongs to a run was let in with it; what passes pauses or was started by hand does not make way either.
+        let may_go = |task: &TaskId| match state.task(*task) {
+            Some(Task::Queued(queued)) => {
+                let card = queued.card();
+                card.node().is_none() && !card.route().is_critical() && !queued.is_run_now()
+            }
+            _ => false,
+        };
+        members.iter().copied().find(|task| !goes(task) && may_go(task))
     }
 
-    fn spec_of(
-        &self,
-        handler: &HandlerName,
-        handling: &Handling,
-        single: Option<(KeyName, KeyValue)>,
-        now: Time,
-    ) -> TaskSpec {
+    fn spec_of(&self, handler: &HandlerName, handling: &Handling, single: Option<(KeyName, KeyValue)>, now: Time) -> TaskSpec {
         let (window, wait_ms) = match &handling.gather {
             None => (None, 0),
             Some(Gather::Debounce { key, period_ms, max_wait_ms }) => {
@@ -187,6 +201,7 @@ impl<'a> Planner<'a> {
             critical: handling.critical,
             single,
             window,
+            closed: false,
         };
         TaskSpec {
             priority: handling.priority,
@@ -219,6 +234,8 @@ fn permit(state: &State, handler: &HandlerName, queue: &QueueName, drop: &DropRa
     let name = KeyName::parse(&format!("{handler}{DROP_KEY}")).expect("a handler's name is short");
     let key = KeyRef { queue: queue.clone(), key: Some((name, drop.key.clone())) };
     let arrival = state.permits.get(&key).map_or(Time::ZERO, |permits| permits.arrival);
+    // A changed rate acts at once: what is owed to a slower one is forgiven.
+    let arrival = if arrival > drop.rate.arrival_max(now) { now } else { arrival };
     let open = drop.rate.permits_at(arrival, now) > 0 || crate::defect("drop_rate_ignored");
     open.then(|| (key, drop.rate.take(arrival, now)))
 }

@@ -54,6 +54,14 @@ fn a_debounce_waits_for_quiet_and_takes_the_newest() {
 }
 
 #[test]
+fn a_delay_counts_from_the_end_of_a_debounce_however_many_come() {
+    check(
+        "emit e a/b + h debounce=k/5s/8s delay=1min; show e; advance 4s; emit f a/b + h debounce=k/5s/8s delay=1min; show e",
+        "e: queued; e queued ready=65s; f: debounced e; e queued ready=68s",
+    );
+}
+
+#[test]
 fn max_wait_ends_a_debounce_and_the_next_event_opens_another() {
     check(
         "emit e a/b + h debounce=k/5s/8s; advance 4s; emit f a/b + h debounce=k/5s/8s; show e; advance 4s
@@ -131,10 +139,47 @@ fn a_full_backlog_drops_the_newcomer_or_the_oldest_and_says_so() {
 }
 
 #[test]
+fn what_makes_way_for_one_handler_is_neither_window_nor_singleton_to_the_next() {
+    check(
+        "queue q backlog=1 drop_oldest; emit e a/b + h2 debounce=k/5s; emit f a/b + h + h2 queue=r debounce=k/5s; show e",
+        "e: queued; f: queued, queued; e cancelled shed by signaller because its queue was full, and it had waited longest
+         | e cancelled, f.h queued, f.h2 queued",
+    );
+    check(
+        "queue q backlog=1 drop_oldest; emit e a/b + h2 single=k; emit f a/b + h + h2 queue=r single=k",
+        "e: queued; f: queued, queued | e cancelled, f.h queued, f.h2 queued",
+    );
+}
+
+#[test]
+fn a_drop_rate_that_was_raised_acts_at_once() {
+    check(
+        "emit e a/b + h drop=k/1/1h; advance 1s; emit f a/b + h drop=k/1/1h; emit g a/b + h drop=k/1/10s; emit i a/b + h drop=k/1/10s
+         advance 10s; emit j a/b + h drop=k/1/10s",
+        "e: queued; f: rate_dropped; g: queued; i: rate_dropped; j: queued",
+    );
+}
+
+#[test]
+fn one_that_started_in_time_may_be_tried_again_later() {
+    check(
+        "queue q backoff=1s; emit e a/b + h within=10s; advance 9s; lease w; advance 5s; finish e failed; advance 1s; lease w
+         finish e released; advance 1s; lease w",
+        "e: queued; leased e; leased e; leased e",
+    );
+}
+
+#[test]
 fn what_does_not_start_in_time_is_cancelled() {
     check(
         "emit e a/b + h within=10s; emit f a/b + h delay=5s within=10s; advance 10s; show e; lease w; advance 20s",
         "e: queued; f: queued; e cancelled expired by signaller because it did not start in time; leased f",
+    );
+    check("advance 10s; add a start_by=10s; show a", "a cancelled expired by signaller because it did not start in time");
+    check(
+        "queue q concurrency=1; add x; lease w; emit e a/b + h debounce=k/1s within=5s; advance 5s
+         emit f a/b + h debounce=k/1s within=5s; advance 4s; show e; advance 1s; show e",
+        "leased x; e: queued; f: debounced e; e queued; e cancelled expired by signaller because it did not start in time",
     );
     check("add a start_by=10s; due; advance 9s; lease w; advance 5s; show a", "due 10s; leased a; a running attempt=1");
 }
@@ -194,4 +239,26 @@ fn it_is_told_which_limit_of_a_handler_stands_in_the_way() {
         "e: queued; e waits: the batch of handler `h` for key k has 1 of 3 events: it starts with the last of these, or in 10.0 s. \
          [batch until 10s] eta 10s",
     );
+}
+
+#[test]
+fn a_window_that_was_leased_once_is_closed_whatever_becomes_of_it() {
+    check(
+        "emit e a/b + h batch=k/3/1s; advance 1s; lease w; finish e released; emit f a/b + h batch=k/3/1s; lease w
+         finish e failed final; retry e; emit g a/b + h batch=k/3/1s",
+        "e: queued; leased e; f: queued; leased e; g: batched f",
+    );
+}
+
+#[test]
+fn what_passes_pauses_or_was_started_by_hand_makes_no_way_for_others() {
+    check(
+        "queue q backlog=2 drop_oldest; emit e a/b + h critical; emit f a/b + h; start f; emit g a/b + h",
+        "e: queued; f: queued; g: backlog_dropped | e queued, f queued",
+    );
+}
+
+#[test]
+fn a_clock_that_goes_ahead_makes_nothing_newer_than_what_comes_later() {
+    check("emit e a/b ts=1h + h debounce=k/5s; advance 1s; emit f a/b + h debounce=k/5s", "e: queued; f: debounced e");
 }

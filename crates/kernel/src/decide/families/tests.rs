@@ -22,10 +22,25 @@ fn a_pattern_covers_families_below_it_and_a_pause_ends_by_itself() {
 }
 
 #[test]
-fn what_is_critical_passes_pauses() {
+fn a_window_belongs_to_the_family_of_its_newest_event() {
     check(
-        "pause q; pause_families *; emit e a/b + h critical; emit f a/b + h; lease w want=9",
-        "e: queued; f: queued; leased e",
+        "emit e a/b + h debounce=k/1s; emit f c/d + h debounce=k/1s; pause_families a; advance 1s; lease w
+         emit g a/b + h batch=k/2/1s; emit i c/d + h batch=k/2/1s; pause_families c; lease w; resume_families c; lease w",
+        "e: queued; f: debounced e; leased e; g: queued; i: batched g; leased nothing; leased g",
+    );
+}
+
+#[test]
+fn what_is_critical_passes_pauses() {
+    check("pause q; pause_families *; emit e a/b + h critical; emit f a/b + h; lease w want=9", "e: queued; f: queued; leased e");
+}
+
+#[test]
+fn what_is_critical_does_not_wait_behind_what_is_paused() {
+    check(
+        "queue q key.t=1; emit e a/b + h key.t=x; lease w; emit f a/b + h key.t=x; emit g a/b + h key.t=x critical; pause q
+         finish e done; lease w",
+        "e: queued; leased e; f: queued; g: queued; leased g",
     );
 }
 
