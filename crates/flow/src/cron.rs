@@ -204,7 +204,7 @@ pub fn jitter_ms(name: &str, slot: Time, jitter_ms: u64) -> u64 {
     let mut hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^= hash >> 33;
-    (u128::from(hash) * (u128::from(jitter_ms) + 1) >> 64) as u64
+    ((u128::from(hash) * (u128::from(jitter_ms) + 1)) >> 64) as u64
 }
 
 fn instant(at_s: i64) -> Time {

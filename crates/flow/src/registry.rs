@@ -2,7 +2,7 @@
 //! text, compiled whole: every expression is checked, every mistake told with its line, and what comes out never changes.
 //!
 //! `read` decodes the text; `handler`, `queue`, `webhook`, `cron` and `forward` say what may be stated; `index` finds who takes an event,
-//! `event` is what expressions see of it, `route` works out what each makes of it, and `trace` tells why.
+//! `event` is what expressions see of it (and `reads` how much), `route` works out what each makes of it, and `trace` tells why.
 //! `difference` compares two registries in the words of `shown`.
 
 pub mod cron;
@@ -13,6 +13,7 @@ mod handler;
 mod index;
 mod queue;
 mod read;
+mod reads;
 mod route;
 mod schema;
 mod shown;

@@ -24,11 +24,12 @@ pub(crate) enum Seen<'a> {
 
 /// The value of a JSON text.
 pub fn read(text: &str) -> serde_json::Result<Value> {
-    if has_long_number(text.as_bytes()) || text.contains(MARK_ESCAPED) {
-        serde_json::from_str(&marked(text))
-    } else {
-        serde_json::from_str(text)
-    }
+    if is_plain(text) { serde_json::from_str(text) } else { serde_json::from_str(&marked(text)) }
+}
+
+/// There is certainly nothing in it that needs a mark.
+pub(crate) fn is_plain(text: &str) -> bool {
+    !has_long_number(text.as_bytes()) && !text.contains(MARK_ESCAPED)
 }
 
 pub(crate) fn seen(text: &str) -> Seen<'_> {

@@ -143,11 +143,16 @@ fn key_of_run(node: &Node) -> Option<&str> {
 
 /// `root.key`, however it is written.
 fn key_of(node: &Node, root: Root) -> Option<&str> {
-    let is_root = |of: &Node| matches!(of.form, Form::Root(found) if found == root);
+    let (of, key) = keyed(node)?;
+    matches!(of.form, Form::Root(found) if found == root).then_some(key)
+}
+
+/// `of.key`, `of["key"]` or `has(of.key)`.
+fn keyed(node: &Node) -> Option<(&Node, &str)> {
     match &node.form {
-        Form::Select(of, key) | Form::Has(of, key) if is_root(of) => Some(key),
-        Form::Binary(Binary::Index, sides) if is_root(&sides[0]) => match &sides[1].form {
-            Form::Literal(Literal::Text(key)) => Some(key),
+        Form::Select(of, key) | Form::Has(of, key) => Some((of, key)),
+        Form::Binary(Binary::Index, sides) => match &sides[1].form {
+            Form::Literal(Literal::Text(key)) => Some((&sides[0], key)),
             _ => None,
         },
         _ => None,
@@ -156,23 +161,38 @@ fn key_of(node: &Node, root: Root) -> Option<&str> {
 
 /// The keys of a root that are read; `None`: all of it is.
 pub(super) fn read<'n>(node: &'n Node, root: Root, keys: &mut Vec<Option<&'n str>>) {
-    if let Some(key) = key_of(node, root) {
-        return keys.push(Some(key));
+    match key_of(node, root) {
+        Some(key) => keys.push(Some(key)),
+        None if matches!(node.form, Form::Root(found) if found == root) => keys.push(None),
+        None => each_part(node, &mut |part| read(part, root, keys)),
     }
+}
+
+/// The keys that are read of one key of a root; `None`: all of it is.
+pub(super) fn read_below<'n>(node: &'n Node, root: Root, key: &str, keys: &mut Vec<Option<&'n str>>) {
+    let is_it = |node: &Node| key_of(node, root) == Some(key) && !matches!(node.form, Form::Has(..));
+    match keyed(node) {
+        Some((of, below)) if is_it(of) => keys.push(Some(below)),
+        _ if key_of(node, root) == Some(key) || matches!(node.form, Form::Root(found) if found == root) => keys.push(None),
+        // Another key of the root.
+        _ if key_of(node, root).is_some() => {}
+        _ => each_part(node, &mut |part| read_below(part, root, key, keys)),
+    }
+}
+
+fn each_part<'n>(node: &'n Node, see: &mut dyn FnMut(&'n Node)) {
     match &node.form {
-        Form::Root(found) if *found == root => keys.push(None),
         Form::Root(_) | Form::Literal(_) | Form::NodeField(..) | Form::HasNodeField(..) | Form::Variable(_) => {}
-        Form::Select(of, _) | Form::Has(of, _) | Form::Unary(_, of) | Form::Matches(of, _) => read(of, root, keys),
-        Form::Binary(_, sides) => sides.iter().for_each(|side| read(side, root, keys)),
-        Form::Conditional(parts) => parts.iter().for_each(|part| read(part, root, keys)),
-        Form::List(list) | Form::Call(_, list) => list.iter().for_each(|part| read(part, root, keys)),
+        Form::Select(of, _) | Form::Has(of, _) | Form::Unary(_, of) | Form::Matches(of, _) => see(of),
+        Form::Binary(_, sides) => sides.iter().for_each(see),
+        Form::Conditional(parts) => parts.iter().for_each(see),
+        Form::List(list) | Form::Call(_, list) => list.iter().for_each(see),
         Form::Map(map) => map.iter().for_each(|(key, value)| {
-            read(key, root, keys);
-            read(value, root, keys);
+            see(key);
+            see(value);
         }),
         Form::Fold(fold) => {
-            let parts = [Some(&fold.over), fold.keep.as_ref(), Some(&fold.body)];
-            parts.into_iter().flatten().for_each(|part| read(part, root, keys));
+            [Some(&fold.over), fold.keep.as_ref(), Some(&fold.body)].into_iter().flatten().for_each(see);
         }
     }
 }

@@ -111,6 +111,13 @@ impl Expr {
         keys
     }
 
+    /// Which keys of `event.data` it reads; `None` stands for all of them.
+    pub(crate) fn data_keys(&self) -> Vec<Option<&str>> {
+        let mut keys = Vec::new();
+        filter::read_below(&self.node, Root::Event, "data", &mut keys);
+        keys
+    }
+
     pub fn eval(&self, scope: &dyn Scope, budget: &mut Budget) -> Result<Json, EvalError> {
         self.eval_at_depth(scope, budget, 0)
     }

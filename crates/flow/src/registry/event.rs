@@ -1,7 +1,8 @@
-//! An event as expressions see it. It is put together once, of what the handlers that may take it read and of nothing else: data
+//! An event as expressions see it. It is put together once, of what the handlers that may take it read and of nothing else (`reads`): data
 //! that nobody asks for is never parsed. Each name has the same type for every event, so that what fits one fits all: what a
 //! sender did not say is an empty text.
 
+use super::reads::Reads;
 use crate::expr::{Bound, Budget, EvalError, Expr, Names, Root, Scope};
 use crate::instant;
 use crate::limits::{ROUTE_BUILT_BYTES_MAX, ROUTE_COST_MAX};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value as Json};
 /// What `event` holds.
 pub const EVENT_KEYS: [&str; 11] =
     ["name", "id", "family", "source", "ts", "received_at", "priority", "dedup_key", "correlation_id", "causation_id", "data"];
-const DATA: usize = EVENT_KEYS.len() - 1;
+pub(super) const DATA: usize = EVENT_KEYS.len() - 1;
 
 /// An event on its way in.
 #[derive(Copy, Clone, Debug)]
@@ -35,44 +36,24 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// Some of `EVENT_KEYS`.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Keys(u16);
-
-impl Keys {
-    const ALL: Keys = Keys((1 << EVENT_KEYS.len()) - 1);
-
-    pub fn and(self, other: Keys) -> Keys {
-        Keys(self.0 | other.0)
-    }
-
-    fn has(self, at: usize) -> bool {
-        self.0 & (1 << at) != 0
-    }
-}
-
 /// An expression over `event`.
 #[derive(Debug)]
 pub struct EventExpr {
     expr: Expr,
-    keys: Keys,
+    reads: Reads,
 }
 
 impl EventExpr {
     pub fn new(expr: Expr) -> EventExpr {
-        let keys = expr.event_keys().into_iter().fold(Keys::default(), |keys, key| {
-            let at = key.and_then(|key| EVENT_KEYS.iter().position(|known| *known == key));
-            keys.and(at.map_or(Keys::ALL, |at| Keys(1 << at)))
-        });
-        EventExpr { expr, keys }
+        EventExpr { reads: Reads::of(&expr), expr }
     }
 
     pub fn names() -> Names<'static> {
         Names::of_event(&EVENT_KEYS)
     }
 
-    pub fn keys(&self) -> Keys {
-        self.keys
+    pub fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     pub fn source(&self) -> &str {
@@ -125,7 +106,7 @@ impl EventExpr {
     /// Data that could not be read fails those who read it.
     fn see(&self, event: &BoundEvent) -> Result<(), String> {
         match &event.unreadable {
-            Some(why) if self.keys.has(DATA) => Err(format!("{}: {why}", self.source())),
+            Some(why) if self.reads.has(DATA) => Err(format!("{}: {why}", self.source())),
             _ => Ok(()),
         }
     }
@@ -147,12 +128,12 @@ pub struct BoundEvent {
 }
 
 impl BoundEvent {
-    pub fn bind(arrival: &Arrival<'_>, keys: Keys) -> BoundEvent {
+    pub fn bind(arrival: &Arrival<'_>, reads: &Reads) -> BoundEvent {
         let mut event = Map::new();
         let mut unreadable = None;
-        for (at, key) in EVENT_KEYS.into_iter().enumerate().filter(|(at, _)| keys.has(*at)) {
+        for (at, key) in EVENT_KEYS.into_iter().enumerate().filter(|(at, _)| reads.has(*at)) {
             let value = if at == DATA {
-                wide::read(arrival.data).unwrap_or_else(|_| {
+                reads.data(arrival.data).unwrap_or_else(|_| {
                     unreadable = Some("the event's data is not JSON");
                     Json::Null
                 })

@@ -1,8 +1,8 @@
 //! Which handlers take an event, by its name: one look for a name that is stated, one for each of its parts otherwise. What is
 //! found is complete: at each stem stand the handlers of all shorter ones too.
 
-use super::event::Keys;
 use super::handler::Handler;
+use super::reads::Reads;
 use kernel::names::EventName;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ pub struct Index {
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     pub handlers: Vec<u32>,
-    pub reads: Keys,
+    pub reads: Reads,
 }
 
 impl Index {
     /// `reads` tells what each handler reads; those that are left out are given to nobody.
-    pub fn new<'a>(handlers: impl Iterator<Item = &'a Handler>, reads: impl Fn(usize) -> Option<Keys>) -> Index {
+    pub fn new<'a>(handlers: impl Iterator<Item = &'a Handler>, reads: impl Fn(usize) -> Option<&'a Reads>) -> Index {
         let mut index = Index::default();
         let mut stated: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (at, handler) in handlers.enumerate().filter(|(at, _)| reads(*at).is_some()) {
@@ -39,7 +39,7 @@ impl Index {
                 .collect();
             handlers.sort_unstable();
             handlers.dedup();
-            let reads = handlers.iter().filter_map(|at| reads(*at as usize)).fold(Keys::default(), Keys::and);
+            let reads = handlers.iter().filter_map(|at| reads(*at as usize)).fold(Reads::default(), Reads::and);
             let taken = Taken { handlers, reads };
             match stem {
                 Some(stem) => index.stems.insert(stem.into(), taken),

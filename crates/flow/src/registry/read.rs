@@ -53,7 +53,7 @@ pub fn registry(document: &Value, problems: &mut Problems) -> Option<Registry> {
             Route::new(handler, keys)
         })
         .collect();
-    let live = |at: usize| (routes[at].handler.mode == Mode::Live).then_some(routes[at].reads);
+    let live = |at: usize| (routes[at].handler.mode == Mode::Live).then_some(&routes[at].reads);
     if queues.len() > REGISTRY_QUEUES_MAX {
         let told = format!("{} queues are stated or fed; at most {REGISTRY_QUEUES_MAX} may be", queues.len());
         problems.say(&document.at, told);

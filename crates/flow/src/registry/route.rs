@@ -2,14 +2,16 @@
 //! event is put together once for all handlers, and not at all if none of them reads it.
 
 use super::Registry;
-use super::event::{Arrival, BoundEvent, EventExpr, Keys, budget};
+use super::event::{Arrival, BoundEvent, EventExpr, budget};
 use super::handler::*;
 use super::queue::single_key;
+use super::reads::Reads;
 use crate::expr::Budget;
 use kernel::handler::{Dedup, DropRate, FORWARD_TYPE, Gather, Handling, Routed, Singleton, WORKFLOW_TYPE};
 use kernel::names::{KeyName, KeyValue, TypeName, WorkflowName};
 use kernel::priority::Priority;
 use kernel::retry::RetryPolicy;
+use std::cell::LazyCell;
 
 /// A handler with all that can be worked out before an event comes.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub struct Route {
     pub keys: Vec<(KeyName, KeyFrom)>,
     single: KeyName,
     all: KeyValue,
-    pub reads: Keys,
+    pub reads: Reads,
 }
 
 /// What comes of being fired by a cron.
@@ -42,8 +44,8 @@ impl Route {
         };
         let single = single_key(&handler.name);
         let all = KeyValue::parse(ALL_VALUE).expect("a legal value");
-        let mut route = Route { handler, kind, keys, single, all, reads: Keys::default() };
-        route.reads = route.exprs().fold(Keys::default(), |keys, expr| keys.and(expr.keys()));
+        let mut route = Route { handler, kind, keys, single, all, reads: Reads::default() };
+        route.reads = route.exprs().fold(Reads::default(), |reads, expr| reads.and(expr.reads()));
         route
     }
 
@@ -191,11 +193,16 @@ impl Registry {
     /// handler only. Handlers in shadow are left out: `trace` shows what they would do.
     pub fn route(&self, arrival: &Arrival<'_>) -> Vec<Routed> {
         let Some(taken) = self.index.find(&arrival.spec.name) else { return Vec::new() };
-        let event = BoundEvent::bind(arrival, taken.reads);
+        let event = BoundEvent::bind(arrival, &taken.reads);
+        // Whoever fails is told with all that is there.
+        let whole = LazyCell::new(|| BoundEvent::bind(arrival, &taken.reads.clone().widened()));
         let fired = self.fired(arrival.spec);
         let routes = taken.handlers.iter().map(|at| &self.routes[*at as usize]);
         let made = routes.filter_map(|route| {
-            let handling = route.handle(arrival, &event, fired)?;
+            let handling = match route.handle(arrival, &event, fired)? {
+                Ok(handling) => Ok(handling),
+                Err(_) => route.handle(arrival, &whole, fired)?,
+            };
             Some(Routed { handler: route.handler.name.clone(), handling: handling.map(Box::new).map_err(Into::into) })
         });
         made.collect()

@@ -2,8 +2,9 @@
 //! for handlers in shadow too, and says for the others why they do not take it.
 
 use super::Registry;
-use super::event::{Arrival, BoundEvent, Keys};
+use super::event::{Arrival, BoundEvent};
 use super::handler::{KeyFrom, Mode};
+use super::reads::Reads;
 use super::route::Route;
 use super::shown;
 use crate::define::scalars::show_duration;
@@ -87,8 +88,8 @@ impl Registry {
     pub fn trace(&self, arrival: &Arrival<'_>) -> Trace {
         let name = &arrival.spec.name;
         let taking = self.routes.iter().filter(|route| route.handler.on.iter().any(|pattern| pattern.matches(name)));
-        let reads = taking.fold(Keys::default(), |reads, route| reads.and(route.reads));
-        let event = BoundEvent::bind(arrival, reads);
+        let reads = taking.fold(Reads::default(), |reads, route| reads.and(&route.reads));
+        let event = BoundEvent::bind(arrival, &reads.widened());
         let handlers: Vec<HandlerTrace> = self.routes.iter().map(|route| self.trace_one(route, arrival, &event)).collect();
         let handled = handlers.iter().any(|handler| matches!(handler.outcome, Outcome::Taken | Outcome::Failed));
         Trace { event: name.to_string(), family: name.family().to_string(), unhandled: !handled, handlers }

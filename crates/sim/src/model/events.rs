@@ -91,7 +91,7 @@ impl Events {
                     first: entry.seq,
                     name: spec.name.clone(),
                     key: spec.key.clone(),
-                    happened_at: spec.ts.unwrap_or(entry.at),
+                    happened_at: spec.ts.unwrap_or(entry.at).min(entry.at),
                     data: entry.payload.clone().ok_or("an event without its data")?,
                     handled: handled.clone(),
                 };
