@@ -484,7 +484,9 @@ impl Lanes {
         assert_eq!(self.lanes[lane].place, LanePlace::Out, "an empty lane is in nobody's list");
         let gone = self.lanes.remove(lane);
         self.release_group(gone.group);
-        gone.family.map(|family| self.families.leave(family));
+        if let Some(family) = gone.family {
+            self.families.leave(family);
+        }
         for key in &gone.keys {
             self.keys[*key].lanes -= 1;
             self.release_key(*key);
