@@ -43,8 +43,7 @@ impl Client<'_> {
                 None => return Vec::new(),
             },
             Wish::ExpireEvents => {
-                let events: Vec<EventId> = (0..1 + self.chance.below(6)).filter_map(|_| self.happened()).collect();
-                let mut events: Vec<EventId> = events.into_iter().collect();
+                let mut events: Vec<EventId> = (0..1 + self.chance.below(6)).filter_map(|_| self.happened()).collect();
                 events.sort_unstable();
                 events.dedup();
                 Command::ExpireEvents { events }
@@ -70,7 +69,7 @@ impl Client<'_> {
     }
 
     fn pattern(&mut self) -> Pattern {
-        Pattern::parse(*self.chance.pick::<&str>(&PATTERNS)).expect("a pattern")
+        Pattern::parse(self.chance.pick::<&str>(&PATTERNS)).expect("a pattern")
     }
 
     fn pause(&mut self) -> PauseUntil {
@@ -102,7 +101,7 @@ impl Client<'_> {
     }
 
     fn new_event(&mut self) -> NewEvent {
-        let mut spec = EventSpec::named(EventName::parse(*self.chance.pick::<&str>(&NAMES)).expect("a name"));
+        let mut spec = EventSpec::named(EventName::parse(self.chance.pick::<&str>(&NAMES)).expect("a name"));
         // Few ids, so that they are used again and again.
         spec.key = self.chance.maybe(300, |chance| EventKey::parse(&format!("e{}", chance.below(12))).expect("a key"));
         let off_ms = self.chance.maybe(400, |chance| chance.between(0, 4_000) as i64 - 2_000);
@@ -118,7 +117,13 @@ impl Client<'_> {
         let stated = self.model.events.registry.revision > 0;
         let known: Vec<&str> = HANDLERS.into_iter().filter(|name| self.knows(name, stated)).collect();
         let many = 400 / known.len() as u32 + 50;
-        known.into_iter().filter_map(|name| self.chance.permille(many).then(|| self.routed(name))).collect()
+        let mut routed = Vec::new();
+        for name in known {
+            if self.chance.permille(many) {
+                routed.push(self.routed(name));
+            }
+        }
+        routed
     }
 
     /// Without a registry nothing keeps singletons alone.
