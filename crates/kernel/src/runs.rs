@@ -386,7 +386,11 @@ impl Runs {
         frame.state = state;
         frame.last = entry.seq;
         let follows = frame.revision;
-        self.held.settled(&Held::Frame(run, path.clone()));
+        match state {
+            FrameState::Open => self.held.settled(&Held::Frame(run, path.clone())),
+            // Nothing in it goes on.
+            _ => self.held.forget(run, path),
+        }
         live.frames.insert(path.clone(), frame);
         if follows != revision {
             let above = live.frame(&above).filter(|above| above.revision == revision).map(|above| above.ir.clone());

@@ -43,8 +43,7 @@ impl Client<'_> {
                 None => return Vec::new(),
             },
             Wish::ExpireEvents => {
-                let events: Vec<EventId> = (0..1 + self.chance.below(6)).filter_map(|_| self.happened()).collect();
-                let mut events: Vec<EventId> = events.into_iter().collect();
+                let mut events: Vec<EventId> = (0..1 + self.chance.below(6)).filter_map(|_| self.happened()).collect();
                 events.sort_unstable();
                 events.dedup();
                 Command::ExpireEvents { events }

@@ -158,4 +158,6 @@ pub(super) fn expire(step: &mut Step<'_>, events: &[EventId]) -> Reply {
 }
 
 #[cfg(test)]
+mod props;
+#[cfg(test)]
 mod tests;
