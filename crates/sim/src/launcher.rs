@@ -130,7 +130,7 @@ impl World {
             }
             let own = id.to_string();
             let key = event.key.as_ref().map_or(own.as_str(), |key| key.as_str());
-            let ts = flow::instant::show(event.happened_at.us());
+            let ts = flow::instant::show(event.said_at.us());
             Some(serde_json::json!({"id": key, "event": own, "name": event.name.as_str(), "ts": ts, "data": data}))
         };
         match &trigger.window {

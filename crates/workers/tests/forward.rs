@@ -110,7 +110,7 @@ async fn what_the_peer_answers_decides_about_the_task() {
         ("503", retried("http_503: PEER answered 503 Service Unavailable: no: ü")),
         (
             "moved",
-            "leased; failed redirected: PEER answered 302 Found to /json: redirects are not followed, name the final \
+            "leased; failed redirected: PEER answered 302 Found: redirects are not followed, name the final \
              address in the registry"
                 .to_owned(),
         ),

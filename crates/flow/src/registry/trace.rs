@@ -236,7 +236,7 @@ handlers:
     concurrency: {total: 5, key: event.data.tenant, per_key: 2}
     rate: {count: 1, per: 1m, key: event.data.region}
     debounce: {period: 30s, key: event.data.user}
-    dedup: 1h
+    # `dedup` does not go with it.
     singleton: skip
     start_within: 10m
     tags: [eu]
@@ -280,7 +280,6 @@ queues:
                 ],
                 "queue_limits": ["9 at once", "100/1s", "50 may wait"],
                 "discipline": [
-                    "dropped if one with key event-1 came within 1h",
                     "is skipped for one with key all that is under way",
                     "debounced 30s by event.data.user with key 7",
                     "cancelled unless it starts within 10m",
@@ -289,6 +288,9 @@ queues:
             })
         );
         assert!(!trace.unhandled);
+        let once = compiled("handlers: {a: {on: user/*, task: t, dedup: 1h}}").trace(&arrival(&spec, "{}"));
+        let said = once.handlers[0].task.as_ref().expect("it is taken").discipline.clone();
+        assert_eq!(said, ["dropped if one with key event-1 came within 1h"]);
         let nobody = compiled("handlers: {a: {on: x, task: t}}").trace(&arrival(&spec, "{}"));
         assert!(nobody.unhandled);
     }

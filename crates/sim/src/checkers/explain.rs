@@ -46,8 +46,8 @@ fn codes(obstacle: Option<&str>) -> &'static [&'static str] {
         Some("without the required tag") => &["require_tag"],
         Some("paused") => &["queue_paused"],
         Some("behind the queue's slots") => &["queue_concurrency"],
-        Some("behind a key's slots") => &["key_concurrency"],
-        Some("behind a rate") => &["queue_rate", "key_rate"],
+        Some("behind a key's slots") => &["key_concurrency", "handler_concurrency", "singleton"],
+        Some("behind a rate") => &["queue_rate", "key_rate", "handler_rate"],
         _ => &["run_now", "no_worker", "workers_busy", "behind"],
     }
 }

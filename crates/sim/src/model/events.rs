@@ -18,6 +18,8 @@ pub struct EventModel {
     pub first: RecordSeq,
     pub name: EventName,
     pub key: Option<EventKey>,
+    /// As its sender said it.
+    pub said_at: Time,
     pub happened_at: Time,
     pub data: Payload,
     pub handled: Vec<Handled>,
@@ -91,6 +93,7 @@ impl Events {
                     first: entry.seq,
                     name: spec.name.clone(),
                     key: spec.key.clone(),
+                    said_at: spec.ts.unwrap_or(entry.at),
                     happened_at: spec.ts.unwrap_or(entry.at).min(entry.at),
                     data: entry.payload.clone().ok_or("an event without its data")?,
                     handled: handled.clone(),

@@ -72,7 +72,7 @@ handlers:
 fn every_expression_is_worked_out() {
     for (fields, data, expected) in [
         ("task: t", "{}", "t@h 0"),
-        ("workflow: w, input: event", "{}", "@workflow@h 0 runs w whole"),
+        ("workflow: w, input: event", "{}", "@workflow@h 0 runs w whole 1 attempts"),
         ("forward: 'https://x.test/a'", "{}", "@forward@h 0 whole"),
         ("task: t, queue: q, priority: high", "{}", "t@q 600"),
         ("task: t, priority: -30", "{}", "t@h -30"),

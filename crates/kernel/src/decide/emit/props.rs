@@ -55,7 +55,7 @@ fn agree(before: &str, ops: &[Op], reference: &mut dyn Reference) {
                 let (name, key) = (format!("e{count}"), KEYS[*key]);
                 let said = ts.map_or(String::new(), |ts| format!(" ts={ts}ms"));
                 write!(script, "emit {name} x/y{said} + h {}; ", reference.handler(key)).expect("it is written to memory");
-                expected.push(format!("{name}: {}", reference.emit(now, &name, key, ts.unwrap_or(now))));
+                expected.push(format!("{name}: {}", reference.emit(now, &name, key, ts.unwrap_or(now).min(now))));
             }
             Op::Advance(ms) => {
                 now += ms;
