@@ -46,9 +46,8 @@ pub const QUEUES_MAX: usize = 10_000;
 pub const QUEUE_KEYS_MAX: usize = 256;
 pub const QUEUE_WEIGHTS_MAX: usize = 1_000;
 pub const QUEUE_BOOSTS_MAX: usize = 256;
-/// Events in one emit, and tasks that these may make together.
+/// Events in one emit.
 pub const EMIT_EVENTS_MAX: usize = 1_000;
-pub const EMIT_TASKS_MAX: usize = BATCH_ITEMS_MAX;
 /// Handlers that may take one event.
 pub const EVENT_HANDLERS_MAX: usize = 64;
 /// How often one event may be handled again: what became of it stands in its row.

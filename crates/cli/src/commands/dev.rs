@@ -48,6 +48,9 @@ pub fn greet(ready: &Ready, screen: Screen) {
         if ready.address == crate::config::DEFAULT_URL { String::new() } else { format!("SIGNALLER_URL={} ", ready.address) };
     let token = if ready.asks_token { "SIGNALLER_TOKEN=… " } else { "" };
     screen.line(&format!("Signaller listens on {} and keeps everything in {}.", ready.address, ready.store));
+    if let Some(why) = &ready.registry_refused {
+        screen.line(&format!("The registry is not taken: {why}. The one before it stays in force, if there was one."));
+    }
     let tries: &[(&str, &str)] = if ready.fresh {
         &[
             ("task add greet -i '{\"name\":\"Ada\"}'", "a task goes in"),

@@ -26,7 +26,7 @@ pub struct StatsArgs {
     /// Only this queue
     #[arg(long, value_parser = QueueName::parse)]
     queue: Option<QueueName>,
-    /// Only this family; a task's family is its queue's name
+    /// Only this family: of the event a task is made of, or its queue's name
     #[arg(long)]
     family: Option<String>,
     /// What 95 of 100 waits should not exceed [default: 5s]
