@@ -84,7 +84,7 @@ pub fn run_status_text(screen: &Screen, status: RunStatus) -> String {
 
 pub fn node_paint(status: NodeStatus) -> Paint {
     match status {
-        NodeStatus::Running | NodeStatus::Sleeping => Paint::Yellow,
+        NodeStatus::Running | NodeStatus::Sleeping | NodeStatus::Awaiting => Paint::Yellow,
         NodeStatus::Asking | NodeStatus::Queued => Paint::Blue,
         NodeStatus::Done => Paint::Green,
         NodeStatus::Failed => Paint::Red,

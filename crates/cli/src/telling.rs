@@ -45,6 +45,8 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::WatchdogRecovered { reason, lasted_ms } => {
             format!("it moves again after {}: {reason}", show_exact_ms(*lasted_ms))
         }
+        RecordBody::WaitsBehind { after } => format!("those who wait for events have yet to see what came after {after}"),
+        RecordBody::WaitsCaughtUp {} => "those who wait for events have seen all that came".into(),
         RecordBody::TaskAdded { spec } => added(spec),
         RecordBody::TaskQueued { by, bulk: Some(bulk), .. } => format!("queued again by {by} with {bulk}"),
         RecordBody::TaskQueued { by, run_now: true, .. } => format!("queued by {by}, to run now"),

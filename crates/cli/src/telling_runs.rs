@@ -68,6 +68,7 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::NodeCancelled {} => "cancelled".into(),
         RecordBody::NodeReopened { by } => format!("open again, by {by}"),
         RecordBody::NodeReset {} => "undone: it begins anew".into(),
+        RecordBody::NodeLooked {} => "looked back: none of the events that had come is the one".into(),
         RecordBody::NodeRewound { .. } => "goes on: something in it was restarted".into(),
         RecordBody::NodeSet { reason, by } => format!("done, by the word of {by}{}", said(reason)),
         _ => "a record this version does not know".into(),
@@ -107,6 +108,11 @@ fn at_work(work: &NodeWork, at: Instant) -> String {
         NodeWork::Calling { run } => format!("calls {run}"),
         NodeWork::Asking { until: Some(until) } => format!("asks, for {} at most", show_between(at, *until)),
         NodeWork::Asking { until: None } => "asks".into(),
+        NodeWork::Awaiting { event, key, until } => {
+            let asked = key.as_ref().map_or_else(String::new, |key| format!(" whose {} is {}", key.of, key.is));
+            let limit = until.map_or_else(String::new, |until| format!(", for {} at most", show_between(at, until)));
+            format!("waits for an event {event}{asked}{limit}")
+        }
         NodeWork::Sleeping { until } => format!("sleeps for {}", show_between(at, *until)),
         NodeWork::Turning {} => "begins its turns".into(),
         NodeWork::Spreading { items } => format!("goes over {}", count_of((*items).into(), "item")),

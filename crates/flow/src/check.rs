@@ -266,6 +266,7 @@ fn ways(node: &Node) -> Vec<(On, &[Target])> {
             ways.push((On::Reject, on_reject));
             ways.push((On::Timeout, on_timeout));
         }
+        Kind::Wait { on_timeout, .. } => ways.push((On::Timeout, on_timeout)),
         _ => {}
     }
     if let OnError::To(to) = &node.on_error {

@@ -9,6 +9,22 @@ use kernel::ir::{Form, NodeIx, Reads};
 pub trait Expressions {
     /// Checks the text as far as that is possible without values, and says what it reads.
     fn check(&self, source: &str, form: Form, context: &Context<'_>) -> Result<Reads, Vec<ExprProblem>>;
+
+    /// What a condition over an event demands before anything else, if that is that something of it equals something else.
+    fn demand(&self, _source: &str) -> Option<Demand> {
+        None
+    }
+}
+
+/// `of == is`, as texts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Demand {
+    /// Reads only the event.
+    pub of: String,
+    /// Does not read it.
+    pub is: String,
+    /// There is no other.
+    pub whole: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

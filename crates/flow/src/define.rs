@@ -19,7 +19,7 @@ use crate::source::{self, Data, Value};
 use fields::Fields;
 use kernel::ir::{EachFailure, Form, Join};
 use kernel::limits::{RUN_STEPS_MAX, TASK_TAGS_MAX};
-use kernel::names::{KeyName, NodeId, QueueName, Tag, TypeName, WorkflowName};
+use kernel::names::{EventName, KeyName, NodeId, QueueName, Tag, TypeName, WorkflowName};
 use kernel::priority::Priority;
 use kernel::retry::RetryPolicy;
 use std::sync::Arc;
@@ -153,6 +153,11 @@ pub enum Kind {
     },
     SleepForExpr(Source),
     SleepUntil(Source),
+    Wait {
+        event: EventName,
+        matches: Option<Source>,
+        on_timeout: Vec<Target>,
+    },
     Workflow {
         workflow: WorkflowName,
         version: Option<u32>,

@@ -7,8 +7,9 @@ use crate::expr::limits::{BUILT_BYTES_MAX, BYTES_PER_UNIT};
 use crate::expr::{Bound, Budget, Expr, Names, NodeField, Reads, Root, Template, Value};
 use crate::input::{Checked, InputSchema};
 use crate::instant;
+use crate::registry::{Arrival, EVENT_KEYS, said};
 use crate::wide;
-use kernel::eval::{Evaluated, Json, NodeFacts, Recipe, Scope, Shape, View};
+use kernel::eval::{Evaluated, EventFacts, Json, NodeFacts, Recipe, Scope, Shape, View};
 use kernel::ids::RecordSeq;
 use kernel::ir::{ExprIx, Form, Ir, NodeKind, OnError, Sleep};
 use kernel::limits::ERROR_MESSAGE_BYTES_MAX;
@@ -242,6 +243,13 @@ pub fn resolve(programs: &Programs, recipe: &Recipe, values: &mut dyn Values) ->
     (evaluated, budget.cost_spent())
 }
 
+/// As handlers see it.
+fn said_of(event: &EventFacts) -> Vec<(&'static str, JsonValue)> {
+    let id = event.id.to_string();
+    let arrival = Arrival { spec: &event.spec, id: &id, received_at: event.received_at, data: "" };
+    EVENT_KEYS.into_iter().filter(|key| *key != "data").map(|key| (key, said(&arrival, key))).collect()
+}
+
 fn failed(message: String) -> Evaluated {
     Evaluated::Failed(Failure { code: "expression".into(), message: cut(message) })
 }
@@ -367,6 +375,8 @@ struct Bindings<'a> {
     index: JsonValue,
     iteration: JsonValue,
     errors: Vec<(&'a NodeId, JsonValue)>,
+    /// What is said of the event, without its data.
+    event: Vec<(&'static str, JsonValue)>,
 }
 
 impl<'a> Bindings<'a> {
@@ -386,6 +396,8 @@ impl<'a> Bindings<'a> {
         if let (true, Some((_, last))) = (has(Root::Last), scope.last) {
             held.ask_at(last, values);
         }
+        let facts = scope.event.as_deref().filter(|_| has(Root::Event));
+        facts.iter().for_each(|event| held.ask_at(event.data, values));
         let mut errors = Vec::new();
         for (id, facts) in &scope.nodes {
             let reads_it = |field| reads.nodes.iter().any(|(read, its)| read == id.as_str() && *its == field);
@@ -406,7 +418,8 @@ impl<'a> Bindings<'a> {
         };
         let index = scope.item.map_or(JsonValue::Null, |(_, index)| index.into());
         let iteration = scope.last.map_or(JsonValue::Null, |(turn, _)| turn.into());
-        Ok(Bindings { ir, scope, held, run, index, iteration, errors })
+        let event = facts.map(said_of).unwrap_or_default();
+        Ok(Bindings { ir, scope, held, run, index, iteration, errors, event })
     }
 
     fn facts(&self, id: &str) -> Option<(&NodeId, &NodeFacts)> {
@@ -425,7 +438,11 @@ impl crate::expr::Scope for Bindings<'_> {
             Root::Iteration => self.scope.last.map(|_| Bound::Json(&self.iteration)),
             Root::Last => self.scope.last.map(|(_, last)| at(last)),
             Root::Run => Some(Bound::Json(&self.run)),
-            Root::Event | Root::Nodes => None,
+            Root::Event => self.scope.event.as_ref().map(|event| {
+                let said = self.event.iter().map(|(key, value)| (*key, Bound::Json(value)));
+                Bound::Object(said.chain([("data", at(event.data))]).collect())
+            }),
+            Root::Nodes => None,
         }
     }
 

@@ -31,6 +31,7 @@ fn kind(node: &Node) -> String {
         NodeKind::Approval { .. } => "approval".to_owned(),
         NodeKind::Sleep(Sleep::For { ms }) => format!("sleep {}", duration(*ms)),
         NodeKind::Sleep(_) => "sleep".to_owned(),
+        NodeKind::Wait { event, .. } => format!("wait {event}"),
         NodeKind::Workflow { workflow, .. } => format!("workflow {workflow}"),
         NodeKind::Transform { called, .. } => (*called).to_owned(),
     }

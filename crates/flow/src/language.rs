@@ -1,7 +1,8 @@
 //! The language of expressions as definitions are checked with it.
 
-use crate::context::{Context, ExprProblem, Expressions};
+use crate::context::{Context, Demand, ExprProblem, Expressions};
 use crate::expr::{Expr, Names, Problem, Reads, Root, Template};
+use crate::registry::EVENT_KEYS;
 use crate::wide;
 use kernel::ir::{self, Form};
 
@@ -20,7 +21,7 @@ impl Expressions for Language {
             (named.event, &[Root::Event]),
         ];
         let there = roots.into_iter().filter(|(there, _)| *there).flat_map(|(_, roots)| roots.iter().copied());
-        let names = Names::new(there).with_nodes(context.nodes);
+        let names = Names::new(there).with_nodes(context.nodes).with_event(&EVENT_KEYS);
         match form {
             Form::Cel => Expr::compile_for(source, &names, context.wants).map(|expr| reads(expr.reads(), context)),
             Form::Template => {
@@ -29,6 +30,10 @@ impl Expressions for Language {
             }
         }
         .map_err(|problems| problems.into_iter().map(told).collect())
+    }
+
+    fn demand(&self, source: &str) -> Option<Demand> {
+        Expr::demand(source)
     }
 }
 

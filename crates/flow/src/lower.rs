@@ -2,13 +2,13 @@
 //! and everything before, are right.
 
 use crate::check::{Flat, FlatNode, Scope, Seen};
-use crate::context::{Context, Expressions, Names, Wants};
+use crate::context::{Context, Demand, Expressions, Names, Wants};
 use crate::define::{Defaults, Definition, Kind, OnError, Source};
 use crate::limits::STALL_MS_DEFAULT;
 use crate::problem::{Problem, Problems};
-use kernel::ir::{self, BodyIx, Expr, ExprIx, Ir, Join, NodeIx, NodeKind, RunLimits, Sleep};
-use kernel::limits::RUN_STEPS_DEFAULT;
-use kernel::names::QueueName;
+use kernel::ir::{self, BodyIx, Expr, ExprIx, Ir, Join, NodeIx, NodeKind, RunLimits, Sleep, WaitKey};
+use kernel::limits::{RUN_STEPS_DEFAULT, WAITS_UNKEYED_MAX};
+use kernel::names::{EventName, QueueName};
 
 pub fn lower(definition: &Definition, flat: &Flat<'_>, expressions: &dyn Expressions, problems: &mut Problems) -> Option<Ir> {
     let mut lowering = Lowering { flat, expressions, problems, exprs: Vec::new() };
@@ -119,6 +119,7 @@ impl<'a> Lowering<'a> {
             Kind::SleepFor { ms } => NodeKind::Sleep(Sleep::For { ms: *ms }),
             Kind::SleepForExpr(ms) => NodeKind::Sleep(Sleep::ForExpr(self.expr(ms, here.wants(Wants::Millis)))),
             Kind::SleepUntil(instant) => NodeKind::Sleep(Sleep::UntilExpr(self.expr(instant, here.wants(Wants::Instant)))),
+            Kind::Wait { event, matches, .. } => self.wait(event, matches.as_ref(), here),
             Kind::Workflow { workflow, version, with } => NodeKind::Workflow {
                 workflow: workflow.clone(),
                 version: *version,
@@ -135,6 +136,33 @@ impl<'a> Lowering<'a> {
             }
             Kind::Broken => return None,
         })
+    }
+
+    fn wait(&mut self, event: &EventName, matches: Option<&Source>, here: Place) -> NodeKind {
+        let with_event = Place { names: Names { event: true, ..here.names }, ..here };
+        let before = self.problems.count();
+        let found = matches.map(|matches| self.expr(matches, with_event.wants(Wants::Truth)));
+        let demand =
+            matches.filter(|_| self.problems.count() == before).and_then(|matches| self.expressions.demand(&matches.text));
+        let key = demand.and_then(|Demand { of, is, whole }| {
+            Some(WaitKey { of: self.part(of, with_event)?, is: self.part(is, here)?, whole })
+        });
+        if let (None, Some(source)) = (key, matches.filter(|_| self.problems.count() == before)) {
+            let message =
+                format!("nothing in it tells those who wait for `{event}` apart: at most {WAITS_UNKEYED_MAX} may wait so");
+            let problem = Problem::new(&source.place("", 0), message);
+            self.problems.warn(problem.suggest("begin with a comparison such as `event.data.id == input.id`"));
+        }
+        NodeKind::Wait { event: event.clone(), matches: found, key }
+    }
+
+    /// An expression that is part of one that was written, and was checked with it.
+    fn part(&mut self, source: String, place: Place) -> Option<ExprIx> {
+        let scope = Scope { flat: self.flat, seen: place.seen };
+        let context = Context { wants: Wants::Anything, names: place.names, nodes: &scope };
+        let reads = self.expressions.check(&source, ir::Form::Cel, &context).ok()?;
+        self.exprs.push(Expr { source: source.into(), form: ir::Form::Cel, reads });
+        Some(ExprIx(self.exprs.len() as u32 - 1))
     }
 
     /// What names the way: a text, or what stands under `next`.

@@ -23,6 +23,7 @@ mod trace;
 pub mod webhook;
 
 pub use difference::{Change, Difference, FieldChange, difference};
+pub(crate) use event::said;
 pub use event::{Arrival, EVENT_KEYS};
 pub use forward::{Filled, Forward, Method, Shape};
 pub use handler::{Bounds, Mode};

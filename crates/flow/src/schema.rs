@@ -54,7 +54,7 @@ pub fn schema() -> Value {
     defs.insert("work".to_owned(), node_of(about, &work, &[]));
     defs.insert(
         "node".to_owned(),
-        json!({"type": "object", "required": ["type"], "properties": {"type": {"$ref": "#/$defs/word", "not": {"const": "wait"}}}, "allOf": choices}),
+        json!({"type": "object", "required": ["type"], "properties": {"type": {"$ref": "#/$defs/word"}}, "allOf": choices}),
     );
     let header = header();
     defs.extend(listed::defs(&header));
@@ -181,6 +181,15 @@ fn kinds() -> Vec<Kind> {
                 "message": {"type": "string"}, "timeout": duration, "on_reject": some_ids, "on_timeout": some_ids,
             }),
             required: &[],
+        },
+        Kind {
+            name: "wait",
+            about: "Waits for an event.",
+            fields: json!({
+                "event": {"type": "string", "description": "Its whole name, such as github/push."},
+                "match": expression, "timeout": duration, "on_timeout": some_ids,
+            }),
+            required: &["event"],
         },
         Kind {
             name: "workflow",

@@ -2,12 +2,14 @@
 //! where values are and never what they are; `flow` evaluates, within a budget, on values the engine has at hand. What an
 //! expression gave is recorded, so history is never evaluated again.
 
+use crate::event::EventSpec;
 use crate::frame::Source;
-use crate::ids::{RecordSeq, RunId};
+use crate::ids::{EventId, RecordSeq, RunId};
 use crate::ir::{ExprIx, Ir};
 use crate::names::{NodeId, WorkflowName};
 use crate::record::{Failure, Payload};
 use crate::run::ValueAt;
+use crate::time::Time;
 use crate::workflow::Workflow;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -27,6 +29,17 @@ pub struct Scope {
     /// Of the nodes it reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<(NodeId, NodeFacts)>,
+    /// The one that may be waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<Box<EventFacts>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventFacts {
+    pub id: EventId,
+    pub spec: EventSpec,
+    pub received_at: Time,
+    pub data: ValueAt,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -64,6 +64,18 @@ impl FramePath {
         self.is_within(frame) && self.0.get(frame.0.len()).is_some_and(|turn| turn.node == *node)
     }
 
+    /// What all turns of the loops on the way have in common; `None`: there is none.
+    pub(crate) fn lane(&self, is_loop: impl Fn(&NodeId) -> bool) -> Option<FramePath> {
+        let index = |turn: &Turn| if is_loop(&turn.node) { 0 } else { turn.index };
+        let turn = |turn: &Turn| Turn { node: turn.node.clone(), index: index(turn), generation: 0 };
+        self.0.iter().any(|turn| is_loop(&turn.node)).then(|| FramePath(self.0.iter().map(turn).collect()))
+    }
+
+    /// Which turn or item of the frame's node it lies in.
+    pub(crate) fn turn_below(&self, frame: &FramePath, node: &NodeId) -> Option<u32> {
+        self.is_below(frame, node).then(|| self.0[frame.0.len()].index)
+    }
+
     pub fn depth(&self) -> usize {
         self.0.len()
     }
@@ -348,7 +360,7 @@ pub enum Source {
 impl Went {
     fn takes(&self, on: On, ir: &Ir, to: NodeIx) -> bool {
         match (self, on) {
-            (Went::Done, On::Done) | (Went::Default, On::Default) => true,
+            (Went::Done | Went::Heard(_), On::Done) | (Went::Default, On::Default) => true,
             (Went::Reject, On::Reject) | (Went::Timeout, On::Timeout) | (Went::Max, On::Max) => true,
             (Went::Rule(took), On::Rule(rule)) => *took == rule,
             (Went::Named(id), On::Named) => ir.node(to).id == *id,

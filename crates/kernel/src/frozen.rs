@@ -138,6 +138,9 @@ pub fn changed(old: &Ir, node: NodeIx, new: &Ir, other: NodeIx) -> Option<&'stat
             (Sleep::UntilExpr(_), _) => Some("until"),
             _ => Some("for"),
         },
+        (NodeKind::Wait { event, matches, .. }, NodeKind::Wait { event: event2, matches: matches2, .. }) => {
+            part(event == event2, "event").or(part(both(*matches, *matches2), "match"))
+        }
         (
             NodeKind::Workflow { workflow, version, with },
             NodeKind::Workflow { workflow: workflow2, version: version2, with: with2 },

@@ -134,6 +134,13 @@ id!(
     "run"
 );
 
+impl EventId {
+    /// Nothing comes between this and what came just before it.
+    pub(crate) const fn before(self) -> EventId {
+        EventId(self.0.saturating_sub(1))
+    }
+}
+
 id!(
     /// Something that happened outside.
     EventId,

@@ -10,7 +10,7 @@
 //!   and before the loop or each around that, outwards. A body's output and a loop's `until` are read when a frame has ended,
 //!   and see all of that body. `output` is read only by nodes with an in-edge, and by `until`.
 
-use crate::names::{KeyName, NodeId, QueueName, TypeName, WorkflowName};
+use crate::names::{EventName, KeyName, NodeId, QueueName, TypeName, WorkflowName};
 use crate::priority::Priority;
 use crate::retry::RetryPolicy;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub enum On {
     Error,
     /// An approval was refused.
     Reject,
-    /// An approval was not answered in time.
+    /// An approval was not answered in time, or an event did not come.
     Timeout,
     /// A loop reached its most iterations.
     Max,
@@ -120,7 +120,7 @@ pub struct Node {
     pub when: Option<ExprIx>,
     pub on_error: OnError,
     pub retry: Option<RetryPolicy>,
-    /// Of one attempt; of an approval or a sub-run: of the whole.
+    /// Of one attempt; of an approval, a wait or a sub-run: of the whole.
     pub timeout_ms: Option<u64>,
 }
 
@@ -198,6 +198,13 @@ pub enum NodeKind {
         message: Option<ExprIx>,
     },
     Sleep(Sleep),
+    /// An event of this name is waited for.
+    Wait {
+        event: EventName,
+        /// Holds for the one that is meant; without it, the first is.
+        matches: Option<ExprIx>,
+        key: Option<WaitKey>,
+    },
     /// A run of its own; `with` is its input.
     Workflow {
         workflow: WorkflowName,
@@ -211,6 +218,18 @@ pub enum NodeKind {
         /// What its author called it: `transform`, `filter`, `aggregate`, `parallel`.
         called: &'static str,
     },
+}
+
+/// What `matches` demands of an event before anything else: that something of it is equal to something of the run. Whoever
+/// waits is found by that, however many there are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct WaitKey {
+    /// Reads only the event.
+    pub of: ExprIx,
+    /// Does not read it.
+    pub is: ExprIx,
+    /// `matches` demands nothing else.
+    pub whole: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -283,6 +302,7 @@ impl NodeKind {
             NodeKind::Join => "join",
             NodeKind::Approval { .. } => "approval",
             NodeKind::Sleep(_) => "sleep",
+            NodeKind::Wait { .. } => "wait",
             NodeKind::Workflow { .. } => "workflow",
             NodeKind::Transform { called, .. } => called,
         }

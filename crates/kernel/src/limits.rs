@@ -121,6 +121,15 @@ pub const FETCHED_BYTES_MAX: usize = 128 * 1_024 * 1_024;
 /// Values that are on their way from the store to the writer, and bytes of them that are handed over at once.
 pub const FETCHING_VALUES_MAX: usize = 256;
 pub const FETCHING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// Runs that may wait for one event by nothing that tells them apart: each event is held against every one of them.
+pub const WAITS_UNKEYED_MAX: usize = 1_000;
+/// Events that one who looks back sees at once, and how many look back at once.
+pub const LOOK_EVENTS_MAX: usize = 64;
+pub const LOOKS_MAX: usize = 256;
+/// Names whose newest event is remembered.
+pub const NAMES_REMEMBERED_MAX: usize = 4_096;
+/// Of what an event has to be, to be kept as it is.
+pub const WAIT_KEY_BYTES_MAX: usize = 256;
 /// How long a node waits for a value that cannot be read.
 pub const VALUE_WAIT_MS_MAX: u64 = 10 * 60 * 1_000;
 /// Steps of evaluation that holding an input against its schema may take.

@@ -5,9 +5,9 @@ use crate::bulk::{BulkWork, Meant, RunVerb, TaskFilter};
 use crate::command::Command;
 use crate::handler::{Routed, dedup_key};
 use crate::ids::{EventId, RunId, TaskId};
-use crate::limits::CHUNK_ITEMS_MAX;
+use crate::limits::{CHUNK_ITEMS_MAX, LOOK_EVENTS_MAX};
 use crate::message::Message;
-use crate::names::{EventKey, IdempotencyKey, QueueName, WorkflowName};
+use crate::names::{EventKey, EventName, IdempotencyKey, QueueName, WorkflowName};
 use crate::run::NodeAt;
 use crate::state::State;
 use crate::time::Time;
@@ -50,6 +50,12 @@ pub enum Need {
     EventsOld {
         before: Time,
         after: Option<EventId>,
+        limit: usize,
+    },
+    /// Events of this name that came after that one, the oldest first, at most `limit`.
+    EventsNamed {
+        name: EventName,
+        after: EventId,
         limit: usize,
     },
     /// Runs that nobody called, have ended, are not being deleted, and either ended before `before` or are older than the
@@ -191,6 +197,17 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
                 into.push(Need::RunParts { runs, limit: CHUNK_ITEMS_MAX });
             }
             into.extend(leaving.calls().filter(|run| state.runs.get(*run).is_none()).map(Need::Run));
+            let awaits = &state.runs.awaits;
+            for spot in awaits.due() {
+                if let Some(after) = awaits.wants_after(spot)
+                    && let Some(name) = state.runs.awaited(spot)
+                {
+                    let need = Need::EventsNamed { name, after, limit: LOOK_EVENTS_MAX };
+                    if into.last() != Some(&need) {
+                        into.push(need);
+                    }
+                }
+            }
             let called = state.runs.recalls_due().into_iter().map(|(run, ..)| run);
             into.extend(called.filter(|run| state.runs.get(*run).is_none()).map(Need::RunWhole));
         }

@@ -2,12 +2,13 @@
 //!
 //! | from | may become | by |
 //! |---|---|---|
-//! | waiting | working, asking, sleeping, calling, turning, spreading | `NodeStarted` |
+//! | waiting | working, asking, sleeping, awaiting, calling, turning, spreading | `NodeStarted` |
 //! | waiting | done | `NodeDone` (what the engine decides at once) |
 //! | waiting | skipped | `NodeSkipped` |
 //! | waiting | failed | `NodeFailed` (an expression that does not work out) |
 //! | any that was started | done, failed | `NodeDone`, `NodeFailed` |
 //! | any that has not ended | cancelled | `NodeCancelled` |
+//! | awaiting | awaiting | `NodeLooked` (no event that came before is the one) |
 //! | calling | waiting | `NodeReopened` (what it called is to go on and cannot) |
 //! | failed, cancelled | waiting; calling, turning, spreading if it was that | `NodeReopened` |
 //! | any | waiting | `NodeReset` |
@@ -15,9 +16,9 @@
 //! | any but done and skipped | done | `NodeSet` |
 
 use crate::frame::Cause;
-use crate::ids::{RecordSeq, RunId, TaskId};
+use crate::ids::{EventId, RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
-use crate::names::NodeId;
+use crate::names::{EventName, NodeId};
 use crate::record::{Entry, Failure, Record};
 use crate::run::ValueAt;
 use crate::time::Time;
@@ -82,6 +83,8 @@ pub enum Started {
     Sleeping {
         until: Time,
     },
+    /// An event has to come.
+    Awaiting(Box<Awaiting>),
     /// A loop; the first turn's `last`.
     Turning {
         init: ValueAt,
@@ -104,6 +107,21 @@ pub enum Started {
     },
 }
 
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Awaiting {
+    pub event: EventName,
+    /// What is read of an event, and what that has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<(Box<str>, Box<str>)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// Only what came after this may be the one.
+    pub after: EventId,
+    /// What came before it was entered has yet to be looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub looking: bool,
+}
+
 fn is_zero(again: &u32) -> bool {
     *again == 0
 }
@@ -124,6 +142,8 @@ pub enum Went {
     Rule(u16),
     Default,
     Named(NodeId),
+    /// By this event.
+    Heard(EventId),
     Reject,
     Timeout,
     Max,
@@ -148,6 +168,22 @@ pub enum Told {
 }
 
 impl NodeState {
+    /// What it waits for, if that is an event.
+    pub fn awaiting(&self) -> Option<&Awaiting> {
+        match self {
+            NodeState::Started { at: Started::Awaiting(awaiting), .. } => Some(awaiting),
+            _ => None,
+        }
+    }
+
+    /// The event by which it is done.
+    pub fn heard(&self) -> Option<EventId> {
+        match self {
+            NodeState::Done { went: Went::Heard(event), .. } => Some(*event),
+            _ => None,
+        }
+    }
+
     pub fn ended(&self) -> Option<Ended<'_>> {
         match self {
             NodeState::Waiting | NodeState::Started { .. } => None,
@@ -163,6 +199,7 @@ impl NodeState {
             NodeState::Waiting => "waiting",
             NodeState::Started { at: Started::Asking { .. }, .. } => "asking",
             NodeState::Started { at: Started::Sleeping { .. }, .. } => "sleeping",
+            NodeState::Started { at: Started::Awaiting(_), .. } => "awaiting",
             NodeState::Started { .. } => "running",
             NodeState::Done { .. } => "done",
             NodeState::Failed { .. } => "failed",
@@ -179,6 +216,7 @@ impl Started {
             Started::Calling { .. } => "calling",
             Started::Asking { .. } => "asking",
             Started::Sleeping { .. } => "sleeping",
+            Started::Awaiting(_) => "awaiting",
             Started::Turning { .. } => "turning",
             Started::Spreading { .. } => "spreading",
         }
@@ -220,6 +258,10 @@ impl Slot {
             }
             (Waiting | Started { .. }, Record::NodeFailed { failure, then }) => {
                 Failed { failure: Box::new(failure.clone()), then: *then }
+            }
+            (Started { since, at: self::Started::Awaiting(mut awaiting) }, Record::NodeLooked {}) => {
+                awaiting.looking = false;
+                Started { since, at: self::Started::Awaiting(awaiting) }
             }
             (Waiting, Record::NodeSkipped { cause, .. }) => Skipped(*cause),
             (Waiting | Started { .. }, Record::NodeCancelled {}) => Cancelled,
@@ -300,7 +342,7 @@ impl Started {
             }
             Started::Calling { .. } if crate::defect("call_begun_anew") => None,
             Started::Calling { run, again } => Some(Started::Calling { run: *run, again: again + 1 }),
-            Started::Working { .. } | Started::Asking { .. } | Started::Sleeping { .. } => None,
+            Started::Working { .. } | Started::Asking { .. } | Started::Sleeping { .. } | Started::Awaiting(_) => None,
         }
     }
 }

@@ -217,6 +217,11 @@ pub enum Record {
         reason: Standstill,
         lasted_ms: u64,
     },
+    /// An event found more who wait than one batch can look at: they may not have seen what came after this one.
+    WaitsBehind {
+        after: EventId,
+    },
+    WaitsCaughtUp {},
 
     // Task. The payload of `TaskAdded` is its input, of `TaskDone` its output.
     TaskAdded {
@@ -570,6 +575,8 @@ pub enum Record {
         turns: u32,
         generation: u32,
     },
+    /// It waits for an event, and none that came before it was entered is the one.
+    NodeLooked {},
     /// Somebody said what it gives; the payload is that.
     NodeSet {
         reason: String,
@@ -578,7 +585,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 80] = [
+    pub const KINDS: [&'static str; 83] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -659,6 +666,9 @@ impl Record {
         "registry_put",
         "watchdog_tripped",
         "watchdog_recovered",
+        "waits_behind",
+        "waits_caught_up",
+        "node_looked",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -743,6 +753,9 @@ impl Record {
             Record::RegistryPut { .. } => 77,
             Record::WatchdogTripped { .. } => 78,
             Record::WatchdogRecovered { .. } => 79,
+            Record::WaitsBehind { .. } => 80,
+            Record::WaitsCaughtUp {} => 81,
+            Record::NodeLooked {} => 82,
         };
         Record::KINDS[index]
     }

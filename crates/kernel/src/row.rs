@@ -10,7 +10,7 @@ pub use runs::{FRAMES, FrameRow, NODES, NodeRow, RUNS, WORKFLOWS};
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::handler::Trigger;
 use crate::hold::Hold;
-use crate::ids::{BulkId, Fence, RecordSeq, RunId, TaskId};
+use crate::ids::{BulkId, EventId, Fence, RecordSeq, RunId, TaskId};
 use crate::lease::{Ending, Lease};
 use crate::names::*;
 use crate::priority::Priority;
@@ -159,7 +159,14 @@ pub static BULKS: Table = Table {
 pub static SHARDS: Table = Table {
     name: "shards",
     key: 1,
-    columns: &[("id", Kind::Int), ("last", Kind::Int), ("ids", Kind::Int), ("records", Kind::Int), ("at", Kind::Int)],
+    columns: &[
+        ("id", Kind::Int),
+        ("last", Kind::Int),
+        ("ids", Kind::Int),
+        ("records", Kind::Int),
+        ("at", Kind::Int),
+        ("behind", Kind::Int),
+    ],
 };
 
 /// In the order in which they are loaded.
@@ -716,6 +723,7 @@ impl Shard {
             Value::Int(self.ids_reserved as i64),
             Value::Int(self.records_reserved as i64),
             self.at.into(),
+            self.behind.map(EventId::number).into(),
         ];
         Row { table: &SHARDS, values }
     }
@@ -727,10 +735,12 @@ impl Shard {
         let ids_reserved: u64 = c.within()?;
         let records_reserved: u64 = c.within()?;
         let at = c.time()?;
+        let behind = c.int_or_null()?;
+        let behind = behind.map(|event| EventId::from_number(event).ok_or_else(|| c.bad("not an event's id"))).transpose()?;
         if last.0 >= records_reserved {
             return Err(c.bad_at("records", "lies before its own record"));
         }
-        Ok(Shard::resumed(id, last, ids_reserved, records_reserved, at))
+        Ok(Shard { behind, ..Shard::resumed(id, last, ids_reserved, records_reserved, at) })
     }
 }
 

@@ -15,7 +15,7 @@
 
 use crate::frame::FramePath;
 use crate::hold::Hold;
-use crate::ids::{RecordSeq, RunId, TaskId};
+use crate::ids::{EventId, RecordSeq, RunId, TaskId};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::record::{Entry, Failure, Record};
@@ -170,6 +170,9 @@ pub struct RunSpec {
     /// The task that was handed over to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    /// The event it was started for, the newest if several: waits look back to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventId>,
 }
 
 impl RunSpec {
@@ -187,6 +190,7 @@ impl RunSpec {
             depth: 0,
             origin: None,
             task: None,
+            event: None,
         }
     }
 }

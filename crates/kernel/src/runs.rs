@@ -1,6 +1,7 @@
 //! Live runs: each with its workflow and its frames, and what is derived from them. Only `State::apply` changes the facts
 //! in here, by a record.
 
+mod awaits;
 mod copied;
 mod holds;
 mod inspect;
@@ -17,7 +18,7 @@ mod undone;
 mod unfit;
 
 use crate::frame::{Frame, FramePath, FrameState, Verdict, revision_after};
-use crate::ids::{RecordSeq, RunId, TaskId};
+use crate::ids::{EventId, RecordSeq, RunId, TaskId};
 use crate::ir::{Ir, NodeIx, NodeKind, ROOT};
 use crate::limits::{CHUNK_ITEMS_MAX, COMPILED_TEXTS_BYTES_MAX};
 use crate::names::{IdempotencyKey, NodeId, WorkflowName};
@@ -27,6 +28,8 @@ use crate::row::{BadRow, FRAMES, FrameRow, NodeRow, RUNS, Row, WORKFLOWS};
 use crate::run::{NodeAt, Run, RunStatus};
 use crate::time::Time;
 use crate::workflow::Workflow;
+pub(crate) use awaits::Awaits;
+use awaits::HeardBefore;
 pub use copied::Copied;
 pub(crate) use holds::Holds;
 pub(crate) use leaving::Leaving;
@@ -118,6 +121,7 @@ pub struct Live {
     removed: BTreeMap<(FramePath, NodeId), Slot>,
     /// By the frame and node of each loop and each that has opened some.
     spreads: BTreeMap<(FramePath, NodeIx), Spread>,
+    heard: HeardBefore,
     /// Nodes and frames that have a history, also those that are past.
     pub(crate) steps: u32,
     /// Its rows are being taken for the first time.
@@ -152,7 +156,9 @@ pub(crate) struct Runs {
     recalls: Recalls,
     /// Open frames whose loop, each or run has ended without them: to be dropped, chunk by chunk.
     pub(crate) orphans: BTreeSet<(RunId, FramePath)>,
-    /// What ends by itself: sleeps, and approvals nobody answers.
+    /// Who waits for which event.
+    pub(crate) awaits: Awaits,
+    /// What ends by itself: sleeps, approvals nobody answers, and waits for what does not come.
     pub(crate) wakes: BTreeSet<(Time, Spot)>,
     /// Runs that have a deadline.
     pub(crate) deadlines: BTreeSet<(Time, RunId)>,
@@ -272,9 +278,9 @@ impl Runs {
 
     fn apply_run(&mut self, id: RunId, entry: &Entry) {
         let (run, parts) = match self.live.remove(&id).map(|live| *live) {
-            Some(Live { run, root, frames, removed, spreads, steps, .. }) => {
+            Some(Live { run, root, frames, removed, spreads, heard, steps, .. }) => {
                 self.unlink(&run);
-                (Some(run), Some((root, frames, removed, spreads, steps)))
+                (Some(run), Some((root, frames, removed, spreads, heard, steps)))
             }
             None => (None, None),
         };
@@ -284,9 +290,9 @@ impl Runs {
             return;
         };
         self.recalls.heard(id, run.again);
-        let (root, frames, removed, spreads, steps) = parts.unwrap_or_else(|| {
+        let (root, frames, removed, spreads, heard, steps) = parts.unwrap_or_else(|| {
             let ir = self.ir_of(&run).expect("a run's workflow is known");
-            (Frame::new(&ir, 0, ROOT), BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), 0)
+            (Frame::new(&ir, 0, ROOT), BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), HeardBefore::new(), 0)
         });
         self.link(&run);
         if matches!(entry.record, Record::RunReopened { .. } | Record::RunRestarted { .. }) {
@@ -297,7 +303,7 @@ impl Runs {
         } else if !self.sweeps.knows(id) {
             self.sweeps.plan(id, entry.at.plus_ms(sweep_every_ms(root.ir.limits.stall_ms)));
         }
-        self.live.insert(id, Box::new(Live { run, root, frames, removed, spreads, steps, loading: false }));
+        self.live.insert(id, Box::new(Live { run, root, frames, removed, spreads, heard, steps, loading: false }));
         if let Record::RunPatched { revision, only: None, .. } = &entry.record {
             let ir = self.revisions.get(&(id, *revision)).cloned().and_then(Result::ok);
             self.revise(id, &FramePath::root(), *revision, &ir.expect("a text is compiled before it is followed"));
@@ -437,6 +443,9 @@ impl Runs {
         if !self.orphans.is_empty() || unfit || self.held.is_ready() || self.has_to_tell() {
             return Some(now);
         }
+        if self.awaits.is_due() {
+            return Some(now);
+        }
         let wake = self.wakes.first().map(|(at, _)| *at);
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         [wake, deadline, self.sweeps.next(), self.leaving.next()].into_iter().flatten().min()
@@ -462,11 +471,15 @@ impl Runs {
         let first = before.last == RecordSeq::NONE;
         let open_before = before.state.ended().is_none();
         let wake_before = wake_at(&before.state);
+        let heard_before = before.state.heard();
+        self.awaits.remove(&spot, &before.state);
         let (call_before, again_before) = (before.state.call(), before.again_since());
         let after = before.fold(entry);
         let (call_after, again_after) = (after.state.call(), after.again_since());
         let open_after = after.state.ended().is_none();
         let wake_after = wake_at(&after.state);
+        let heard_after = after.state.heard();
+        self.awaits.insert(&spot, &after.state, &frame.ir);
         frame.open = frame.open + u32::from(open_after) - u32::from(open_before);
         frame.nodes[place] = after;
         let frame_open = frame.is_open();
@@ -476,6 +489,9 @@ impl Runs {
         if wake_before != wake_after {
             wake_before.map(|wake| self.wakes.remove(&(wake, spot.clone())));
             wake_after.map(|wake| self.wakes.insert((wake, spot.clone())));
+        }
+        if heard_before != heard_after {
+            live.note_heard(&at.frame, &at.node, heard_after);
         }
         self.recalls.changed(at, call_before, call_after);
         if again_before != again_after {
@@ -550,7 +566,8 @@ impl Runs {
             }
             let root = Frame::new(&ir, run.follows(), ROOT);
             let (frames, spreads) = (BTreeMap::new(), BTreeMap::new());
-            let live = Live { run, root, frames, removed: BTreeMap::new(), spreads, steps: 0, loading: true };
+            let (removed, heard) = (BTreeMap::new(), HeardBefore::new());
+            let live = Live { run, root, frames, removed, spreads, heard, steps: 0, loading: true };
             self.live.insert(live.run.id, Box::new(live));
         } else if row.table == &FRAMES {
             let FrameRow { run, path, last, state, revision } = FrameRow::from_row(&row.values)?;
@@ -609,8 +626,13 @@ impl Runs {
             let place = frame.ir.node(node).place as usize;
             frame.open -= u32::from(slot.state.ended().is_some());
             let spot = Spot { run: at.run, frame: at.frame.clone(), node };
+            self.awaits.insert(&spot, &slot.state, &frame.ir);
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
+            let heard = slot.state.heard();
             frame.nodes[place] = slot;
+            if heard.is_some() {
+                live.note_heard(&at.frame, &at.node, heard);
+            }
         }
         Ok(())
     }
@@ -633,7 +655,7 @@ impl Runs {
     }
 
     /// Everything is there: whatever could go on is looked at again, and what nobody waits for is to be dropped.
-    pub(crate) fn loaded(&mut self) {
+    pub(crate) fn loaded(&mut self, newest: EventId, behind: Option<EventId>) {
         self.live.values_mut().for_each(|live| live.taken());
         self.live.values_mut().for_each(|live| live.settle());
         self.revisions.clear();
@@ -672,6 +694,8 @@ impl Runs {
             }
         }
         self.load_recalls();
+        self.load_awaits(newest, behind);
+        self.awaits.next_batch();
     }
 
     /// Of runs that a command needs.
@@ -698,6 +722,7 @@ impl Runs {
             }
         }
         self.recalls.next_batch();
+        self.awaits.next_batch();
         self.revisions.clear();
     }
 }
@@ -706,6 +731,7 @@ fn wake_at(state: &NodeState) -> Option<Time> {
     match state {
         NodeState::Started { at: Started::Sleeping { until }, .. } => Some(*until),
         NodeState::Started { at: Started::Asking { until }, .. } => *until,
+        NodeState::Started { at: Started::Awaiting(awaiting), .. } => awaiting.until,
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ mod events;
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::event::Event;
-use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
+use crate::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
 use crate::lanes::{Flags, Ix, Lanes, QueueLine};
 use crate::limits::CHUNK_ITEMS_MAX;
@@ -209,7 +209,8 @@ impl State {
 
     /// All rows were taken.
     pub fn loaded(&mut self) {
-        self.runs.loaded();
+        let newest = EventId::new(self.shard.ids_next, self.shard.id);
+        self.runs.loaded(newest, self.shard.behind);
     }
 
     /// Takes a finished task out of memory for good, and says which was its last record.
@@ -504,6 +505,9 @@ impl State {
                 self.bulks.insert(*id, bulk);
             }
             Owner::Event(id) => {
+                if let Record::EventReceived { spec, .. } = &entry.record {
+                    self.runs.awaits.received(&spec.name, *id);
+                }
                 let before = self.event(*id).cloned();
                 self.take_event(Event::fold(before, *id, entry));
             }

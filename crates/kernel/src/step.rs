@@ -10,7 +10,7 @@ use crate::message::{Ending, Message};
 use crate::names::{Pattern, WorkflowName};
 use crate::record::{Entry, Failure, KeyRef, Owner, Payload, Record};
 use crate::run::ValueAt;
-use crate::runs::{Held, Inquiry, Leaving, Spot, Unfits};
+use crate::runs::{Awaits, Held, Inquiry, Leaving, Spot, Unfits};
 use crate::state::State;
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -293,6 +293,16 @@ impl<'a> Step<'a> {
         self.state.runs.held.until(held, missing, self.now);
     }
 
+    /// Who looks back at events: no facts, only how far they have come.
+    pub(crate) fn awaits(&mut self) -> &mut Awaits {
+        &mut self.state.runs.awaits
+    }
+
+    /// It does not wake by itself before it was looked at again.
+    pub(crate) fn overlook(&mut self, spot: &Spot) {
+        self.state.runs.wakes.retain(|(at, its)| *at > self.now || its != spot);
+    }
+
     /// It goes on in the next batch.
     pub(crate) fn hold_over(&mut self, held: Held) {
         self.state.runs.held.over(held);
@@ -489,6 +499,7 @@ impl<'a> Step<'a> {
 fn is_value(state: &State, owner: &Owner, record: &Record) -> bool {
     match (owner, record) {
         (Owner::Run(_) | Owner::Frame(..) | Owner::Node(_), _) => true,
+        (Owner::Event(_), Record::EventReceived { spec, .. }) => state.runs.awaits.is_awaited(&spec.name),
         (Owner::Task(task), Record::TaskDone { .. }) => state.task(*task).is_some_and(|task| task.card().node().is_some()),
         _ => false,
     }

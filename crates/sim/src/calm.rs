@@ -12,12 +12,14 @@ use crate::turn::Turn;
 use crate::worker::Worker;
 use crate::world::{Found, World};
 use engine::{Answer, Core, Delivery, Request};
-use kernel::command::Command;
-use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::command::{Command, NewEvent};
+use kernel::event::EventSpec;
+use kernel::names::{EventName, QueueName, TypeName, WorkerName};
 use kernel::node::Started;
 use kernel::queue::QueueConfig;
 use kernel::record::Payload;
 use kernel::watchdog::Standstill;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Steps within which everything has to end.
@@ -98,6 +100,25 @@ impl World {
             self.model.runs.nodes.iter().filter(|(_, node)| asks(&node.state)).map(|(at, _)| at.clone()).collect();
         for at in asking {
             self.order(Command::Answer { at, approved: true, comment: String::new(), by: by.clone() });
+        }
+        self.tell_who_waits();
+    }
+
+    /// One of each kind for every name that somebody waits for.
+    fn tell_who_waits(&mut self) {
+        let awaited = |state: &NodeState| match state {
+            NodeState::Started(Started::Awaiting(awaiting)) => Some(awaiting.event.clone()),
+            _ => None,
+        };
+        let names: BTreeSet<EventName> = self.model.runs.nodes.values().filter_map(|node| awaited(&node.state)).collect();
+        for name in names {
+            let event = |n: usize| NewEvent {
+                spec: EventSpec::named(name.clone()),
+                data: Payload(format!("{{\"n\":{n},\"list\":[],\"event\":0}}").into()),
+                routed: Vec::new(),
+            };
+            let revision = self.model.events.registry.revision;
+            self.order(Command::Emit { events: (0..10).map(event).collect(), revision });
         }
     }
 

@@ -87,7 +87,7 @@ pub fn ir_of(text: &str) -> Option<Arc<Ir>> {
 /// Every type that a node asks for. Nobody works on the last in ordinary times.
 pub const TYPES: [&str; 4] = ["build", "send", "crawl", "nobody"];
 
-const TEXTS: [&str; 17] = [
+const TEXTS: [&str; 21] = [
     "
 workflow: line
 nodes:
@@ -326,6 +326,45 @@ nodes:
       nodes:
         d: {type: transform, value: 'size(range(6000).map(x, x + 1))'}
 ",
+    "
+workflow: wait-key
+nodes:
+  a: {type: build, on_error: ignore}
+  w: {type: wait, after: a, event: hub/push, match: event.data.n == input.n, timeout: 20s, on_timeout: t}
+  b: {type: send, after: w, with: {n: '${output.n}'}}
+  t: {type: transform, value: \"'late'\"}
+",
+    "
+workflow: wait-loop
+nodes:
+  l:
+    type: loop
+    max_iterations: 3
+    until: iteration > 1
+    do:
+      nodes:
+        w: {type: wait, event: deploy, match: event.data.n > 4 && event.source == ''}
+        x: {type: build, after: w, on_error: ignore, with: {n: '${output.n}'}}
+",
+    "
+workflow: wait-each
+nodes:
+  e:
+    type: each
+    items: input.list
+    on_failure: {tolerate: 3}
+    do:
+      nodes:
+        w: {type: wait, event: shop/order.paid, match: event.data.n == item && input != null, timeout: 8s}
+        x: {type: crawl, after: w, on_error: ignore}
+",
+    "
+workflow: wait-any
+nodes:
+  w: {type: wait, event: shop/order.sent}
+  s: {type: sleep, for: 300ms}
+  v: {type: wait, after: s, event: shop/order.sent}
+",
 ];
 
 #[cfg(test)]
@@ -344,6 +383,7 @@ mod tests {
         assert!(kind(|kind| matches!(kind, NodeKind::Join)));
         assert!(kind(|kind| matches!(kind, NodeKind::Approval { .. })));
         assert!(kind(|kind| matches!(kind, NodeKind::Sleep(_))));
+        assert!(kind(|kind| matches!(kind, NodeKind::Wait { .. })));
         assert!(kind(|kind| matches!(kind, NodeKind::Workflow { .. })));
         assert!(kind(|kind| matches!(kind, NodeKind::Transform { .. })));
         assert!(kind(|kind| matches!(kind, NodeKind::Each { on_failure: EachFailure::Fast, .. })));

@@ -38,7 +38,7 @@ const DEFECTS: [&str; 30] = [
 ];
 
 /// The same in the code of runs.
-const DEFECTS_OF_RUNS: [&str; 26] = [
+const DEFECTS_OF_RUNS: [&str; 28] = [
     "bulk_run_again",
     "bulk_run_left_out",
     "call_begun_anew",
@@ -55,6 +55,7 @@ const DEFECTS_OF_RUNS: [&str; 26] = [
     "join_too_soon",
     "late_hold_counts",
     "let_go_to_the_end",
+    "never_looks_back",
     "orphan_works_on",
     "overslept",
     "parts_left",
@@ -65,6 +66,7 @@ const DEFECTS_OF_RUNS: [&str; 26] = [
     "run_kept",
     "run_key_unread",
     "value_not_asked_again",
+    "waits_forgotten",
 ];
 
 /// The same in the code of events.

@@ -234,6 +234,7 @@ impl Durable {
             Need::RunsEnded { before, keep, limit } => self.runs_ended(*before, *keep, *limit),
             Need::Event(id) => self.found(&EVENTS, &[Value::Int(id.number())]).into_iter().collect(),
             Need::EventKey(key) => self.event_by_key(key).into_iter().collect(),
+            Need::EventsNamed { name, after, limit } => self.events_named(name, *after, *limit),
             Need::EventsOld { before, after, limit } => self.events_old(*before, *after, *limit),
         })
     }

@@ -265,6 +265,7 @@ fn count(all: impl Iterator<Item = NodeStatus>) -> NodeCounts {
             NodeStatus::Running => &mut counts.running,
             NodeStatus::Asking => &mut counts.asking,
             NodeStatus::Sleeping => &mut counts.sleeping,
+            NodeStatus::Awaiting => &mut counts.awaiting,
             NodeStatus::Done => &mut counts.done,
             NodeStatus::Failed => &mut counts.failed,
             NodeStatus::Skipped => &mut counts.skipped,

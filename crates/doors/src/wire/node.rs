@@ -1,10 +1,10 @@
 //! Nodes of runs, what happened to them and what they wait for.
 
-use super::{AnswerView, Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
+use super::{AnswerView, AwaitKey, Cursor, Explanation, Instant, RecordView, RunStatus, TaskError};
 use flow::graph::pen::Status;
 use kernel::explain::{RunExplanation as Explained, Wait};
 use kernel::frame::FramePath;
-use kernel::ids::{RunId, TaskId};
+use kernel::ids::{EventId, RunId, TaskId};
 use kernel::ir::{Ir, On};
 use kernel::names::*;
 use kernel::node::{NodeState, Started, Went};
@@ -47,6 +47,8 @@ pub enum NodeStatus {
     /// Somebody has to answer.
     Asking,
     Sleeping,
+    /// An event has to come.
+    Awaiting,
     Done,
     Failed,
     Skipped,
@@ -59,6 +61,7 @@ impl NodeStatus {
             NodeState::Waiting => NodeStatus::Waiting,
             NodeState::Started { at: Started::Asking { .. }, .. } => NodeStatus::Asking,
             NodeState::Started { at: Started::Sleeping { .. }, .. } => NodeStatus::Sleeping,
+            NodeState::Started { at: Started::Awaiting(_), .. } => NodeStatus::Awaiting,
             NodeState::Started { .. } => NodeStatus::Running,
             NodeState::Done { .. } => NodeStatus::Done,
             NodeState::Failed { .. } => NodeStatus::Failed,
@@ -70,7 +73,7 @@ impl NodeStatus {
     /// As a row says it: there, all that were started are one.
     pub fn in_row(self) -> &'static str {
         match self {
-            NodeStatus::Queued | NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping => "started",
+            other if other.is_under_way() => "started",
             other => other.as_str(),
         }
     }
@@ -80,7 +83,8 @@ impl NodeStatus {
     }
 
     pub fn is_under_way(self) -> bool {
-        matches!(self, NodeStatus::Queued | NodeStatus::Running | NodeStatus::Asking | NodeStatus::Sleeping)
+        use NodeStatus::{Asking, Awaiting, Queued, Running, Sleeping};
+        matches!(self, Queued | Running | Asking | Sleeping | Awaiting)
     }
 }
 
@@ -93,6 +97,7 @@ impl From<NodeStatus> for Status {
             NodeStatus::Running => Status::Running,
             NodeStatus::Asking => Status::Asking,
             NodeStatus::Sleeping => Status::Sleeping,
+            NodeStatus::Awaiting => Status::Awaiting,
             NodeStatus::Done => Status::Done,
             NodeStatus::Failed => Status::Failed,
             NodeStatus::Skipped => Status::Skipped,
@@ -168,7 +173,18 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub sub_run: Option<RunId>,
-    /// How long it sleeps, or waits for an answer.
+    /// The name of the event that it waits for, or waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub awaits: Option<EventName>,
+    /// What of that event has to be what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub await_key: Option<AwaitKey>,
+    /// The event by which it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub heard: Option<EventId>,
+    /// How long it sleeps, or waits for an answer or an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Instant>,
     /// Of an each: over how many it goes.
@@ -238,6 +254,9 @@ impl NodeView {
             worker: None,
             waits_for: Vec::new(),
             sub_run: None,
+            awaits: None,
+            await_key: None,
+            heard: None,
             until: None,
             items: None,
             frames: None,
@@ -278,6 +297,11 @@ impl NodeView {
             Some(Started::Calling { run, .. }) => view.sub_run = Some(*run),
             Some(Started::Asking { until }) => view.until = until.map(Instant),
             Some(Started::Sleeping { until }) => view.until = Some(Instant(*until)),
+            Some(Started::Awaiting(awaiting)) => {
+                view.until = awaiting.until.map(Instant);
+                view.awaits = Some(awaiting.event.clone());
+                view.await_key = awaiting.key.as_ref().map(AwaitKey::from);
+            }
             Some(Started::Spreading { count, .. }) => view.items = Some(*count),
             Some(Started::Turning { .. }) | None => {}
         }
@@ -288,6 +312,7 @@ impl NodeView {
             }
             NodeState::Skipped(cause) => view.cause = Some(cause.as_str().to_owned()),
             NodeState::Done { went, .. } => {
+                view.heard = slot.state().heard();
                 view.way = way(went);
                 if let Some((ir, ix)) = found.filter(|_| view.way.is_some()) {
                     let edges = ir.node(ix).outs.iter().map(|edge| ir.edge(*edge));
@@ -304,7 +329,7 @@ impl NodeView {
 /// The way a node took, where it is not the plain one.
 pub fn way(went: &Went) -> Option<String> {
     Some(match went {
-        Went::Done => return None,
+        Went::Done | Went::Heard(_) => return None,
         Went::Rule(rule) => format!("rules[{rule}]"),
         Went::Default => "default".to_owned(),
         Went::Named(_) => "named".to_owned(),

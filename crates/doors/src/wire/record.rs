@@ -109,6 +109,8 @@ pub enum RecordBody {
     RequestsRefused { #[schema(value_type = String)] webhook: WebhookName, requests: u32, reason: String },
     WatchdogTripped { reason: String },
     WatchdogRecovered { reason: String, lasted_ms: u64 },
+    WaitsBehind { #[schema(value_type = String)] after: EventId },
+    WaitsCaughtUp {},
 
     TaskAdded { spec: Box<TaskSpecView> },
     TaskQueued {
@@ -283,6 +285,7 @@ pub enum RecordBody {
     NodeReset {},
     /// Something in it was restarted; of a loop so many turns stay.
     NodeRewound { turns: u32, generation: u32 },
+    NodeLooked {},
     /// Somebody said what it gives.
     NodeSet { reason: String, #[schema(value_type = String)] by: Actor },
 
@@ -416,6 +419,9 @@ impl From<&Record> for RecordBody {
             Record::NodeCancelled {} => Wire::NodeCancelled {},
             Record::NodeReopened { by, .. } => Wire::NodeReopened { by },
             Record::NodeReset {} => Wire::NodeReset {},
+            Record::WaitsBehind { after } => Wire::WaitsBehind { after },
+            Record::WaitsCaughtUp {} => Wire::WaitsCaughtUp {},
+            Record::NodeLooked {} => Wire::NodeLooked {},
             Record::NodeRewound { turns, generation } => Wire::NodeRewound { turns, generation },
             Record::NodeSet { reason, by } => Wire::NodeSet { reason, by },
         }

@@ -4,7 +4,7 @@ use super::object::objects;
 use super::task::{at_most, once_each, payload};
 use super::{Cursor, Instant, NodeView, Priority, Problem, RunStatus, TaskError, place};
 use kernel::command::NewRun;
-use kernel::ids::RunId;
+use kernel::ids::{EventId, RunId};
 use kernel::limits::*;
 use kernel::names::*;
 use kernel::run::{NodeAt, Origin, Run, RunPause, RunSpec};
@@ -178,6 +178,10 @@ pub struct RunView {
     /// The run that it was forked from, and the record there after which it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<RunOrigin>,
+    /// The event it was started for, the newest if several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub event: Option<EventId>,
     pub status: RunStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<RunPauseView>,
@@ -248,6 +252,7 @@ impl From<&Run> for RunView {
             revision: run.revision(),
             generation: run.generation(),
             origin: spec.origin.as_deref().map(RunOrigin::from),
+            event: spec.event,
             status: run.status().into(),
             pause: run.pause().map(RunPauseView::from),
             held: run.is_held(),
@@ -330,6 +335,7 @@ pub struct NodeCounts {
     pub running: u64,
     pub asking: u64,
     pub sleeping: u64,
+    pub awaiting: u64,
     pub done: u64,
     pub failed: u64,
     pub skipped: u64,
@@ -345,7 +351,7 @@ pub struct NodeCounts {
 impl NodeCounts {
     pub fn all(&self) -> u64 {
         let ended = self.done + self.failed + self.skipped + self.cancelled;
-        ended + self.waiting + self.queued + self.running + self.asking + self.sleeping
+        ended + self.waiting + self.queued + self.running + self.asking + self.sleeping + self.awaiting
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Instant, Priority, Retry, RunOrigin, TaskFilter, TriggerView};
 use kernel::bulk::BulkWork;
-use kernel::ids::{RunId, TaskId};
+use kernel::ids::{EventId, RunId, TaskId};
 use kernel::names::*;
 use kernel::node::Started;
 use kernel::record::TaskSpec;
@@ -101,6 +101,10 @@ pub struct RunSpecView {
     /// The run that it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<RunOrigin>,
+    /// The event it was started for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub event: Option<EventId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Instant>,
 }
@@ -115,6 +119,7 @@ impl From<&RunSpec> for RunSpecView {
             idempotency_key: spec.idempotency_key.clone(),
             parent: spec.parent.as_ref().map(|at| at.show()),
             origin: spec.origin.as_deref().map(RunOrigin::from),
+            event: spec.event,
             deadline: spec.deadline.map(Instant),
         }
     }
@@ -132,12 +137,33 @@ pub enum NodeWork {
     /// Somebody has to answer.
     Asking { #[serde(default, skip_serializing_if = "Option::is_none")] until: Option<Instant> },
     Sleeping { until: Instant },
+    /// An event has to come.
+    Awaiting {
+        #[schema(value_type = String)] event: EventName,
+        /// What of it has to be what.
+        #[serde(default, skip_serializing_if = "Option::is_none")] key: Option<AwaitKey>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] until: Option<Instant>,
+    },
     /// The turns of a loop.
     Turning {},
     /// The items of an each.
     Spreading { items: u32 },
     #[serde(other, skip_serializing)]
     Unknown,
+}
+
+/// `event.data.order` has to be `"o-7"`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AwaitKey {
+    pub of: String,
+    #[schema(value_type = serde_json::Value)]
+    pub is: serde_json::Value,
+}
+
+impl From<&(Box<str>, Box<str>)> for AwaitKey {
+    fn from((of, is): &(Box<str>, Box<str>)) -> AwaitKey {
+        AwaitKey { of: of.to_string(), is: serde_json::from_str(is).unwrap_or_default() }
+    }
 }
 
 impl From<&Started> for NodeWork {
@@ -147,6 +173,11 @@ impl From<&Started> for NodeWork {
             Started::Calling { run, .. } => NodeWork::Calling { run: *run },
             Started::Asking { until } => NodeWork::Asking { until: until.map(Instant) },
             Started::Sleeping { until } => NodeWork::Sleeping { until: Instant(*until) },
+            Started::Awaiting(awaiting) => NodeWork::Awaiting {
+                event: awaiting.event.clone(),
+                key: awaiting.key.as_ref().map(AwaitKey::from),
+                until: awaiting.until.map(Instant),
+            },
             Started::Turning { .. } => NodeWork::Turning {},
             Started::Spreading { count, .. } => NodeWork::Spreading { items: *count },
         }

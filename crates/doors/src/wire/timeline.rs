@@ -155,8 +155,8 @@ pub struct TimelineRow {
 impl TimelineRow {
     /// How long it was at work, called, asked or slept; of a loop or an each, how long that was open. `None`: at no time.
     pub fn took_ms(&self) -> Option<u64> {
-        let TimelineTotals { running_ms, calling_ms, asking_ms, sleeping_ms, inside_ms, .. } = self.totals;
-        let worked = running_ms + calling_ms + asking_ms + sleeping_ms;
+        let TimelineTotals { running_ms, calling_ms, asking_ms, sleeping_ms, awaiting_ms, inside_ms, .. } = self.totals;
+        let worked = running_ms + calling_ms + asking_ms + sleeping_ms + awaiting_ms;
         (!self.spans.is_empty()).then_some(if worked > 0 { worked } else { inside_ms })
     }
 }
@@ -183,6 +183,8 @@ pub enum SpanKind {
     Backoff,
     Sleeping,
     Asking,
+    /// It waited for an event.
+    Awaiting,
     /// A run that it called went on.
     Calling,
     /// A worker was at it; or, without length, it was decided at once.
@@ -190,13 +192,14 @@ pub enum SpanKind {
 }
 
 impl SpanKind {
-    pub const ALL: [SpanKind; 8] = [
+    pub const ALL: [SpanKind; 9] = [
         SpanKind::Inside,
         SpanKind::Queued,
         SpanKind::Held,
         SpanKind::Backoff,
         SpanKind::Sleeping,
         SpanKind::Asking,
+        SpanKind::Awaiting,
         SpanKind::Calling,
         SpanKind::Running,
     ];
@@ -209,6 +212,7 @@ impl SpanKind {
             SpanKind::Backoff => "backoff",
             SpanKind::Sleeping => "sleeping",
             SpanKind::Asking => "asking",
+            SpanKind::Awaiting => "awaiting",
             SpanKind::Calling => "calling",
             SpanKind::Running => "running",
         }
@@ -244,6 +248,7 @@ pub struct TimelineTotals {
     pub backoff_ms: u64,
     pub asking_ms: u64,
     pub sleeping_ms: u64,
+    pub awaiting_ms: u64,
     pub calling_ms: u64,
     pub held_ms: u64,
     pub inside_ms: u64,
@@ -260,6 +265,7 @@ impl TimelineTotals {
             SpanKind::Backoff => &mut self.backoff_ms,
             SpanKind::Sleeping => &mut self.sleeping_ms,
             SpanKind::Asking => &mut self.asking_ms,
+            SpanKind::Awaiting => &mut self.awaiting_ms,
             SpanKind::Calling => &mut self.calling_ms,
             SpanKind::Running => &mut self.running_ms,
         }

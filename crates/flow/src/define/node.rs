@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::scalars::{self, wrong};
-use super::{Body, Composer, Doubt, Kind, Node, OnError, Rule, Source, written};
+use super::{Body, Composer, Doubt, Kind, Node, OnError, Rule, Source, Target, written};
 use crate::check::{ENGINE_TYPES, USUAL_TYPES};
 use crate::instant;
 use crate::limits::*;
@@ -10,7 +10,7 @@ use crate::problem::{At, Problem, Problems, did_you_mean};
 use crate::source::{Data, Entry, Value, short};
 use kernel::ir::{EachFailure, Join};
 use kernel::limits::TASK_KEYS_MAX;
-use kernel::names::{Actor, KeyName, NodeId, QueueName, TypeName, WorkflowName};
+use kernel::names::{Actor, EventName, KeyName, NodeId, QueueName, TypeName, WorkflowName};
 
 /// The nodes of a body, and whether some are missing; `depth` counts the bodies around it.
 pub fn decode_nodes(value: &Value, depth: usize, problems: &mut Problems) -> (Vec<Node>, bool) {
@@ -65,11 +65,7 @@ fn decode_node(entry: &Entry, depth: usize, problems: &mut Problems) -> Option<N
         "transform" => transform(&mut fields, problems),
         "filter" => filter(&mut fields, problems),
         "aggregate" => aggregate(&mut fields, problems),
-        "wait" => {
-            let problem = Problem::new(fields.at, "a node of type `wait` waits for an event; it comes with events");
-            problems.add(problem);
-            return Some(node);
-        }
+        "wait" => wait(&mut fields, &mut node, &mut doubt, problems),
         _ => Some(work(kind.clone(), &mut fields, &mut node, problems)),
     };
     if let (Some(Kind::Work { .. }), Some(meant)) = (&decoded, meant_for_the_engine(&kind, &fields)) {
@@ -310,13 +306,38 @@ fn approval(fields: &mut Fields<'_>, node: &mut Node, doubt: &mut Doubt, problem
     let message = fields.take("message").and_then(|entry| message(&entry.value, problems));
     let before = problems.count();
     let on_reject = fields.take("on_reject").map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    let on_timeout = timed_out(fields, node, problems);
+    doubt.outs |= problems.count() > before;
+    Some(Kind::Approval { who, message, on_reject, on_timeout })
+}
+
+/// Where it leads when its time is up.
+fn timed_out(fields: &mut Fields<'_>, node: &Node, problems: &mut Problems) -> Vec<Target> {
     let on_timeout = fields.take("on_timeout");
     if let (Some(entry), None) = (on_timeout, node.timeout_ms) {
         problems.say(&entry.key_at, "`on_timeout` needs a `timeout`");
     }
-    let on_timeout = on_timeout.map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default();
+    on_timeout.map(|entry| scalars::some_targets(&entry.value, problems)).unwrap_or_default()
+}
+
+fn wait(fields: &mut Fields<'_>, node: &mut Node, doubt: &mut Doubt, problems: &mut Problems) -> Option<Kind> {
+    let event = fields.require("event", problems).and_then(|entry| event(&entry.value, problems));
+    let matches = fields.take("match").and_then(|entry| written::cel(&entry.value, problems));
+    node.timeout_ms = fields.take("timeout").and_then(|entry| scalars::duration(&entry.value, problems));
+    let before = problems.count();
+    let on_timeout = timed_out(fields, node, problems);
     doubt.outs |= problems.count() > before;
-    Some(Kind::Approval { who, message, on_reject, on_timeout })
+    Some(Kind::Wait { event: event?, matches, on_timeout })
+}
+
+fn event(value: &Value, problems: &mut Problems) -> Option<EventName> {
+    let is_pattern = matches!(&value.data, Data::Text(text) if text.text.contains('*'));
+    if is_pattern {
+        let problem = Problem::new(&value.at, "a wait is for one event by its whole name, not for a pattern");
+        problems.add(problem.suggest("name one, and tell events apart in `match`"));
+        return None;
+    }
+    scalars::name(value, EventName::parse, problems)
 }
 
 pub fn message(value: &Value, problems: &mut Problems) -> Option<Source> {

@@ -84,6 +84,7 @@ impl World {
                 (id("a"), facts("done", record(2))),
                 (id("b"), NodeFacts { error: Some(failure), ..facts("failed", Shape::At(ValueAt::Null)) }),
             ],
+            event: None,
         };
         World { programs: Programs::new(Arc::new(ir)), shelf, scope }
     }

@@ -9,6 +9,7 @@
 mod arithmetic;
 mod budget;
 mod call;
+mod demand;
 mod error;
 mod eval;
 mod filter;
@@ -40,7 +41,7 @@ pub use scope::{Bindings, Bound, NodeResult, Scope};
 pub use template::Template;
 pub(crate) use value::Value;
 
-use crate::context::Wants;
+use crate::context::{Demand, Wants};
 use eval::Evaluator;
 use node::Node;
 use resolve::Resolver;
@@ -93,6 +94,11 @@ impl Expr {
         let syntax = parse::parse(source).map_err(|problem| vec![problem])?;
         let (node, reads) = Resolver::resolve(&syntax, names, wants)?;
         Ok(Expr { source: shown.into(), node, reads })
+    }
+
+    /// The first `event.path == …` that has to hold for the whole to hold, if the other side does not read the event.
+    pub(crate) fn demand(source: &str) -> Option<Demand> {
+        demand::of(&parse::parse(source).ok()?)
     }
 
     pub fn source(&self) -> &str {

@@ -106,6 +106,11 @@ impl<'n> Names<'n> {
         Names { of_event: keys, ..Names::new([Root::Event]) }
     }
 
+    /// What `event` holds, if it is there.
+    pub(crate) fn with_event(self, keys: &'static [&'static str]) -> Names<'n> {
+        Names { of_event: keys, ..self }
+    }
+
     pub(crate) fn event_keys(&self) -> &'static [&'static str] {
         self.of_event
     }

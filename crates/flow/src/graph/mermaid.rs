@@ -38,7 +38,7 @@ fn shape(ir: &Ir, ix: NodeIx, node: &Node) -> String {
     let (open, close) = match &node.kind {
         NodeKind::Branch { .. } | NodeKind::Route { .. } => ("{", "}"),
         NodeKind::Approval { .. } => ("[/", "/]"),
-        NodeKind::Sleep(_) => ("([", "])"),
+        NodeKind::Sleep(_) | NodeKind::Wait { .. } => ("([", "])"),
         NodeKind::Join => ("((", "))"),
         NodeKind::Workflow { .. } => ("[[", "]]"),
         _ => ("[", "]"),

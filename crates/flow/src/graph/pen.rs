@@ -165,6 +165,7 @@ pub enum Status {
     Running,
     Asking,
     Sleeping,
+    Awaiting,
     Done,
     Failed,
     Skipped,
@@ -172,12 +173,13 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Status; 9] = [
+    pub const ALL: [Status; 10] = [
         Status::Waiting,
         Status::Queued,
         Status::Running,
         Status::Asking,
         Status::Sleeping,
+        Status::Awaiting,
         Status::Done,
         Status::Failed,
         Status::Skipped,
@@ -191,6 +193,7 @@ impl Status {
             Status::Running => "running",
             Status::Asking => "asking",
             Status::Sleeping => "sleeping",
+            Status::Awaiting => "awaiting",
             Status::Done => "done",
             Status::Failed => "failed",
             Status::Skipped => "skipped",
@@ -219,6 +222,7 @@ const SIGNS: &str = "<defs>
 <symbol id=\"running\" viewBox=\"0 0 16 16\"><path d=\"M4 2.5v11l9.5-5.5z\" fill=\"currentColor\"/></symbol>
 <symbol id=\"asking\" viewBox=\"0 0 16 16\"><path d=\"M5 5.6c0-4 6.2-3.8 6.2 0c0 2.3-3.1 2.3-3.1 4.6\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\" stroke-linecap=\"round\"/><circle cx=\"8.1\" cy=\"13.3\" r=\"1.3\" fill=\"currentColor\"/></symbol>
 <symbol id=\"sleeping\" viewBox=\"0 0 16 16\"><path d=\"M12.9 10.2a5.8 5.8 0 1 1-5.1-8 4.6 4.6 0 0 0 5.1 8z\" fill=\"currentColor\"/></symbol>
+<symbol id=\"awaiting\" viewBox=\"0 0 16 16\"><path d=\"M8 12.8v-5M4.9 9.2a4.4 4.4 0 1 1 6.2 0M2.7 11.4a7.4 7.4 0 1 1 10.6 0\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" stroke-linecap=\"round\"/></symbol>
 <symbol id=\"done\" viewBox=\"0 0 16 16\"><path d=\"M2.8 8.6l3.5 3.6 6.9-8.4\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.4\" stroke-linecap=\"round\" stroke-linejoin=\"round\"/></symbol>
 <symbol id=\"failed\" viewBox=\"0 0 16 16\"><path d=\"M3.8 3.8l8.4 8.4M12.2 3.8l-8.4 8.4\" stroke=\"currentColor\" stroke-width=\"2.4\" stroke-linecap=\"round\"/></symbol>
 <symbol id=\"skipped\" viewBox=\"0 0 16 16\"><path d=\"M3 8h10\" stroke=\"currentColor\" stroke-width=\"2.2\" stroke-linecap=\"round\" stroke-dasharray=\"2.6 3.6\"/></symbol>
@@ -227,7 +231,7 @@ const SIGNS: &str = "<defs>
 ";
 
 /// Names for colours: by day and by night.
-const PALETTE: [(&str, &str, &str); 26] = [
+const PALETTE: [(&str, &str, &str); 28] = [
     ("ground", "#fff", "#14171c"),
     ("card", "#fff", "#1d2128"),
     ("ink", "#1b1f24", "#e6e9ee"),
@@ -241,6 +245,7 @@ const PALETTE: [(&str, &str, &str); 26] = [
     ("running", "#1d62d6", "#79a9ff"),
     ("asking", "#a55f00", "#f0b04f"),
     ("sleeping", "#3f6f8f", "#86bfdf"),
+    ("awaiting", "#8a3f86", "#e29ade"),
     ("done", "#1a7f46", "#5fd08f"),
     ("failed", "#c62828", "#ff8080"),
     ("skipped", "#69727d", "#98a2ae"),
@@ -250,6 +255,7 @@ const PALETTE: [(&str, &str, &str); 26] = [
     ("running-t", "#e8f0fe", "#1a2740"),
     ("asking-t", "#fff3dc", "#33270f"),
     ("sleeping-t", "#e8f2f7", "#182a34"),
+    ("awaiting-t", "#f8ecf7", "#301d2f"),
     ("done-t", "#e9f7ef", "#15291e"),
     ("failed-t", "#fdeaea", "#3a1b1d"),
     ("skipped-t", "#fafafa", "#181b20"),
@@ -280,9 +286,9 @@ text{font:11px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-se
 .id{font:600 13px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace;fill:var(--ink)}
 .head{font-size:17px;font-weight:600;fill:var(--ink)}
 .mid{text-anchor:middle}.end{text-anchor:end}
-.s-waiting{color:var(--waiting)}.s-queued{color:var(--queued)}.s-running{color:var(--running)}.s-asking{color:var(--asking)}.s-sleeping{color:var(--sleeping)}
+.s-waiting{color:var(--waiting)}.s-queued{color:var(--queued)}.s-running{color:var(--running)}.s-asking{color:var(--asking)}.s-sleeping{color:var(--sleeping)}.s-awaiting{color:var(--awaiting)}
 .s-done{color:var(--done)}.s-failed{color:var(--failed)}.s-skipped{color:var(--skipped)}.s-cancelled{color:var(--cancelled)}
-text.s-waiting,text.s-queued,text.s-running,text.s-asking,text.s-sleeping,text.s-done,text.s-failed,text.s-skipped,text.s-cancelled{fill:currentColor}
+text.s-waiting,text.s-queued,text.s-running,text.s-asking,text.s-sleeping,text.s-awaiting,text.s-done,text.s-failed,text.s-skipped,text.s-cancelled{fill:currentColor}
 ";
 
 #[cfg(test)]

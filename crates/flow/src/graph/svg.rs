@@ -32,7 +32,7 @@ pub struct Live {
 #[derive(Clone, Debug, Default)]
 pub struct Stand {
     /// How many of it stand so, in the order of [`Status::ALL`].
-    pub counts: [u64; 9],
+    pub counts: [u64; 10],
     /// Such as `turn 3 of 5`.
     pub note: String,
     /// Such as `3.2 s`.
@@ -56,11 +56,12 @@ pub struct Carried {
 }
 
 /// What is told first of nodes that stand differently: what goes on, then what went wrong, then what is to come.
-const WEIGHT: [Status; 9] = [
+const WEIGHT: [Status; 10] = [
     Status::Running,
     Status::Asking,
     Status::Queued,
     Status::Sleeping,
+    Status::Awaiting,
     Status::Failed,
     Status::Waiting,
     Status::Done,
@@ -69,8 +70,8 @@ const WEIGHT: [Status; 9] = [
 ];
 
 impl Live {
-    fn counts(&self, nodes: &[NodeIx]) -> [u64; 9] {
-        let mut counts = [0; 9];
+    fn counts(&self, nodes: &[NodeIx]) -> [u64; 10] {
+        let mut counts = [0; 10];
         for stand in nodes.iter().filter_map(|node| self.nodes.get(node.at())) {
             counts.iter_mut().zip(stand.counts).for_each(|(sum, count)| *sum += count);
         }

@@ -144,6 +144,11 @@ fn of_kind(ir: &Ir, node: &Node, fields: &mut Fields) {
         NodeKind::Sleep(Sleep::For { ms }) => fields.add("for", Json::text(duration(*ms))),
         NodeKind::Sleep(Sleep::ForExpr(ms)) => fields.add("for", expr(ir, *ms)),
         NodeKind::Sleep(Sleep::UntilExpr(instant)) => fields.add("until", expr(ir, *instant)),
+        NodeKind::Wait { event, matches, .. } => {
+            fields.add("event", Json::text(event.as_str()));
+            fields.maybe("match", matches.map(|matches| expr(ir, matches)));
+            fields.some("on_timeout", to(ir, node, On::Timeout));
+        }
         NodeKind::Workflow { workflow, version, with } => {
             fields.add("run", Json::text(workflow.as_str()));
             fields.maybe("version", version.map(number));

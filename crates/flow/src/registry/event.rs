@@ -146,7 +146,8 @@ impl BoundEvent {
     }
 }
 
-fn said(arrival: &Arrival<'_>, key: &str) -> Json {
+/// What its sender and the clock say of it; of its data nothing.
+pub(crate) fn said(arrival: &Arrival<'_>, key: &str) -> Json {
     let spec = arrival.spec;
     let text = |text: Option<&str>| Json::from(&*wide::text(text.unwrap_or_default()));
     match key {

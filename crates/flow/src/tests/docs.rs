@@ -112,6 +112,7 @@ fn every_limit_is_as_it_is_told() {
         ("steps to hold an input against its schema", INPUT_COST_MAX),
         ("steps of evaluation of one expression", COST_MAX),
         ("steps of evaluation of all rules of a branch", STEP_COST_MAX),
+        ("waits for one event with nothing that tells them apart", WAITS_UNKEYED_MAX as u64),
         ("versions of all workflows", WORKFLOW_VERSIONS_MAX as u64),
         ("bytes of an expression", EXPRESSION_BYTES_MAX as u64),
         ("numbers that `range(n)` gives", crate::expr::limits::RANGE_MAX as u64),

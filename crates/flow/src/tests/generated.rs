@@ -106,6 +106,9 @@ impl Writer {
                     Vec::new(),
                 )
             }
+            (9, Some(next)) => {
+                (format!("type: wait, event: a/b, match: event.a == input.b, timeout: 1h, on_timeout: {}", ids[next]), Vec::new())
+            }
             (5, _) => ("type: sleep, for: 5s".to_owned(), Vec::new()),
             (6, _) => ("type: transform, value: input.x".to_owned(), Vec::new()),
             (7, _) => ("type: workflow, run: other, on_error: ignore".to_owned(), Vec::new()),

@@ -153,7 +153,10 @@ fn a_node_says_what_it_is() {
         ("  a: {typ: x}", "3:6: node `a` needs `type`\n  `typ` is probably meant as `type`"),
         ("  a: {type: x y}", "3:13: type `x y` may hold only letters from a to z, digits and _ - . / : @\n  for example `x-y`"),
         ("  a: {type: x, wiht: 1}", "3:16: a node of type `x` has no field `wiht`\n  did you mean `with`?"),
-        ("  a: {type: wait, for: event}", "3:6: a node of type `wait` waits for an event; it comes with events"),
+        (
+            "  a: {type: wait, for: event}",
+            "3:6: a node of type `wait` needs `event`\n3:19: a node of type `wait` has no field `for`\n  it may have type, after, join, when, on_error, event, match, timeout, on_timeout",
+        ),
         (
             "  a: {type: x, timeout: 30, retry: 3}",
             "3:25: `30` is a number without a unit\n  write `30s` or `30ms`\n3:36: `retry` is a map, not an integer",

@@ -85,7 +85,7 @@ fn check_edge(ir: &Ir, edge: &Edge) {
         On::Named => matches!(from.kind, NodeKind::Route { .. }),
         On::Error => from.on_error == OnError::To,
         On::Reject => matches!(from.kind, NodeKind::Approval { .. }),
-        On::Timeout => matches!(from.kind, NodeKind::Approval { .. }) && from.timeout_ms.is_some(),
+        On::Timeout => matches!(from.kind, NodeKind::Approval { .. } | NodeKind::Wait { .. }) && from.timeout_ms.is_some(),
         On::Max => matches!(from.kind, NodeKind::Loop { .. }),
     };
     assert!(fits, "{:?} does not fit {}", edge.on, from.id);
@@ -123,6 +123,14 @@ fn check_node(ir: &Ir, ix: NodeIx, node: &Node) {
         NodeKind::Approval { message, .. } => message.iter().copied().for_each(reads),
         NodeKind::Sleep(Sleep::For { ms }) => assert!(*ms > 0),
         NodeKind::Sleep(Sleep::ForExpr(expr) | Sleep::UntilExpr(expr)) => reads(*expr),
+        NodeKind::Wait { matches, key, .. } => {
+            let of_event = |expr: ExprIx| check_names(ir, expr, node.body, Some(ix), !node.ins.is_empty(), true);
+            matches.iter().copied().for_each(of_event);
+            if let Some(WaitKey { of, is, .. }) = key {
+                assert!(matches.is_some() && ir.expr(*of).reads == Reads { event: true, ..Reads::default() });
+                reads(*is);
+            }
+        }
         NodeKind::Workflow { with, .. } => with.iter().copied().for_each(reads),
         NodeKind::Transform { value, .. } => reads(*value),
     }
@@ -130,6 +138,10 @@ fn check_node(ir: &Ir, ix: NodeIx, node: &Node) {
 
 /// Nodes read are upstream: found here by walking the edges back, body by body outwards.
 fn check_reads(ir: &Ir, expr: ExprIx, body: BodyIx, before: Option<NodeIx>, output: bool) {
+    check_names(ir, expr, body, before, output, false);
+}
+
+fn check_names(ir: &Ir, expr: ExprIx, body: BodyIx, before: Option<NodeIx>, output: bool, event: bool) {
     let expr = &ir.exprs[expr.at()];
     let mut upstream: HashSet<NodeIx> = HashSet::new();
     let (mut item, mut last) = (false, false);
@@ -146,7 +158,11 @@ fn check_reads(ir: &Ir, expr: ExprIx, body: BodyIx, before: Option<NodeIx>, outp
     }
     let reads = &expr.reads;
     assert!(reads.nodes.iter().all(|node| upstream.contains(node)), "{} reads what is not upstream", expr.source);
-    assert!((!reads.item || item) && (!reads.last || last) && (!reads.output || output) && !reads.event, "{}", expr.source);
+    assert!(
+        (!reads.item || item) && (!reads.last || last) && (!reads.output || output) && (!reads.event || event),
+        "{}",
+        expr.source
+    );
 }
 
 fn walk_back(ir: &Ir, from: NodeIx, upstream: &mut HashSet<NodeIx>) {

@@ -81,6 +81,11 @@ fn kind(ir: &Ir, kind: &NodeKind) -> String {
         NodeKind::Sleep(Sleep::For { ms }) => format!("sleep {ms}ms"),
         NodeKind::Sleep(Sleep::ForExpr(ix)) => format!("sleep for {}", expr(ir, *ix)),
         NodeKind::Sleep(Sleep::UntilExpr(ix)) => format!("sleep until {}", expr(ir, *ix)),
+        NodeKind::Wait { event, matches, key } => {
+            let key =
+                key.map(|key| format!(" by {} is {} {}", expr(ir, key.of), expr(ir, key.is), key.whole)).unwrap_or_default();
+            format!("wait {event} {}{key}", or_none(matches))
+        }
         NodeKind::Workflow { workflow, version, with } => format!("workflow {workflow} {version:?} with {}", or_none(with)),
         NodeKind::Transform { value, called } => format!("{called} {}", expr(ir, *value)),
     }

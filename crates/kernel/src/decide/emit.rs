@@ -43,6 +43,7 @@ fn emit(step: &mut Step<'_>, new: &NewEvent) -> Emitted {
     let record = Record::EventReceived { spec: Box::new(new.spec.clone()), handled: handled.clone() };
     let data = step.record_event(event, record, Some(new.data.clone()));
     carry_out(step, &about, data, planned);
+    super::walk::offer(step, event, &new.data);
     Emitted { event, duplicate: false, handled }
 }
 

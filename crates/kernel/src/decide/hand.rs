@@ -22,12 +22,13 @@ pub(super) fn over(step: &mut Step<'_>, task: TaskId, fence: Fence, new: &NewRun
     let card = step.state().task(task).expect("it is leased").card();
     let priority = Some(card.priority()).filter(|priority| *priority != Priority::NORMAL);
     let tags = card.tags().to_vec();
+    let event = card.trigger().map(|trigger| trigger.event);
     if let Some(Ok((_, ir))) = step.ir(&new.workflow, new.version)
         && let Some(Failure { message, .. }) = step.misfit(&ir, &new.input)
     {
         return Err(Rejection::Invalid { why: message });
     }
-    let spec = RunSpec { task: Some(task), idempotency_key: None, priority, tags, ..new.spec.clone() };
+    let spec = RunSpec { task: Some(task), event, idempotency_key: None, priority, tags, ..new.spec.clone() };
     let reply = super::run::start(step, &NewRun { spec, ..new.clone() }, by)?;
     let Reply::Started { run, .. } = reply else { unreachable!("a run that was started is told as such") };
     step.record_task(task, Record::TaskHandedOver { run });

@@ -164,6 +164,7 @@ pub(super) fn proceed(step: &mut Step<'_>) {
     // Before anything is looked at by the numbers that nodes have in a text.
     follow::go_on(step);
     take_up(step);
+    walk::look_back(step);
     for run in step.state().runs.late(step.now()) {
         let message = "it was not over by its deadline".into();
         walk::fail_run(step, run, Failure { code: "deadline".into(), message });

@@ -3,6 +3,7 @@
 
 mod enter;
 mod frames;
+mod hear;
 
 use crate::eval::{Evaluated, Json, Shape};
 use crate::frame::{Cause, FramePath, Verdict};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub(super) use super::itself;
 pub(super) use frames::{close, drop_orphans, fail_run, give_up, over, wake};
+pub(super) use hear::{look_back, offer};
 
 /// What came of asking an expression.
 enum Asked {
@@ -224,7 +226,8 @@ pub(super) fn withdraw(step: &mut Step<'_>, at: &Started, by: &Actor, reason: &s
         Started::Calling { run, again } => {
             step.send(Message::CancelRun { run: *run, again: *again, by: by.clone(), reason: reason.to_owned() });
         }
-        Started::Asking { .. } | Started::Sleeping { .. } | Started::Turning { .. } | Started::Spreading { .. } => {}
+        Started::Asking { .. } | Started::Sleeping { .. } | Started::Awaiting(_) => {}
+        Started::Turning { .. } | Started::Spreading { .. } => {}
     }
 }
 

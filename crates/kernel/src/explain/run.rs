@@ -201,6 +201,17 @@ impl Teller<'_> {
                 eta = Some(*until);
                 ("sleep", format!("it sleeps for another {}", span(until.ms_since(self.now))))
             }
+            Started::Awaiting(awaiting) => {
+                eta = awaiting.until;
+                let name = &awaiting.event;
+                actions.push(format!("signaller event list --name {name}"));
+                actions.push(format!("signaller emit {name} -d '{{…}}'"));
+                let limit =
+                    awaiting.until.map_or(String::new(), |until| format!(", for another {}", span(until.ms_since(self.now))));
+                let asked = awaiting.key.as_ref().map_or(String::new(), |(of, value)| format!(" whose `{of}` is {value}"));
+                let looks = if awaiting.looking { "; those that came before are being looked at" } else { "" };
+                ("event", format!("it waits for an event `{name}`{asked}{limit}{looks}"))
+            }
             Started::Turning { .. } | Started::Spreading { .. } => ("frames", "it waits for what goes on in it".into()),
         };
         Wait { at, code, sentence, since, eta, task, run, called, who, alike: 0 }

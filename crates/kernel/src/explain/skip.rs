@@ -62,6 +62,7 @@ fn ended_otherwise(ir: &Ir, frame: &Frame, node: NodeIx, cause: Cause) -> String
             Went::Named(named) => format!("`{id}` was led to `{named}`"),
             Went::Reject => format!("`{id}` was answered with no"),
             Went::Timeout => format!("`{id}` was not answered in time"),
+            Went::Heard(event) => format!("`{id}` heard {event}"),
             Went::Max => format!("`{id}` reached its max_iterations"),
             Went::Done => format!("`{id}` is done, and this is its way for another end"),
         },

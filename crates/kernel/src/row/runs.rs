@@ -3,10 +3,10 @@
 
 use super::{BadRow, Columns, Kind, Row, Table, Value, flag, json, json_list};
 use crate::frame::{Cause, FramePath, FrameState, revision_after};
-use crate::ids::{RecordSeq, RunId, TaskId};
+use crate::ids::{EventId, RecordSeq, RunId, TaskId};
 use crate::ir::OnError;
 use crate::names::{Actor, IdempotencyKey, NodeId, WorkflowName};
-use crate::node::{NodeState, Output, Slot, Started, Was, Went};
+use crate::node::{Awaiting, NodeState, Output, Slot, Started, Was, Went};
 use crate::priority::Priority;
 use crate::record::{Entry, Failure};
 use crate::run::{Deleting, NodeAt, Origin, Patch, Run, RunPause, RunSpec, RunStatus, ValueAt};
@@ -49,6 +49,7 @@ pub static RUNS: Table = Table {
         ("opened_at", Kind::Int),
         ("following", Kind::Int),
         ("task", Kind::Int),
+        ("event", Kind::Int),
     ],
 };
 
@@ -105,6 +106,7 @@ pub static NODES: Table = Table {
         ("error_code", Kind::Text),
         ("error_message", Kind::Text),
         ("generation", Kind::Int),
+        ("awaiting", Kind::Text),
     ],
 };
 
@@ -208,6 +210,7 @@ impl Run {
             self.opened_at.into(),
             flag(self.following),
             spec.task.map(TaskId::number).into(),
+            spec.event.map(EventId::number).into(),
         ];
         Row { table: &RUNS, values }
     }
@@ -248,6 +251,8 @@ impl Run {
         let following = c.flag()?;
         let task = c.int_or_null()?;
         let task = task.map(|task| TaskId::from_number(task).ok_or_else(|| c.bad("not a task's id"))).transpose()?;
+        let event = c.int_or_null()?;
+        let event = event.map(|event| EventId::from_number(event).ok_or_else(|| c.bad("not an event's id"))).transpose()?;
         let running = status == RunStatus::Running;
         if running != ended_at.is_none() || (running && (!live || deleting.is_some())) || (deleting.is_some() && !live) {
             return Err(c.bad_at("ended_at", format!("does not fit a run that is {}", status.as_str())));
@@ -270,6 +275,7 @@ impl Run {
             depth,
             origin,
             task,
+            event,
         });
         Ok(Run {
             id,
@@ -401,7 +407,7 @@ impl NodeRow {
         let (mut work, mut since) = (Value::Null, Value::Null);
         let (mut task, mut call, mut until, mut count, mut again, mut value) =
             (Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null);
-        let mut of_generation = 0;
+        let (mut of_generation, mut awaits) = (0, Value::Null);
         if let Some((started, at)) = slot.work() {
             work = at.as_str().into();
             since = started.into();
@@ -413,6 +419,10 @@ impl NodeRow {
                 }
                 Started::Asking { until: at } => until = (*at).into(),
                 Started::Sleeping { until: at } => until = (*at).into(),
+                Started::Awaiting(awaiting) => {
+                    until = awaiting.until.into();
+                    awaits = json(&Awaiting { until: None, ..(**awaiting).clone() });
+                }
                 Started::Turning { init, kept, generation } => {
                     value = init.to_column();
                     count = Some(i64::from(*kept)).filter(|kept| *kept > 0).into();
@@ -471,6 +481,7 @@ impl NodeRow {
             error_code,
             error_message,
             Some(i64::from(of_generation)).filter(|generation| *generation > 0).into(),
+            awaits,
         ];
         Row { table: &NODES, values }
     }
@@ -500,6 +511,7 @@ impl NodeRow {
         let cause = c.text_or_null()?;
         let failure = c.failure()?;
         let generation = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
+        let awaiting: Option<Box<Awaiting>> = c.json_or_null()?;
         let misfit = || c.bad_at("status", format!("what a node that is {status} has is missing"));
         let at = match work {
             None => None,
@@ -507,6 +519,10 @@ impl NodeRow {
             Some("calling") => Some(Started::Calling { run: call.ok_or_else(misfit)?, again }),
             Some("asking") => Some(Started::Asking { until }),
             Some("sleeping") => Some(Started::Sleeping { until: until.ok_or_else(misfit)? }),
+            Some("awaiting") => {
+                let awaiting = awaiting.ok_or_else(misfit)?;
+                Some(Started::Awaiting(Box::new(Awaiting { until, ..*awaiting })))
+            }
             Some("turning") => Some(Started::Turning { init: value, kept: count.unwrap_or(0), generation }),
             Some("spreading") => {
                 let count = count.ok_or_else(misfit)?;

@@ -34,10 +34,21 @@ const EVERYTHING: &str = "
 
 fn rows() -> Vec<Row> {
     let world = tell(Memory::Cools, EVERYTHING).world;
-    world.rows().cloned().chain([bulk_over_runs().to_row(), handed_over().to_row(), event_in_full().to_row()]).collect()
+    world
+        .rows()
+        .cloned()
+        .chain([bulk_over_runs().to_row(), handed_over().to_row(), event_in_full().to_row(), behind().to_row()])
+        .collect()
 }
 
 /// No run is in these scripts.
+fn behind() -> Shard {
+    let record = Record::WaitsBehind { after: crate::ids::EventId::new(7, 0) };
+    let (seq, prev, at) = (RecordSeq(2), RecordSeq(1), Time::from_ms(1));
+    let reserved = Shard::resumed(0, RecordSeq(1), 9, 9, Time::from_ms(1));
+    reserved.fold(&Entry { seq, prev, at, owner: Owner::Shard, record, payload: None })
+}
+
 fn bulk_over_runs() -> Bulk {
     let (id, run, by) = (BulkId::new(99, 0), RunId::new(7, 0), Actor::parse("ann").unwrap());
     let work = Box::new(BulkWork::Runs {

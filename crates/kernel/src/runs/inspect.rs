@@ -23,7 +23,7 @@ impl State {
         self.runs.get(run)
     }
 
-    /// When the next sleep ends, or the next approval that nobody answers.
+    /// When the next sleep ends, or the next approval that nobody answers, or wait for what does not come.
     pub fn next_wake(&self) -> Option<Time> {
         self.runs.wakes.first().map(|(at, _)| *at)
     }
@@ -45,7 +45,8 @@ impl State {
 
     /// Whether something waits for `ProceedRuns` or for values.
     pub fn runs_wait(&self) -> bool {
-        !self.runs.held.is_empty() || !self.runs.orphans.is_empty() || self.runs.has_to_tell()
+        let looks = !self.runs.awaits.is_idle();
+        looks || !self.runs.held.is_empty() || !self.runs.orphans.is_empty() || self.runs.has_to_tell()
     }
 
     /// Whether a node, or the closing of its frame, waits for a value or for the next batch.
@@ -147,7 +148,7 @@ impl Live {
     /// The same facts, and the same derived from them.
     pub fn is_same(&self, other: &Live) -> bool {
         let frames = self.root == other.root && self.frames == other.frames && self.spreads == other.spreads;
-        self.run == other.run && frames && self.steps == other.steps
+        self.run == other.run && frames && self.steps == other.steps && self.heard == other.heard
     }
 
     /// Nodes, turns and items that it has begun.

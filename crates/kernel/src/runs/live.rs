@@ -193,7 +193,7 @@ impl Live {
         }
         let ids = reads.nodes.iter().map(|node| &ir.node(*node).id);
         let nodes = ids.map(|id| (id.clone(), self.facts(path, id))).collect();
-        Scope { run: self.run.id, input: ValueAt::Record(self.run.input), output, item, last, nodes }
+        Scope { run: self.run.id, input: ValueAt::Record(self.run.input), output, item, last, nodes, event: None }
     }
 
     fn facts(&self, path: &FramePath, id: &NodeId) -> NodeFacts {

@@ -3,7 +3,7 @@
 
 use super::{Known, Runs, Spot, wake_at};
 use crate::frame::{Frame, FramePath};
-use crate::ids::{RecordSeq, RunId};
+use crate::ids::{EventId, RecordSeq, RunId};
 use crate::ir::{BodyIx, Ir, NodeIx, ROOT};
 use crate::names::NodeId;
 use crate::node::Slot;
@@ -84,13 +84,22 @@ impl Runs {
         };
         let frame = live.frame_mut(path).expect("it is being revised");
         let before = frame.clone();
+        let mut looks: Vec<(NodeId, EventId)> = Vec::new();
         for (node, slot) in before.ir.body(before.body).nodes.iter().zip(&before.nodes) {
             let spot = Spot { run, frame: path.clone(), node: *node };
+            if let Some((after, false)) = self.awaits.look_of(&spot) {
+                looks.push((before.ir.node(*node).id.clone(), after));
+            }
+            self.awaits.remove(&spot, &slot.state);
             wake_at(&slot.state).map(|wake| self.wakes.remove(&(wake, spot)));
         }
         let (after, gone) = before.revised(ir, revision, body, |id| live.removed.remove(&(path.clone(), id.clone())));
         for (node, slot) in ir.body(body).nodes.iter().zip(&after.nodes) {
             let spot = Spot { run, frame: path.clone(), node: *node };
+            self.awaits.insert(&spot, &slot.state, ir);
+            if let Some((_, after)) = looks.iter().find(|(id, _)| *id == ir.node(*node).id) {
+                self.awaits.look(spot.clone(), *after, false);
+            }
             wake_at(&slot.state).map(|wake| self.wakes.insert((wake, spot)));
         }
         live.removed.extend(gone.into_iter().map(|(id, slot)| ((path.clone(), id), slot)));

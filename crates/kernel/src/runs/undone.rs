@@ -38,6 +38,7 @@ impl Runs {
                 self.past.push(Past::Frame(at.run, path));
             }
         }
+        live.unhear(&at.frame, &at.node, turns);
         if let Some(node) = live.find(&at.frame, &at.node) {
             live.respread(&at.frame, node);
         }
@@ -54,6 +55,7 @@ impl Live {
             undone.push(path.clone());
         }
         undone.iter().for_each(|path| self.forget_spreads(path));
+        self.unhear_frame(path);
         undone
     }
 

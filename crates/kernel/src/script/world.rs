@@ -194,6 +194,7 @@ impl World {
                 let fits = |event: &&Event| event.spec().key.as_ref() == Some(key);
                 self.folded.events.values().filter(fits).map(Event::to_row).collect()
             }
+            Need::EventsNamed { .. } => panic!("no run is in these scripts"),
             Need::EventsOld { .. } => panic!("no command needs these"),
             Need::Run(_) | Need::RunWhole(_) | Need::RunKey { .. } | Need::RunParts { .. } | Need::RunsEnded { .. } => {
                 panic!("no run is in these scripts")

@@ -5,7 +5,7 @@ use super::{Due, State};
 use crate::event::Event;
 use crate::ids::{EventId, TaskId};
 use crate::lanes::Said;
-use crate::names::{EventKey, Family, HandlerName, KeyName, KeyValue, Pattern};
+use crate::names::{EventKey, EventName, Family, HandlerName, KeyName, KeyValue, Pattern};
 use crate::registry::{Control, Registry};
 use crate::task::Task;
 use crate::time::Time;
@@ -77,6 +77,14 @@ impl State {
     /// An event of this batch, or one that was loaded for it.
     pub fn event(&self, id: EventId) -> Option<&Event> {
         self.handled.events.get(&id)
+    }
+
+    /// Those of this name that came after that one, the oldest first, of this batch or loaded for it.
+    pub(crate) fn events_named(&self, name: &EventName, after: EventId, limit: usize) -> Vec<Event> {
+        let named = self.handled.events.values().filter(|event| event.id > after && event.spec.name == *name);
+        let mut named: Vec<&Event> = named.collect();
+        named.sort_unstable_by_key(|event| event.id);
+        named.into_iter().take(limit).cloned().collect()
     }
 
     pub(crate) fn event_by_key(&self, key: &EventKey) -> Option<&Event> {

@@ -26,6 +26,7 @@ mod pauses;
 mod starts;
 mod timers;
 mod tokens;
+mod waits;
 mod works;
 
 pub use events::{Made, made};
@@ -63,7 +64,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 30] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 31] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -94,9 +95,10 @@ pub const EACH_RECORD: [(&str, RecordChecker); 30] = [
     ("a task is handed over to a run of its own", handed::over),
     ("of a singleton there is one", handed::alone),
     ("nothing starts after its hour", handed::in_time),
+    ("who waits hears the first event that is the one", waits::heard),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 27] = [
+pub const EACH_TICK: [(&str, TickChecker); 28] = [
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),
@@ -124,6 +126,7 @@ pub const EACH_TICK: [(&str, TickChecker); 27] = [
     ("the same event has the same answer", events::answered),
     ("every event is still there", events::kept),
     ("a task is held as long as its run goes on", handed::held),
+    ("no event is missed by who waits for it", waits::none_missed),
 ];
 
 /// Says what was expected when it is not so.

@@ -23,7 +23,7 @@ pub fn lost(scene: &Scene<'_>, entry: &Entry) -> Check {
                 let task = match work {
                     Started::Turning { .. } | Started::Spreading { .. } => continue,
                     Started::Working { task } => scene.model.task(*task).filter(|task| task.status == Status::Queued),
-                    Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => None,
+                    Started::Asking { .. } | Started::Sleeping { .. } | Started::Awaiting(_) | Started::Calling { .. } => None,
                 };
                 let Some(task) = task else { return Err(format!("{id} stalled while {} is {work:?}", at.show())) };
                 youngest = youngest.max(Some(task.since.max(task.ready_at)));

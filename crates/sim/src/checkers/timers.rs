@@ -2,8 +2,9 @@
 //! spin when nothing is due.
 
 use super::{Check, Scene, ensure};
-use crate::model::runs::wake_at;
+use crate::model::runs::{NodeModel, NodeState, wake_at};
 use kernel::limits::CHUNK_ITEMS_MAX;
+use kernel::node::Started;
 use kernel::record::{Entry, Owner, Record};
 
 pub fn kept(scene: &Scene<'_>) -> Check {
@@ -40,7 +41,13 @@ pub fn kept(scene: &Scene<'_>) -> Check {
         let patched = |entry: &Entry| entry.owner == Owner::Run(id) && matches!(entry.record, Record::RunPatched { .. });
         let late = run.deadline.filter(|at| due(at) && run.started_at < now && !turn.entries.iter().any(patched));
         ensure(late.is_none(), || format!("{id} should have been over at {late:?}"))?;
-        let slept = model.runs.nodes_of(id).find(|(_, node)| wake_at(&node.state).is_some_and(|at| due(&at)) && node.at < now);
+        // Who looks back at events does so before it gives up.
+        let looks = |state: &NodeState| {
+            let awaits = matches!(state, NodeState::Started(Started::Awaiting(_)));
+            awaits && scene.core.is_some_and(|core| core.state().runs_wait())
+        };
+        let overdue = |node: &NodeModel| wake_at(&node.state).is_some_and(|at| due(&at)) && node.at < now && !looks(&node.state);
+        let slept = model.runs.nodes_of(id).find(|(_, node)| overdue(node));
         ensure(slept.is_none(), || format!("{slept:?} should have woken"))?;
     }
     let mut expected = model.next_due(now);

@@ -3,10 +3,10 @@
 
 use crate::catalogue::{self, Text};
 use kernel::frame::{Cause, FramePath};
-use kernel::ids::{RecordSeq, RunId, TaskId};
+use kernel::ids::{EventId, RecordSeq, RunId, TaskId};
 use kernel::ir::{BodyIx, Ir, OnError, ROOT};
 use kernel::names::{IdempotencyKey, NodeId, WorkflowName};
-use kernel::node::{Started, Went};
+use kernel::node::{Awaiting, Started, Went};
 use kernel::record::{Entry, Record};
 use kernel::run::{NodeAt, RunStatus};
 use kernel::time::Time;
@@ -47,6 +47,7 @@ pub struct RunModel {
     pub parent: Option<NodeAt>,
     /// The task that was handed over to it.
     pub task: Option<TaskId>,
+    pub event: Option<EventId>,
     pub deadline: Option<Time>,
     pub started_at: Time,
     pub version: u32,
@@ -267,6 +268,7 @@ impl Runs {
                 key: spec.idempotency_key.clone(),
                 parent: spec.parent.clone(),
                 task: spec.task,
+                event: spec.event,
                 deadline: spec.deadline,
                 started_at: entry.at,
                 version: spec.version,
@@ -379,6 +381,9 @@ impl Runs {
             (Record::NodeStarted { at }, Waiting) => NodeState::Started(at.clone()),
             (Record::NodeDone { went, .. }, Waiting | NodeState::Started(_)) => Done(went.clone()),
             (Record::NodeFailed { then, .. }, Waiting | NodeState::Started(_)) => Failed(*then),
+            (Record::NodeLooked {}, NodeState::Started(Started::Awaiting(awaiting))) if awaiting.looking => {
+                NodeState::Started(Started::Awaiting(Box::new(Awaiting { looking: false, ..(**awaiting).clone() })))
+            }
             (Record::NodeSkipped { cause }, Waiting) => Skipped(*cause),
             (Record::NodeCancelled {}, NodeState::Started(_)) => Cancelled,
             // What it called cannot go on.
@@ -416,7 +421,10 @@ impl Runs {
 
     /// When runs move by themselves, as far as records tell.
     pub fn next_due(&self, now: Time) -> Option<Time> {
-        let wakes = self.running().flat_map(|(id, _)| self.nodes_of(id)).filter_map(|(_, node)| wake_at(&node.state));
+        // Who looks back does so before it gives up.
+        let looks = |state: &NodeState| matches!(state, NodeState::Started(Started::Awaiting(_)));
+        let nodes = self.running().flat_map(|(id, _)| self.nodes_of(id)).map(|(_, node)| &node.state);
+        let wakes = nodes.filter_map(|state| wake_at(state).filter(|at| !looks(state) || *at > now));
         let deadlines = self.running().filter_map(|(_, run)| run.deadline);
         let sweeps = self.running().map(|(_, run)| now.plus_ms(run.ir.limits.stall_ms.max(10_000)));
         wakes.chain(deadlines).chain(sweeps).min()
@@ -431,6 +439,7 @@ pub fn wake_at(state: &NodeState) -> Option<Time> {
     match state {
         NodeState::Started(Started::Sleeping { until }) => Some(*until),
         NodeState::Started(Started::Asking { until }) => *until,
+        NodeState::Started(Started::Awaiting(awaiting)) => awaiting.until,
         _ => None,
     }
 }

@@ -28,7 +28,7 @@ impl Runs {
             NodeState::Failed(OnError::Ignore) => dead(Cause::Untaken),
             NodeState::Done(went) => {
                 let live = match (edge.on, went) {
-                    (On::Done, Went::Done | Went::Rule(_) | Went::Default | Went::Named(_)) => true,
+                    (On::Done, Went::Done | Went::Rule(_) | Went::Default | Went::Named(_) | Went::Heard(_)) => true,
                     (On::Rule(rule), Went::Rule(took)) => rule == *took,
                     (On::Named, Went::Named(id)) => ir.node(edge.to).id == *id,
                     (On::Default, Went::Default) | (On::Reject, Went::Reject) => true,

@@ -7,7 +7,7 @@ use super::scribe::{Scribe, event};
 use crate::store::EventQuery;
 use kernel::event::{Event, EventSpec};
 use kernel::ids::EventId;
-use kernel::names::{EventKey, Pattern};
+use kernel::names::{EventKey, EventName, Pattern};
 use kernel::needs::Need;
 use kernel::record::Owner;
 use kernel::row::Row;
@@ -30,6 +30,23 @@ pub(super) fn events_are_found_by_id_and_key(open: &mut Open<'_>) {
     assert_eq!(reader.event(event(52)).unwrap(), row(52));
     assert_eq!(reader.event(event(53)).unwrap(), None);
     assert_eq!(reader.registry().unwrap(), scribe.row(&Owner::Registry));
+}
+
+pub(super) fn events_are_found_by_name(open: &mut Open<'_>) {
+    let (mut store, mut scribe) = (open(), Scribe::new());
+    for (id, name) in [(1, "a/b"), (2, "a/c"), (3, "a/b"), (4, "a/b"), (5, "a")] {
+        receive(&mut scribe, event(id), named(name), Vec::new());
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let mut found = |name: &str, after, limit| {
+        let name = EventName::parse(name).expect("a good name");
+        ids(&store.rows(&[Need::EventsNamed { name, after: event(after), limit }]).unwrap())
+    };
+    assert_eq!(found("a/b", 0, 9), [1, 3, 4]);
+    assert_eq!(found("a/b", 1, 9), [3, 4]);
+    assert_eq!(found("a/b", 0, 2), [1, 3]);
+    assert!(found("a/b", 4, 9).is_empty());
+    assert!(found("a/d", 0, 9).is_empty());
 }
 
 /// Of one that goes and comes again, the one that is there counts.

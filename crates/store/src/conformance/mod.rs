@@ -70,6 +70,7 @@ pub const CASES: &[Case] = cases![
     run_queries::a_runs_records_are_found_by_where_they_stand,
     run_queries::no_record_of_a_run_is_missed_while_commits_go_on,
     event_queries::events_are_found_by_id_and_key,
+    event_queries::events_are_found_by_name,
     event_queries::an_events_key_may_come_back,
     event_queries::events_are_listed_by_every_filter,
     event_queries::old_events_come_oldest_first,

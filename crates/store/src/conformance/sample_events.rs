@@ -100,7 +100,7 @@ fn tasks_of_events(scribe: &mut Scribe) {
     let kind = TypeName::parse("@workflow").expect("a good name");
     scribe.add(task(386), TaskSpec { kind, ..made_of(event(52), None) });
     scribe.lease(task(386));
-    scribe.start(run(112), RunSpec { task: Some(task(386)), ..plain_run("lint") });
+    scribe.start(run(112), RunSpec { task: Some(task(386)), event: Some(event(52)), ..plain_run("lint") });
     scribe.record(Owner::Task(task(386)), Record::TaskHandedOver { run: run(112) });
     scribe.start(run(113), RunSpec { task: Some(TaskId::new(387, 0)), ..plain_run("lint") });
     scribe.record(Owner::Run(run(113)), Record::RunDone { output: ValueAt::Null, closed: true });

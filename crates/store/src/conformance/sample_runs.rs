@@ -5,10 +5,10 @@ use super::scribe::{Scribe, actor, bulk, flow, node, path, plain_run, run, task}
 use crate::blobs::BlobId;
 use kernel::bulk::{BulkWork, Refusal, RunVerb};
 use kernel::frame::Cause;
-use kernel::ids::{RecordSeq, RunId};
+use kernel::ids::{EventId, RecordSeq, RunId};
 use kernel::ir::OnError;
-use kernel::names::{IdempotencyKey, NodeId};
-use kernel::node::{Started, Told, Went};
+use kernel::names::{EventName, IdempotencyKey, NodeId};
+use kernel::node::{Awaiting, Started, Told, Went};
 use kernel::priority::Priority;
 use kernel::record::{CancelCause, Failure, Owner, Payload, Record};
 use kernel::run::{NodeAt, Origin, RunSpec, ValueAt};
@@ -71,6 +71,16 @@ fn a_run_with_every_node(scribe: &mut Scribe) {
     let asks = Record::NodeStarted { at: Started::Asking { until: Some(until) } };
     scribe.record_with(Owner::Node(of("ask")), asks, payload("\"Refund?\""));
     begin(scribe, &of("nap"), Started::Sleeping { until });
+    let awaits = |key: Option<(&str, &str)>, until, looking| {
+        let key = key.map(|(of, value)| (of.into(), value.into()));
+        let event = EventName::parse("billing/paid").expect("a good name");
+        Started::Awaiting(Box::new(Awaiting { event, key, until, after: EventId::new(100, 0), looking }))
+    };
+    begin(scribe, &of("paid"), awaits(Some(("event.data.order", "\"größe 7\"")), Some(until), true));
+    note(scribe, &of("paid"), Record::NodeLooked {});
+    begin(scribe, &of("any"), awaits(None, None, true));
+    begin(scribe, &of("heard"), awaits(None, None, false));
+    note(scribe, &of("heard"), Record::NodeDone { output: Told::Own, went: Went::Heard(EventId::new(50, 0)) });
     scribe.work(&of("hold"), task(61));
     scribe.lease(task(61));
     // Tried three times; its run is paused during the second, which is then cancelled, and the third fails.
@@ -196,6 +206,9 @@ fn runs_that_go(scribe: &mut Scribe) {
     let reason = Standstill::TickHung;
     scribe.record(Owner::Shard, Record::WatchdogTripped { reason });
     scribe.record(Owner::Shard, Record::WatchdogRecovered { reason, lasted_ms: 31_000 });
+    scribe.record(Owner::Shard, Record::WaitsBehind { after: EventId::new(7, 0) });
+    scribe.record(Owner::Shard, Record::WaitsCaughtUp {});
+    scribe.record(Owner::Shard, Record::WaitsBehind { after: EventId::new(9, 0) });
     let reject = Record::NodeDone { output: Told::At(ValueAt::Null), went: Went::Reject };
     for id in [108, 109] {
         scribe.start(run(id), plain_run("lint"));

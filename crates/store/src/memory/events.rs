@@ -5,7 +5,7 @@ use crate::chain::column;
 use crate::store::{EventQuery, StoreError};
 use kernel::event::Event;
 use kernel::ids::EventId;
-use kernel::names::EventKey;
+use kernel::names::{EventKey, EventName};
 use kernel::row::{EVENTS, Row, Value};
 use kernel::time::Time;
 use std::sync::Arc;
@@ -41,6 +41,12 @@ impl Durable {
         let after = Value::Int(after.map_or(-1, EventId::number));
         let old = self.rows(&EVENTS).filter(|values| values[at] < Value::from(before) && values[0] > after);
         old.take(limit).map(row).collect()
+    }
+
+    pub(super) fn events_named(&self, name: &EventName, after: EventId, limit: usize) -> Vec<Row> {
+        let (at, wanted) = (column(&EVENTS, "name"), Value::from(name.shared()));
+        let after = Value::Int(after.number());
+        self.rows(&EVENTS).filter(|values| values[at] == wanted && values[0] > after).take(limit).map(row).collect()
     }
 
     pub(super) fn events(&self, query: &EventQuery) -> Result<Vec<Row>, StoreError> {

@@ -53,6 +53,10 @@ pub(super) fn rows(db: &Connection, needs: &[Need]) -> Result<Vec<Row>, StoreErr
             Need::RunsEnded { before, keep, limit } => found.runs_ended(*before, *keep, *limit)?,
             Need::Event(id) => _ = found.add(&EVENTS, &COLD.event, &[Value::Int(id.number())])?,
             Need::EventKey(key) => _ = found.add(&EVENTS, &COLD.event_by_key, &[key.shared().into()])?,
+            Need::EventsNamed { name, after, limit } => {
+                let parameters = [name.shared().into(), Value::Int(after.number()), limited(*limit)];
+                found.add(&EVENTS, &COLD.events_named, &parameters)?;
+            }
             Need::EventsOld { before, after, limit } => {
                 let after = Value::Int(after.map_or(-1, EventId::number));
                 found.add(&EVENTS, &COLD.events_old, &[(*before).into(), after, limited(*limit)])?;

@@ -33,6 +33,7 @@ pub(super) struct ColdSql {
     pub runs_ended: String,
     pub event: String,
     pub event_by_key: String,
+    pub events_named: String,
     pub events_old: String,
 }
 
@@ -51,6 +52,7 @@ pub(super) static COLD: LazyLock<ColdSql> = LazyLock::new(|| {
         runs_ended: format!("{runs} WHERE {ENDED} AND (ended_at, id) <= (?1, ?2) ORDER BY ended_at, id LIMIT ?3"),
         event: format!("{events} WHERE id = ?1"),
         event_by_key: format!("{events} WHERE key = ?1 ORDER BY id DESC LIMIT 1"),
+        events_named: format!("{events} WHERE name = ?1 AND id > ?2 ORDER BY id LIMIT ?3"),
         // Ids rise with the time they are received at: what comes after so many is younger than these.
         events_old: format!("SELECT * FROM ({events} WHERE id > ?2 ORDER BY id LIMIT ?3) WHERE received_at < ?1"),
     }

@@ -585,6 +585,7 @@ fn format_1(path: &Path, batches: &[Batch]) {
             let later = |name: &str| match row.table.name {
                 "tasks" => ["node", "generation", "held", "pause", "start_by", "trigger", "run"].contains(&name),
                 "bulks" => name == "refused",
+                "shards" => name == "behind",
                 _ => false,
             };
             let columns: Vec<_> = row.table.columns.iter().filter(|(name, _)| !later(name)).collect();

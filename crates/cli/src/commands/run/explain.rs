@@ -116,6 +116,11 @@ fn standing(spot: &str, view: &NodeView) -> String {
     match view.status {
         NodeStatus::Asking => format!("{spot} waits for an answer{until}."),
         NodeStatus::Sleeping => format!("{spot} sleeps{until}."),
+        NodeStatus::Awaiting => {
+            let event =
+                view.awaits.as_ref().map_or_else(String::new, |event| format!(" `{event}`{}", super::picture::asked(view)));
+            format!("{spot} waits for an event{event}{until}.")
+        }
         NodeStatus::Waiting if view.waits_for.is_empty() => format!("{spot} has not been reached."),
         NodeStatus::Waiting => {
             let names: Vec<String> = view.waits_for.iter().map(|node| format!("`{node}`")).collect();

@@ -28,6 +28,12 @@ pub fn run(at: &NodeAt, session: &Session) -> Outcome {
             answer = answer.next(format!("approval answer {} {word} --by NAME", at.show()), what);
         }
     }
+    if let Some(event) = view.awaits.as_ref().filter(|_| view.status == NodeStatus::Awaiting) {
+        answer = answer.next(format!("event list --name {event}"), "what came of that name");
+    }
+    if let Some(event) = view.heard {
+        answer = answer.next(format!("event show {event}"), "the event it heard");
+    }
     if let Some(task) = view.task {
         answer = answer.next(format!("task show {task}"), "its task");
     }

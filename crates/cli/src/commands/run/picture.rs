@@ -123,6 +123,7 @@ fn shown(screen: &Screen, run: RunId, line: &Line<'_>, (names, kinds): (usize, u
         NodeStatus::Running => "▸",
         NodeStatus::Asking => "?",
         NodeStatus::Sleeping => "z",
+        NodeStatus::Awaiting => "~",
         NodeStatus::Done => "✓",
         NodeStatus::Failed => "✗",
         NodeStatus::Skipped => "-",
@@ -193,10 +194,19 @@ fn note(run: RunId, node: &NodeView, now: Instant) -> String {
     if node.status == NodeStatus::Asking {
         parts.push(format!("answer: signaller approval answer {run}/{} --yes --by NAME", node.node));
     }
+    if let Some(event) = node.awaits.as_ref().filter(|_| node.status == NodeStatus::Awaiting) {
+        parts.push(format!("{event}{}", asked(node)));
+    }
+    parts.extend(node.heard.map(|event| format!("heard {event}")));
     if let Some(until) = node.until.filter(|_| node.status.is_under_way()) {
         parts.push(format!("ends {}", show_when(until, now)));
     }
     plain(&parts.join(", ")).into_owned()
+}
+
+/// ` whose event.data.order is "o-7"`
+pub fn asked(node: &NodeView) -> String {
+    node.await_key.as_ref().map_or_else(String::new, |key| format!(" whose {} is {}", key.of, key.is))
 }
 
 /// `3 of 40 done, 1 failed, 4 under way`; of a loop `turn 3`.

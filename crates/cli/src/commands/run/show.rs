@@ -116,6 +116,9 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
     if let Some(parent) = &run.parent {
         lines.push(("called by", parent.clone()));
     }
+    if let Some(event) = &run.event {
+        lines.push(("started for", event.to_string()));
+    }
     if let Some(origin) = &run.origin {
         let node = origin.node.as_ref().map_or_else(String::new, |node| format!(", before {node}"));
         lines.push(("forked from", format!("{} after record {}{node}", origin.run, origin.record)));
@@ -209,6 +212,7 @@ pub fn counts_text(counts: &NodeCounts) -> String {
         (counts.queued, "queued"),
         (counts.asking, "asking"),
         (counts.sleeping, "sleeping"),
+        (counts.awaiting, "awaiting"),
         (counts.failed, "failed"),
         (counts.skipped, "skipped"),
         (counts.cancelled, "cancelled"),

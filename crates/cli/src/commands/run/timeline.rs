@@ -101,6 +101,7 @@ fn sign(what: SpanKind) -> char {
         SpanKind::Queued => '░',
         SpanKind::Asking => '?',
         SpanKind::Sleeping => 'z',
+        SpanKind::Awaiting => '~',
         SpanKind::Held => '=',
         SpanKind::Inside => '─',
     }

@@ -112,11 +112,12 @@ impl Fold {
             NodeStatus::Asking => 1,
             NodeStatus::Queued => 2,
             NodeStatus::Sleeping => 3,
-            NodeStatus::Failed => 4,
-            NodeStatus::Waiting => 5,
-            NodeStatus::Done => 6,
-            NodeStatus::Cancelled => 7,
-            NodeStatus::Skipped => 8,
+            NodeStatus::Awaiting => 4,
+            NodeStatus::Failed => 5,
+            NodeStatus::Waiting => 6,
+            NodeStatus::Done => 7,
+            NodeStatus::Cancelled => 8,
+            NodeStatus::Skipped => 9,
         };
         let statuses = || self.tracks.iter().map(|track| track.status);
         let status = statuses().min_by_key(|status| weight(*status)).unwrap_or(NodeStatus::Waiting);

@@ -21,7 +21,7 @@ const SHORT: f64 = 2.0;
 const STYLE: &str = ".axis{stroke:var(--faint);stroke-width:1}
 .lane{fill:var(--tint)}
 .b-running{fill:var(--running)}.b-queued{fill:var(--queued);opacity:.45}.b-backoff{fill:none;stroke:var(--failed);stroke-dasharray:3 2}
-.b-asking{fill:var(--asking)}.b-sleeping{fill:var(--sleeping);opacity:.7}.b-calling{fill:var(--done);opacity:.75}
+.b-asking{fill:var(--asking)}.b-sleeping{fill:var(--sleeping);opacity:.7}.b-awaiting{fill:var(--awaiting);opacity:.7}.b-calling{fill:var(--done);opacity:.75}
 .b-held{fill:none;stroke:var(--dim);stroke-dasharray:1 3}.b-inside{fill:var(--faint)}
 .b-failed{fill:var(--failed)}
 .undone{opacity:.3}

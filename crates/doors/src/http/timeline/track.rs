@@ -150,6 +150,7 @@ impl Track {
             SpanKind::Queued | SpanKind::Held | SpanKind::Backoff => NodeStatus::Queued,
             SpanKind::Sleeping => NodeStatus::Sleeping,
             SpanKind::Asking => NodeStatus::Asking,
+            SpanKind::Awaiting => NodeStatus::Awaiting,
             SpanKind::Inside | SpanKind::Calling | SpanKind::Running => NodeStatus::Running,
         };
         self.spans.push(TimelineSpan {
@@ -198,6 +199,7 @@ impl Track {
                     Started::Calling { .. } => SpanKind::Calling,
                     Started::Asking { .. } => SpanKind::Asking,
                     Started::Sleeping { .. } => SpanKind::Sleeping,
+                    Started::Awaiting(_) => SpanKind::Awaiting,
                     Started::Turning { .. } | Started::Spreading { .. } => SpanKind::Inside,
                 };
                 self.begin(what, at);

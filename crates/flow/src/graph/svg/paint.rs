@@ -125,7 +125,7 @@ fn carded(out: &mut String, ir: &Ir, live: Option<&Live>, card: &Card) {
                 "<path class=\"card\" d=\"M{near} {y}H{far}L{right} {middle}L{far} {bottom}H{near}L{x} {middle}Z\"/>"
             );
         }
-        NodeKind::Join | NodeKind::Sleep(_) => rect(out, "card", (x, y), (width, height), 20.0),
+        NodeKind::Join | NodeKind::Sleep(_) | NodeKind::Wait { .. } => rect(out, "card", (x, y), (width, height), 20.0),
         _ => rect(out, "card", (x, y), (width, height), 7.0),
     }
     if matches!(node.kind, NodeKind::Workflow { .. }) {
@@ -235,7 +235,7 @@ fn told(ir: &Ir, live: Option<&Live>, nodes: &[NodeIx]) -> String {
     let mut of_each: Vec<(Status, NodeIx)> = nodes.iter().map(|node| (live.status(&[*node]), *node)).collect();
     of_each.sort_by_key(|(status, _)| match status {
         Status::Failed => 0,
-        Status::Running | Status::Asking | Status::Queued | Status::Sleeping => 1,
+        Status::Running | Status::Asking | Status::Queued | Status::Sleeping | Status::Awaiting => 1,
         _ => 2,
     });
     for (_, node) in of_each.into_iter().take(NAMED_MAX) {
@@ -258,6 +258,7 @@ fn about(ir: &Ir, node: &Node) -> Vec<String> {
         NodeKind::Route { by } => lines.push(format!("by {}", source(by))),
         NodeKind::Loop { until, .. } => lines.push(format!("until {}", source(until))),
         NodeKind::Each { items, .. } => lines.push(format!("items {}", source(items))),
+        NodeKind::Wait { matches: Some(matches), .. } => lines.push(format!("match {}", source(matches))),
         NodeKind::Approval { who, .. } if !who.is_empty() => lines.push(format!("answered by {}", who.join(", "))),
         _ => {}
     }

@@ -389,6 +389,7 @@ fn way(went: &Went) -> String {
         Went::Rule(rule) => format!("done rule {rule}"),
         Went::Default => "done default".into(),
         Went::Named(id) => format!("done named {id}"),
+        Went::Heard(_) => "done heard".into(),
         Went::Reject => "done reject".into(),
         Went::Timeout => "done timeout".into(),
         Went::Max => "done max".into(),
@@ -405,6 +406,7 @@ pub fn kind(kind: &NodeKind) -> &'static str {
         NodeKind::Join => "join",
         NodeKind::Approval { .. } => "approval",
         NodeKind::Sleep(_) => "sleep",
+        NodeKind::Wait { .. } => "wait",
         NodeKind::Workflow { .. } => "workflow",
         NodeKind::Transform { .. } => "transform",
     }

@@ -107,7 +107,9 @@ impl Live {
             match at {
                 Started::Turning { .. } | Started::Spreading { .. } => {}
                 Started::Sleeping { .. } if crate::defect("impatient") => {}
-                Started::Asking { .. } | Started::Sleeping { .. } | Started::Calling { .. } => return None,
+                Started::Asking { .. } | Started::Sleeping { .. } | Started::Awaiting(_) | Started::Calling { .. } => {
+                    return None;
+                }
                 Started::Working { task } => {
                     let (since, _) = self.slot(path, node)?.work()?;
                     if now < since.plus_ms(self.ir().limits.stall_ms) {

@@ -66,6 +66,16 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 step.record_node(spot, Record::NodeStarted { at: Started::Asking { until } }, message);
             }
         }
+        NodeKind::Wait { event, key, .. } => {
+            let found = match key {
+                None => None,
+                Some(key) => match value_of(step, spot, key.is, output) {
+                    Some(json) => super::hear::key_text(&json).map(|value| (Box::from(&*ir.expr(key.of).source), value)),
+                    None => return,
+                },
+            };
+            super::hear::begin(step, spot, event, found);
+        }
         NodeKind::Workflow { workflow, version, with } => {
             let input = match with {
                 Some(with) => value_of(step, spot, *with, output),
@@ -106,6 +116,7 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
                 depth: parent.run.spec.depth + 1,
                 origin: None,
                 task: None,
+                event: None,
             };
             let run = step.new_run();
             step.record_node(spot, Record::NodeStarted { at: Started::Calling { run, again: 0 } }, None);

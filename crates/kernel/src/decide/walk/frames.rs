@@ -33,6 +33,7 @@ pub(super) fn go_on(step: &mut Step<'_>, spot: &Spot) {
     match state(step, spot) {
         Some(NodeState::Started { at: Started::Turning { .. }, .. }) => turn(step, spot),
         Some(NodeState::Started { at: Started::Spreading { .. }, .. }) => spread(step, spot),
+        Some(NodeState::Started { at: Started::Awaiting(_), .. }) => super::hear::look(step, spot),
         _ => {}
     }
 }
@@ -315,7 +316,7 @@ pub(in crate::decide) fn drop_orphans(step: &mut Step<'_>) {
     }
 }
 
-/// A sleep is over, or nobody answered in time.
+/// A sleep is over, or nobody answered in time, or no event came.
 pub(in crate::decide) fn wake(step: &mut Step<'_>, spot: &Spot) {
     match state(step, spot) {
         Some(NodeState::Started { at: Started::Sleeping { .. }, .. }) => done(step, spot, Told::Passed, Went::Done, None),
@@ -326,6 +327,7 @@ pub(in crate::decide) fn wake(step: &mut Step<'_>, spot: &Spot) {
             let message = "nobody answered in time".into();
             fail_node(step, spot, Failure { code: "timed_out".into(), message });
         }
+        Some(NodeState::Started { at: Started::Awaiting(_), .. }) => super::hear::late(step, spot),
         _ => {}
     }
 }

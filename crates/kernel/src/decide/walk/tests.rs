@@ -369,7 +369,7 @@ impl World {
 
     fn restart(&mut self) {
         let mut runs = self.stored();
-        runs.loaded();
+        runs.loaded(crate::ids::EventId::new(0, 0), None);
         self.state.runs = runs;
     }
 
