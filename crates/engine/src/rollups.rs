@@ -10,10 +10,12 @@ use kernel::time::Time;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use store::{Reader, RollupBatch, RollupCursor, RollupStore, StoreError};
+use store::{Reader, RollupBatch, RollupCursor, RollupStore, StoreError, Stretch};
 
 /// Records folded in one go.
 const RECORDS_AT_ONCE: usize = 2_000;
+/// Whose records are folded, by how they are called: tasks and queues.
+const COUNTED: [&str; 2] = ["task-", "queue:"];
 /// Trails kept in memory, in two generations.
 const TRAILS_MAX: usize = 200_000;
 /// Records that are folded while somebody waits.
@@ -153,16 +155,16 @@ impl Projector {
 
     fn fold(&mut self, limit: usize) -> Result<bool, StoreError> {
         let after = self.rollups.cursor()?.seq;
-        let entries = self.reader.records(after, limit)?;
-        let Some(newest) = entries.last() else { return Ok(false) };
+        let Stretch { entries, passed, end } = self.reader.stretch(after, limit, &COUNTED)?;
+        let Some((upto, at)) = end else { return Ok(false) };
         for entry in &entries {
             self.folder.take(entry, &mut *self.reader)?;
         }
         let projection = std::mem::take(&mut self.folder.projection);
         let keep_us = i64::try_from(self.keep.as_micros()).unwrap_or(i64::MAX);
-        let keep_from = Some(Minute::of(Time::from_us(newest.at.us().saturating_sub(keep_us))));
-        self.rollups.add(&RollupBatch { after, upto: newest.seq, at: newest.at, projection, keep_from })?;
-        Ok(entries.len() == limit)
+        let keep_from = Some(Minute::of(Time::from_us(at.us().saturating_sub(keep_us))));
+        self.rollups.add(&RollupBatch { after, upto, at, projection, keep_from })?;
+        Ok(passed == limit)
     }
 }
 

@@ -5,11 +5,15 @@
 //! four heads and decides nothing. A closed queue takes its tracks off their type's list. A lane behind a closed key
 //! parks on *one* such key; a key that opens calls its best lanes back, as many as it has room for.
 //!
+//! A lane is there while tasks of it wait or run: who runs finds the slots to give back by it. Some that are empty are kept.
+//!
 //! Invariants: a listed lane is eligible at the last instant its gates were touched; a parked lane is either behind
 //! a closed key or behind enough better lanes to fill what its key has open.
 
 mod families;
+mod few;
 mod read;
+mod spare;
 
 pub(crate) use families::Said;
 pub(crate) use read::Obstacle;
@@ -23,9 +27,10 @@ use crate::rate::Rate;
 use crate::record::KeyRef;
 use crate::route::Route;
 use crate::time::Time;
+use few::Few;
 use rustc_hash::FxHashMap;
 use slab::Slab;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub(crate) type Ix = usize;
@@ -94,7 +99,7 @@ struct Track {
 struct Group {
     track: Ix,
     fair: Option<Ix>,
-    ready: BTreeSet<(Score, Ix)>,
+    ready: Few<(Score, Ix)>,
     listed: Option<Score>,
     lanes: usize,
 }
@@ -114,14 +119,17 @@ struct Lane {
     group: Ix,
     family: Option<Ix>,
     keys: Box<[Ix]>,
-    tasks: BTreeSet<Score>,
+    tasks: Few<Score>,
+    running: u32,
+    /// It is among those that are put by, or was when it was empty last.
+    spare: bool,
     place: LanePlace,
 }
 
 #[derive(Debug)]
 struct Key {
     queue: Ix,
-    name: (KeyName, KeyValue),
+    named: KeyRef,
     limit: Option<u32>,
     rate: Option<Rate>,
     boost_us: i64,
@@ -132,7 +140,7 @@ struct Key {
     /// As of the last touch, for plain and for expedited lanes. A gate that the time or a new limit has opened stays
     /// shut until it is touched: whoever slipped through before would be counted as one that was called.
     open: [bool; 2],
-    ready: BTreeSet<(Side, Ix)>,
+    ready: Few<(Side, Ix)>,
     parked: BTreeMap<Side, BTreeSet<(Score, Ix)>>,
     /// The groups that count this key as their fairness key.
     fair: Vec<Ix>,
@@ -155,6 +163,9 @@ pub(crate) struct Lanes {
     groups: Slab<Group>,
     lanes_by: FxHashMap<(Arc<Route>, Flags), Ix>,
     lanes: Slab<Lane>,
+    /// Lanes that may have nothing left in them. They stay until whoever left the last has found its new place: it may be there.
+    emptied: Vec<Ix>,
+    spare: VecDeque<Ix>,
     keys: Slab<Key>,
     families: families::Families,
     due: BTreeSet<(Time, Gate)>,
@@ -184,6 +195,10 @@ impl QueueLine {
 }
 
 impl Key {
+    fn name(&self) -> &(KeyName, KeyValue) {
+        self.named.key.as_ref().expect("a key has a name and a value")
+    }
+
     fn capacity(&self, expedited: bool, now: Time) -> u32 {
         let slots = self.limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.running));
         let rate = self.rate.filter(|_| !expedited);
@@ -230,7 +245,7 @@ impl Lanes {
         assert!(self.lanes[lane].tasks.remove(&(order, task)), "{task} is in its lane");
         self.settle(lane, now);
         if self.lanes[lane].tasks.is_empty() {
-            self.drop_lane(lane);
+            self.emptied.push(lane);
         }
     }
 
@@ -250,9 +265,11 @@ impl Lanes {
         self.release_type(kind);
     }
 
-    /// A lease begins: it takes its slots.
-    pub(crate) fn start(&mut self, route: &Route, lease: &Lease, handler: Option<&HandlerName>, now: Time) {
-        let line = self.line_of(route.queue());
+    /// A lease begins: it takes its slots, and its lane stays.
+    pub(crate) fn start(&mut self, route: &Arc<Route>, lease: &Lease, handler: Option<&HandlerName>, now: Time) -> Ix {
+        let lane = self.lane_of(route, Flags::default());
+        self.lanes[lane].running += 1;
+        let line = self.line_of_lane(lane);
         if lease.run().is_some() {
             self.queues[line].in_runs += 1;
         } else if lease.is_run_now() {
@@ -260,23 +277,27 @@ impl Lanes {
         } else {
             self.queues[line].running += 1;
         }
-        if lease.is_run_now() {
-            return;
+        if !lease.is_run_now() {
+            for at in 0..self.lanes[lane].keys.len() {
+                let key = self.lanes[lane].keys[at];
+                if counts(lease, handler, &self.keys[key].name().0) {
+                    self.keys[key].running += 1;
+                    self.touch_key(key, now);
+                }
+            }
+            self.touch_queue_if_limited(line, now);
         }
-        for name in route.keys().iter().filter(|(name, _)| counts(lease, handler, name)) {
-            let key = self.key_of(line, name);
-            self.keys[key].running += 1;
-            self.touch_key(key, now);
-        }
-        self.touch_queue_if_limited(line, now);
+        lane
     }
 
     /// A lease ends: it gives them back.
-    pub(crate) fn stop(&mut self, route: &Route, lease: &Lease, handler: Option<&HandlerName>, now: Time) {
-        let line = self.queues_by[route.queue()];
+    pub(crate) fn stop(&mut self, lane: Ix, lease: &Lease, handler: Option<&HandlerName>, now: Time) {
+        let line = self.line_of_lane(lane);
         if crate::defect("leaked_slot") && !lease.is_run_now() {
             return;
         }
+        self.lanes[lane].running -= 1;
+        self.emptied.push(lane);
         if lease.run().is_some() {
             self.queues[line].in_runs -= 1;
         } else if lease.is_run_now() {
@@ -287,11 +308,12 @@ impl Lanes {
         if lease.is_run_now() {
             return;
         }
-        for name in route.keys().iter().filter(|(name, _)| counts(lease, handler, name)) {
-            let key = self.queues[line].keys[name];
-            self.keys[key].running -= 1;
-            self.touch_key(key, now);
-            self.release_key(key);
+        for at in 0..self.lanes[lane].keys.len() {
+            let key = self.lanes[lane].keys[at];
+            if counts(lease, handler, &self.keys[key].name().0) {
+                self.keys[key].running -= 1;
+                self.touch_key(key, now);
+            }
         }
         self.touch_queue_if_limited(line, now);
     }
@@ -430,7 +452,7 @@ impl Lanes {
         }
         let key = self.keys.insert(Key {
             queue: line,
-            name: name.clone(),
+            named: KeyRef::new(self.queues[line].name.clone(), Some(name.clone())),
             limit: None,
             rate: None,
             boost_us: 0,
@@ -439,7 +461,7 @@ impl Lanes {
             arrival: Time::ZERO,
             lanes: 0,
             open: [true, true],
-            ready: BTreeSet::new(),
+            ready: Few::Empty,
             parked: BTreeMap::new(),
             fair: Vec::new(),
             due: None,
@@ -452,19 +474,20 @@ impl Lanes {
     fn read_limits(&mut self, key: Ix) {
         let entry = &mut self.keys[key];
         let line = &self.queues[entry.queue];
-        let limits = line.config.keys.get(&entry.name.0);
+        let name = entry.named.key.as_ref().expect("a key has a name and a value");
+        let limits = line.config.keys.get(&name.0);
         entry.limit = limits.and_then(|limits| limits.concurrency);
         entry.rate = limits.and_then(|limits| limits.rate);
-        entry.boost_us = line.key_boosts.get(&entry.name).copied().unwrap_or(0);
-        let fairness = line.config.fairness.as_ref().filter(|fairness| fairness.key == entry.name.0);
-        entry.weight = fairness.and_then(|fairness| fairness.weights.get(&entry.name.1)).copied().unwrap_or(1);
+        entry.boost_us = line.key_boosts.get(name).copied().unwrap_or(0);
+        let fairness = line.config.fairness.as_ref().filter(|fairness| fairness.key == name.0);
+        entry.weight = fairness.and_then(|fairness| fairness.weights.get(&name.1)).copied().unwrap_or(1);
     }
 
     fn release_key(&mut self, key: Ix) {
         let entry = &self.keys[key];
         if entry.lanes == 0 && entry.running == 0 && entry.arrival == Time::ZERO && entry.due.is_none() {
             let gone = self.keys.remove(key);
-            self.queues[gone.queue].keys.remove(&gone.name);
+            self.queues[gone.queue].keys.remove(gone.name());
         }
     }
 
@@ -481,10 +504,15 @@ impl Lanes {
         }
         let group = self.group_of(line, kind, flags.expedited, route, &keys);
         let family = route.family().map(|family| self.families.enter(family));
-        let lane = Lane { route: route.clone(), flags, kind, group, family, keys, tasks: BTreeSet::new(), place: LanePlace::Out };
+        let (tasks, place) = (Few::Empty, LanePlace::Out);
+        let lane = Lane { route: route.clone(), flags, kind, group, family, keys, tasks, running: 0, spare: false, place };
         let lane = self.lanes.insert(lane);
         self.lanes_by.insert(id, lane);
         lane
+    }
+
+    fn line_of_lane(&self, lane: Ix) -> Ix {
+        self.tracks[self.groups[self.lanes[lane].group].track].queue
     }
 
     fn drop_lane(&mut self, lane: Ix) {
@@ -522,7 +550,7 @@ impl Lanes {
         let group = match self.tracks[track].groups.get(&fair) {
             Some(group) => *group,
             None => {
-                let group = self.groups.insert(Group { track, fair, ready: BTreeSet::new(), listed: None, lanes: 0 });
+                let group = self.groups.insert(Group { track, fair, ready: Few::Empty, listed: None, lanes: 0 });
                 self.tracks[track].groups.insert(fair, group);
                 if let Some(fair) = fair {
                     self.keys[fair].fair.push(group);
@@ -718,7 +746,7 @@ impl Lanes {
             return;
         }
         let entry = &self.keys[key];
-        let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name.0);
+        let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name().0);
         let lists: Vec<Side> = entry.parked.keys().copied().collect();
         for side in lists {
             let (_, expedited, _) = side;

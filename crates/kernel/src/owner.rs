@@ -4,13 +4,75 @@ use crate::frame::FramePath;
 use crate::ids::{BulkId, EventId, RunId, TaskId};
 use crate::names::*;
 use crate::run::NodeAt;
+use rustc_hash::FxHasher;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 
-/// One limit key of one queue: `queue/name=value`; without name and value, the queue's own total.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct KeyRef {
+/// One limit key of one queue: `queue/name=value`; without name and value, the queue's own total. Every start under a rate
+/// names it in its record, its row and several lists, so it is shared, and hashed once.
+#[derive(Clone)]
+pub struct KeyRef(Arc<KeyParts>);
+
+#[derive(Debug)]
+pub struct KeyParts {
+    hash: u64,
     pub queue: QueueName,
     pub key: Option<(KeyName, KeyValue)>,
+}
+
+impl KeyRef {
+    pub fn new(queue: QueueName, key: Option<(KeyName, KeyValue)>) -> KeyRef {
+        let mut hasher = FxHasher::default();
+        (&queue, &key).hash(&mut hasher);
+        KeyRef(Arc::new(KeyParts { hash: hasher.finish(), queue, key }))
+    }
+}
+
+impl Deref for KeyRef {
+    type Target = KeyParts;
+
+    fn deref(&self) -> &KeyParts {
+        &self.0
+    }
+}
+
+impl PartialEq for KeyRef {
+    fn eq(&self, other: &KeyRef) -> bool {
+        let alike = || self.hash == other.hash && self.queue == other.queue && self.key == other.key;
+        Arc::ptr_eq(&self.0, &other.0) || alike()
+    }
+}
+
+impl Eq for KeyRef {}
+
+impl PartialOrd for KeyRef {
+    fn partial_cmp(&self, other: &KeyRef) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for KeyRef {
+    fn cmp(&self, other: &KeyRef) -> Ordering {
+        (&self.queue, &self.key).cmp(&(&other.queue, &other.key))
+    }
+}
+
+impl Hash for KeyRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl fmt::Debug for KeyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            None => write!(f, "{}", self.queue),
+            Some((name, value)) => write!(f, "{}/{name}={value}", self.queue),
+        }
+    }
 }
 
 /// Whose history a record belongs to. Its row is the fold of its records and of nothing else.
@@ -38,8 +100,10 @@ impl fmt::Display for Owner {
             Owner::Shard => f.write_str("shard"),
             Owner::Task(task) => write!(f, "{task}"),
             Owner::Queue(queue) => write!(f, "queue:{queue}"),
-            Owner::Key(KeyRef { queue, key: None }) => write!(f, "rate:{queue}"),
-            Owner::Key(KeyRef { queue, key: Some((name, value)) }) => write!(f, "key:{queue}|{name}={value}"),
+            Owner::Key(of) => match &of.key {
+                None => write!(f, "rate:{}", of.queue),
+                Some((name, value)) => write!(f, "key:{}|{name}={value}", of.queue),
+            },
             Owner::Bulk(bulk) => write!(f, "{bulk}"),
             Owner::Event(event) => write!(f, "{event}"),
             Owner::Registry => f.write_str("registry"),
@@ -67,14 +131,14 @@ impl Owner {
             return QueueName::parse(name).ok().map(Owner::Queue);
         }
         if let Some(name) = text.strip_prefix("rate:") {
-            return QueueName::parse(name).ok().map(|queue| Owner::Key(KeyRef { queue, key: None }));
+            return QueueName::parse(name).ok().map(|queue| Owner::Key(KeyRef::new(queue, None)));
         }
         if let Some(rest) = text.strip_prefix("key:") {
             // Neither a queue's nor a key's name can hold `|` or `=`, so the first of each is the divider.
             let (queue, rest) = rest.split_once('|')?;
             let (name, value) = rest.split_once('=')?;
             let key = Some((KeyName::parse(name).ok()?, KeyValue::parse(value).ok()?));
-            return Some(Owner::Key(KeyRef { queue: QueueName::parse(queue).ok()?, key }));
+            return Some(Owner::Key(KeyRef::new(QueueName::parse(queue).ok()?, key)));
         }
         if let Some(name) = text.strip_prefix("workflow:") {
             let (version, name) = name.split_once(':')?;

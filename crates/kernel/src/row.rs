@@ -181,9 +181,9 @@ impl Owner {
             Owner::Shard => (&SHARDS, vec![number(shard.into())]),
             Owner::Task(id) => (&TASKS, vec![number(id.number())]),
             Owner::Queue(name) => (&QUEUES, vec![name.shared().into()]),
-            Owner::Key(KeyRef { queue, key: None }) => (&KEYS, vec![queue.shared().into(), "".into(), "".into()]),
-            Owner::Key(KeyRef { queue, key: Some((name, value)) }) => {
-                (&KEYS, vec![queue.shared().into(), name.shared().into(), value.shared().into()])
+            Owner::Key(of) => {
+                let (name, value) = key_columns(of);
+                (&KEYS, vec![of.queue.shared().into(), name, value])
             }
             Owner::Bulk(id) => (&BULKS, vec![number(id.number())]),
             Owner::Event(id) => (&EVENTS, vec![number(id.number())]),
@@ -239,7 +239,7 @@ fn json<T: Serialize>(value: &T) -> Value {
     Value::from(serde_json::to_string(value).expect("kernel types have a JSON form").as_str())
 }
 
-fn json_list<T: Serialize>(list: &[T]) -> Value {
+pub(crate) fn json_list<T: Serialize>(list: &[T]) -> Value {
     if list.is_empty() { Value::Null } else { json(&list) }
 }
 
@@ -415,7 +415,7 @@ impl Task {
         } else {
             values.extend([card.settled.fence.into(), Value::Int(card.settled.digest as i64)]);
         }
-        values.push(json_list(card.route.keys()));
+        values.push(card.route.keys_column());
         match &card.more {
             None => values.extend(std::iter::repeat_n(Value::Null, 14)),
             Some(more) => values.extend([
@@ -620,6 +620,14 @@ impl Queue {
     }
 }
 
+/// Name and value, empty for the queue as a whole.
+fn key_columns(of: &KeyRef) -> (Value, Value) {
+    match &of.key {
+        None => (Value::from(""), Value::from("")),
+        Some((name, value)) => (name.shared().into(), value.shared().into()),
+    }
+}
+
 /// The rate's memory of one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Permits {
@@ -630,10 +638,7 @@ pub struct Permits {
 
 impl Permits {
     pub fn to_row(&self) -> Row {
-        let (name, value) = match &self.key.key {
-            None => (Value::from(""), Value::from("")),
-            Some((name, value)) => (name.shared().into(), value.shared().into()),
-        };
+        let (name, value) = key_columns(&self.key);
         Row { table: &KEYS, values: vec![self.key.queue.shared().into(), name, value, self.last.into(), self.arrival.into()] }
     }
 
@@ -648,7 +653,7 @@ impl Permits {
             let name = KeyName::parse(name).map_err(|bad| c.bad(bad.to_string()))?;
             Some((name, KeyValue::parse(value).map_err(|bad| c.bad(bad.to_string()))?))
         };
-        Ok(Permits { key: KeyRef { queue, key }, last: c.seq()?, arrival: c.time()? })
+        Ok(Permits { key: KeyRef::new(queue, key), last: c.seq()?, arrival: c.time()? })
     }
 }
 

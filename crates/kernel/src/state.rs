@@ -3,6 +3,7 @@
 //! that wrote them.
 
 mod events;
+mod permits;
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::event::Event;
@@ -13,7 +14,7 @@ use crate::limits::CHUNK_ITEMS_MAX;
 use crate::names::{IdempotencyKey, Pattern, QueueName, TypeName, WorkflowName};
 use crate::needs::Begun;
 use crate::queue::{Queue, QueueConfig};
-use crate::record::{Entry, KeyRef, Owner, Record, TaskSpec};
+use crate::record::{Entry, Owner, Record, TaskSpec};
 use crate::registry::{Control, Registry};
 use crate::row::{BULKS, BadRow, CONTROLS, EVENTS, KEYS, Permits, QUEUES, REGISTRIES, Row, SHARDS, TASKS, Value};
 use crate::run::NodeAt;
@@ -35,6 +36,8 @@ pub(crate) enum Place {
     Later(Time),
     Override(Time),
     Lane(u32, i64),
+    /// The lane whose slots it holds.
+    Running(u32),
 }
 
 #[derive(Debug)]
@@ -57,7 +60,7 @@ pub struct State {
     pub(crate) shard: Shard,
     tasks: FxHashMap<TaskId, Slot>,
     queues: FxHashMap<QueueName, Queue>,
-    pub(crate) permits: BTreeMap<KeyRef, Permits>,
+    pub(crate) permits: permits::Book,
     bulks: BTreeMap<BulkId, Bulk>,
     pub(crate) runs: Runs,
     registry: Registry,
@@ -65,7 +68,6 @@ pub struct State {
 
     // Derived from here on.
     pub(crate) lanes: Lanes,
-    pub(crate) permits_by_arrival: BTreeSet<(Time, KeyRef)>,
     dependents: FxHashMap<TaskId, BTreeSet<TaskId>>,
     later: BTreeSet<(Time, TaskId)>,
     due: BTreeSet<(Time, Due)>,
@@ -112,13 +114,12 @@ impl State {
             shard: Shard::new(shard),
             tasks: FxHashMap::default(),
             queues: FxHashMap::default(),
-            permits: BTreeMap::new(),
+            permits: permits::Book::default(),
             bulks: BTreeMap::new(),
             runs: Runs::default(),
             registry: Registry::default(),
             controls: BTreeMap::new(),
             lanes: Lanes::default(),
-            permits_by_arrival: BTreeSet::new(),
             dependents: FxHashMap::default(),
             later: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -150,7 +151,7 @@ impl State {
             self.set_queue(queue, now);
         } else if row.table == &KEYS {
             let permits = Permits::from_row(values)?;
-            self.set_permits(permits.key.clone(), Some(permits), now);
+            self.set_permits(permits, now);
         } else if row.table == &BULKS {
             let bulk = Bulk::from_row(values)?;
             self.bulks.insert(bulk.id(), bulk);
@@ -312,7 +313,7 @@ impl State {
     }
 
     pub fn permits(&self) -> impl Iterator<Item = &Permits> {
-        self.permits.values()
+        self.permits.all()
     }
 
     /// The number of the newest record, committed or not.
@@ -481,6 +482,7 @@ impl State {
                 if let Some(task) = Task::fold(task, *id, entry, shared) {
                     self.insert(*id, task, entry.at);
                 }
+                self.lanes.drop_emptied();
             }
             Owner::Queue(name) => {
                 let queue = Queue::fold(self.queues.get(name).cloned(), name, entry);
@@ -488,11 +490,11 @@ impl State {
             }
             Owner::Key(key) => match &entry.record {
                 Record::PermitTaken { arrival } => {
-                    let permits = Permits { key: key.clone(), last: entry.seq, arrival: *arrival };
-                    self.set_permits(key.clone(), Some(permits), entry.at);
+                    self.set_permits(Permits { key: key.clone(), last: entry.seq, arrival: *arrival }, entry.at);
                 }
                 Record::PermitsForgotten {} => {
-                    self.set_permits(key.clone(), None, entry.at);
+                    self.permits.forget(key);
+                    self.lanes.set_arrival(key, None, entry.at);
                     self.lanes.forget_if_empty(&key.queue);
                 }
                 other => panic!("{} is not a record of a key", other.kind()),
@@ -520,19 +522,9 @@ impl State {
         }
     }
 
-    fn set_permits(&mut self, key: KeyRef, permits: Option<Permits>, now: Time) {
-        let arrival = permits.as_ref().map(|permits| permits.arrival);
-        self.lanes.set_arrival(&key, arrival, now);
-        let before = match permits {
-            Some(permits) => self.permits.insert(key.clone(), permits),
-            None => self.permits.remove(&key),
-        };
-        if let Some(before) = before {
-            self.permits_by_arrival.remove(&(before.arrival, key.clone()));
-        }
-        if let Some(arrival) = arrival {
-            self.permits_by_arrival.insert((arrival, key));
-        }
+    fn set_permits(&mut self, permits: Permits, now: Time) {
+        self.lanes.set_arrival(&permits.key, Some(permits.arrival), now);
+        self.permits.set(permits);
     }
 
     fn set_queue(&mut self, queue: Queue, now: Time) {
@@ -583,8 +575,8 @@ impl State {
     /// Same task, new place: its hour has come, or its queue's rules changed.
     fn replace(&mut self, id: TaskId, now: Time) {
         let task = self.take(id, now).expect("a task in the order is live");
-        let place = self.link(&task, now);
-        self.tasks.insert(id, Slot { task, place });
+        self.insert(id, task, now);
+        self.lanes.drop_emptied();
     }
 
     fn link(&mut self, task: &Task, now: Time) -> Place {
@@ -635,10 +627,11 @@ impl State {
                 if lease.ending().is_none() && lease.run().is_none() {
                     self.due.insert((lease.budget_until(), Due::Budget(id)));
                 }
-                if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
-                    self.lanes.start(route, lease, card.trigger().map(|trigger| &trigger.handler), now);
+                if crate::defect("slot_freed_early") && lease.ending().is_some() {
+                    return Place::Nowhere;
                 }
-                Place::Nowhere
+                let lane = self.lanes.start(route, lease, card.trigger().map(|trigger| &trigger.handler), now);
+                Place::Running(lane as u32)
             }
             Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {
                 self.cooling.push(id);
@@ -674,19 +667,20 @@ impl State {
                         self.later.remove(&(at, id));
                     }
                     Place::Lane(lane, order) => self.lanes.leave_lane(lane as Ix, order, id, now),
-                    Place::Nowhere => unreachable!("{id} is queued and nowhere"),
+                    Place::Nowhere | Place::Running(_) => unreachable!("{id} is queued and nowhere"),
                 }
-                self.lanes.forget_if_empty(route.queue());
+                if !matches!(place, Place::Lane(..)) {
+                    self.lanes.forget_if_empty(route.queue());
+                }
             }
             Task::Running(running) => {
                 self.counts.running -= 1;
                 self.running.remove(&id);
                 let lease = running.lease();
                 self.due.remove(&(lease.budget_until(), Due::Budget(id)));
-                if !(crate::defect("slot_freed_early") && lease.ending().is_some()) {
-                    self.lanes.stop(route, lease, card.trigger().map(|trigger| &trigger.handler), now);
+                if let Place::Running(lane) = place {
+                    self.lanes.stop(lane as Ix, lease, card.trigger().map(|trigger| &trigger.handler), now);
                 }
-                self.lanes.forget_if_empty(route.queue());
             }
             Task::Done(_) | Task::Failed(_) | Task::Cancelled(_) => {}
         }

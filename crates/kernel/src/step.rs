@@ -34,7 +34,12 @@ pub struct Step<'a> {
     state: &'a mut State,
     now: Time,
     entries: Vec<Entry>,
+    /// The number of its first record, or a later one's.
+    first: RecordSeq,
     dirty_tasks: Vec<TaskId>,
+    /// Once each, as long as none of them is forgotten.
+    dirty_keys: Vec<KeyRef>,
+    keys_forgotten: bool,
     dirty_others: Vec<Owner>,
     pub(crate) follow_ups: VecDeque<FollowUp>,
     flow: Option<&'a mut dyn Flow>,
@@ -65,10 +70,13 @@ pub struct Stepped {
 impl<'a> Step<'a> {
     pub fn new(state: &'a mut State, now: Time) -> Step<'a> {
         Step {
+            first: RecordSeq(state.shard.records_next),
             state,
             now,
             entries: Vec::new(),
             dirty_tasks: Vec::new(),
+            dirty_keys: Vec::new(),
+            keys_forgotten: false,
             dirty_others: Vec::new(),
             follow_ups: VecDeque::new(),
             flow: None,
@@ -155,7 +163,12 @@ impl<'a> Step<'a> {
         self.dirty_tasks.dedup();
         self.dirty_others.sort_unstable();
         self.dirty_others.dedup();
+        if self.keys_forgotten {
+            self.dirty_keys.sort_unstable();
+            self.dirty_keys.dedup();
+        }
         let mut dirty = self.dirty_others;
+        dirty.extend(self.dirty_keys.into_iter().map(Owner::Key));
         dirty.extend(self.dirty_tasks.into_iter().map(Owner::Task));
         Stepped { entries: self.entries, dirty, outbox: self.outbox, forgotten: self.forgotten }
     }
@@ -224,7 +237,11 @@ impl<'a> Step<'a> {
 
     pub(crate) fn record_key(&mut self, key: &KeyRef, record: Record) -> RecordSeq {
         let prev = self.state.permits.get(key).map_or(RecordSeq::NONE, |permits| permits.last);
-        self.record_other(Owner::Key(key.clone()), prev, record)
+        if prev < self.first {
+            self.dirty_keys.push(key.clone());
+        }
+        self.keys_forgotten |= matches!(record, Record::PermitsForgotten {});
+        self.record(Owner::Key(key.clone()), prev, record, None)
     }
 
     pub(crate) fn record_bulk(&mut self, bulk: BulkId, record: Record) -> RecordSeq {

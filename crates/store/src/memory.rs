@@ -8,7 +8,9 @@ mod runs;
 
 use crate::chain::{self, Pace, Wanted, column};
 use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
-use crate::store::{ApprovalQuery, Batch, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, TaskQuery};
+use crate::store::{
+    ApprovalQuery, Batch, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, Store, StoreError, Stretch, TaskQuery,
+};
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::{Begun, Need};
@@ -539,9 +541,19 @@ impl Reader for MemoryReader {
         self.read(|durable| chain::history(durable, last, limit))
     }
 
-    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        let bare = |entry: &Entry| Entry { payload: None, ..entry.clone() };
-        Ok(self.read(|durable| durable.entries_after(after).take(limit).map(bare).collect()))
+    fn stretch(&mut self, after: RecordSeq, limit: usize, owners: &[&str]) -> Result<Stretch, StoreError> {
+        Ok(self.read(|durable| {
+            let mut found = Stretch::default();
+            for entry in durable.entries_after(after).take(limit) {
+                let owner = entry.owner.to_string();
+                if owners.iter().any(|begins| owner.starts_with(begins)) {
+                    found.entries.push(Entry { payload: None, ..entry.clone() });
+                }
+                found.passed += 1;
+                found.end = Some((entry.seq, entry.at));
+            }
+            found
+        }))
     }
 
     fn last_record(&mut self) -> Result<RecordSeq, StoreError> {

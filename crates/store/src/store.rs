@@ -212,6 +212,16 @@ pub struct Stamp {
     pub at: Time,
 }
 
+/// Some of the records that follow one another.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    pub entries: Vec<Entry>,
+    /// Records it goes over, whether they are among those or not.
+    pub passed: usize,
+    /// The last of these, and when it was written.
+    pub end: Option<(RecordSeq, Time)>,
+}
+
 /// A record, or its number and the column that does not fit.
 pub type Decoded = Result<Entry, (RecordSeq, BadRow)>;
 
@@ -282,8 +292,14 @@ pub trait Reader: RollupReader + Send {
     /// One owner's records with their payloads, newest first, walking its chain back from `last`.
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
-    /// Records after `after`, oldest first: the stream's catch-up. Payloads left out.
-    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError>;
+    /// Of the `limit` records after `after`, oldest first, those whose owner's name begins with one of these. The others are
+    /// passed over unread. Payloads left out.
+    fn stretch(&mut self, after: RecordSeq, limit: usize, owners: &[&str]) -> Result<Stretch, StoreError>;
+
+    /// All of them: the stream's catch-up.
+    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.stretch(after, limit, &[""]).map(|stretch| stretch.entries)
+    }
 
     /// The number of the newest record.
     fn last_record(&mut self) -> Result<RecordSeq, StoreError>;

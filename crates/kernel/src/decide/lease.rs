@@ -5,15 +5,19 @@ use crate::command::{Grant, Reply};
 use crate::ids::{Fence, TaskId};
 use crate::message::Message;
 use crate::names::{QueueName, TypeName, WorkerName};
-use crate::record::{KeyRef, Record};
+use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::run::NodeAt;
 use crate::state::Place;
 use crate::step::Step;
 use crate::task::Task;
 
-/// Permit rows kept before those that say nothing any more are dropped, two for each new one.
+/// Permit rows kept before those that have said nothing for a while are dropped, two for each new one.
 const PERMITS_KEPT: usize = 1_000;
+/// Permit rows kept before those are dropped that say nothing any more.
+const PERMITS_CROWD: usize = 20_000;
+/// A key that is used again soon is cheaper to keep than to forget and to write anew.
+const PERMITS_REST_US: i64 = 10_000_000;
 
 pub(super) fn decide(
     step: &mut Step<'_>,
@@ -59,7 +63,8 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
         trigger: card.trigger().map(|trigger| (Box::new(trigger.clone()), card.last())),
     };
     if !run_now && !expedited && !crate::defect("permit_not_recorded") {
-        for (key, arrival) in step.state().lanes.permits_of(&route, now) {
+        let Place::Lane(lane, _) = step.state().place(task) else { panic!("{task} was picked from a lane") };
+        for (key, arrival) in step.state().lanes.permits_of(lane as usize, now) {
             step.record_key(&key, Record::PermitTaken { arrival });
             forget_permits(step);
         }
@@ -78,13 +83,13 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
 /// An arrival in the past says nothing: a key that was never used has the same. Dropping two, the oldest first, with
 /// each new one bounds them without a timer.
 pub(super) fn forget_permits(step: &mut Step<'_>) {
-    if step.state().permits.len() <= PERMITS_KEPT {
-        return;
-    }
-    let now = step.now();
-    let oldest = step.state().permits_by_arrival.iter().take_while(|(arrival, _)| *arrival <= now);
-    let gone: Vec<KeyRef> = oldest.take(2).map(|(_, key)| key.clone()).collect();
-    for key in gone {
+    let (kept, now) = (step.state().permits.len(), step.now());
+    let until = match kept {
+        0..=PERMITS_KEPT => return,
+        _ if kept > PERMITS_CROWD => now,
+        _ => now.plus_us(-PERMITS_REST_US),
+    };
+    for key in step.state().permits.oldest(until, 2) {
         step.record_key(&key, Record::PermitsForgotten {});
     }
 }

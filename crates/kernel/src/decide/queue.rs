@@ -47,15 +47,13 @@ fn ease_permits(step: &mut Step<'_>, queue: &QueueName, config: &QueueConfig) {
         None => config.rate,
         Some((name, _)) => config.keys.get(name).and_then(|limit| limit.rate),
     };
-    let all = step.state().permits.range(KeyRef { queue: queue.clone(), key: None }..);
-    let eased: Vec<(KeyRef, Time)> = all
-        .take_while(|(key, _)| key.queue == *queue)
-        .filter_map(|(key, permits)| {
-            let arrival = rate(key)?.arrival_max(now);
-            (permits.arrival > arrival).then(|| (key.clone(), arrival))
-        })
-        .take(CHUNK_ITEMS_MAX)
-        .collect();
+    let eased = step.state().lanes.arrivals(queue).filter_map(|(key, before)| {
+        let arrival = rate(&key)?.arrival_max(now);
+        (before > arrival).then_some((key, arrival))
+    });
+    let mut eased: Vec<(KeyRef, Time)> = eased.collect();
+    eased.sort_unstable();
+    eased.truncate(CHUNK_ITEMS_MAX);
     for (key, arrival) in eased {
         step.record_key(&key, Record::PermitTaken { arrival });
     }

@@ -72,23 +72,21 @@ impl Lanes {
         self.queues.iter().map(|(_, line)| (&line.name, line))
     }
 
-    /// Keys with a rate, and the queue itself, that one lease of this route takes a permit from.
-    pub(crate) fn permits_of(&self, route: &Route, now: Time) -> Vec<(KeyRef, Time)> {
-        let Some(line) = self.line(route.queue()) else { return Vec::new() };
-        let mut permits = Vec::new();
-        if let Some(rate) = &line.config.rate {
-            let key = KeyRef { queue: line.name.clone(), key: None };
-            permits.push((key, rate.take(line.arrival, now)));
-        }
-        for name in route.keys() {
-            if let Some(key) = line.keys.get(name).map(|ix| &self.keys[*ix])
-                && let Some(rate) = &key.rate
-            {
-                let key_ref = KeyRef { queue: line.name.clone(), key: Some(name.clone()) };
-                permits.push((key_ref, rate.take(key.arrival, now)));
-            }
-        }
-        permits
+    /// Keys with a rate, and the queue itself, that one lease from this lane takes a permit from.
+    pub(crate) fn permits_of(&self, lane: Ix, now: Time) -> Vec<(KeyRef, Time)> {
+        let line = &self.queues[self.line_of_lane(lane)];
+        let total = line.config.rate.map(|rate| (KeyRef::new(line.name.clone(), None), rate.take(line.arrival, now)));
+        let keyed = self.lanes[lane].keys.iter().map(|key| &self.keys[*key]);
+        let keyed = keyed.filter_map(|key| Some((key.named.clone(), key.rate?.take(key.arrival, now))));
+        total.into_iter().chain(keyed).collect()
+    }
+
+    /// When the permits of this queue and of its keys that were taken are all back.
+    pub(crate) fn arrivals(&self, queue: &QueueName) -> impl Iterator<Item = (KeyRef, Time)> {
+        let line = self.line(queue);
+        let total = line.into_iter().map(|line| (KeyRef::new(line.name.clone(), None), line.arrival));
+        let keys = line.into_iter().flat_map(|line| line.keys.values()).map(|key| &self.keys[*key]);
+        total.chain(keys.map(|key| (key.named.clone(), key.arrival)))
     }
 
     /// Every gate that stands before a task of this route at this instant.
@@ -126,7 +124,7 @@ impl Lanes {
     /// there are too many to look at.
     pub(crate) fn is_passed(&self, lane: Ix, now: Time) -> bool {
         let entry = &self.lanes[lane];
-        let queue = self.tracks[self.groups[entry.group].track].queue;
+        let queue = self.line_of_lane(lane);
         let line = &self.queues[queue];
         let closed = |rate: Option<Rate>, arrival: Time| rate.is_some_and(|rate| rate.permits_at(arrival, now) == 0);
         let whole_queue = closed(line.config.rate, line.arrival);
@@ -138,7 +136,8 @@ impl Lanes {
         };
         let score = |lane: &Lane| lane.tasks.first().map(|(order, head)| (order - self.boost_of(lane), *head));
         let before = |other: &Lane| line.config.fairness.is_some() || score(other) < score(entry);
-        let mut others = self.lanes.iter().filter(|(ix, other)| *ix != lane && !other.flags.withheld && !other.flags.expedited);
+        let waits = |other: &Lane| !other.tasks.is_empty() && !other.flags.withheld && !other.flags.expedited;
+        let mut others = self.lanes.iter().filter(|(ix, other)| *ix != lane && waits(other));
         self.lanes.len() > LANES_LOOKED_AT || others.any(|(_, other)| shares(other) && before(other))
     }
 

@@ -23,7 +23,7 @@ pub fn slots(scene: &Scene<'_>, entry: &Entry) -> Check {
     }
     for key in &task.keys {
         let Some(limit) = config.keys.get(&key.0).and_then(|limit| limit.concurrency) else { continue };
-        let taken = KeyRef { queue: task.queue.clone(), key: Some(key.clone()) };
+        let taken = KeyRef::new(task.queue.clone(), Some(key.clone()));
         let taken = scene.model.slots.get(&taken).copied().unwrap_or(0);
         ensure(taken < limit, || format!("{id} took slot {} of {limit} for {key:?} in {}", taken + 1, task.queue))?;
     }

@@ -82,7 +82,7 @@ pub fn moving(scene: &Scene<'_>) -> Check {
                 open += usize::from(!state.is_over());
                 if *state != NodeState::Waiting {
                     // What follows from something that begins anew does so, too.
-                    let early = run.generation > 0
+                    let early = (run.generation > 0 || run.again > 0)
                         && !runs.nodes.get(&at).is_some_and(|node| node.set)
                         && runs.verdict(ir, id, &frame, *node) == Verdict::Wait;
                     ensure(!early, || format!("{} is {state:?}, and its tokens have yet to come", at.show()))?;

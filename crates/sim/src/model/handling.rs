@@ -82,7 +82,7 @@ impl Model {
         let mut permit = None;
         if let Some(drop) = handling.drop_rate.as_ref().filter(|_| !happening.again) {
             let name = KeyName::parse(&format!("{handler}@drop")).expect("a name");
-            let key = KeyRef { queue: handling.queue.clone(), key: Some((name, drop.key.clone())) };
+            let key = KeyRef::new(handling.queue.clone(), Some((name, drop.key.clone())));
             let arrival = self.arrivals.get(&key).map_or(Time::ZERO, |(_, arrival)| *arrival);
             // More than a burst is owed to no key, but to a rate that was slower.
             let owed_max = now.plus_us(interval_us(&drop.rate) * i64::from(drop.rate.burst));

@@ -259,7 +259,7 @@ impl Model {
     /// The keys, the queue itself among them, whose rates this task's start counts against.
     pub fn rated(&self, task: &TaskModel) -> Vec<(KeyRef, Rate)> {
         let config = self.config(&task.queue);
-        let total = config.rate.map(|rate| (KeyRef { queue: task.queue.clone(), key: None }, rate));
+        let total = config.rate.map(|rate| (KeyRef::new(task.queue.clone(), None), rate));
         let keyed = task.keys.iter().zip(&task.key_refs).filter_map(|((name, _), key)| {
             let rate = config.keys.get(name).and_then(|limit| limit.rate)?;
             Some((key.clone(), rate))

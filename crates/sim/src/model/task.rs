@@ -82,7 +82,7 @@ impl TaskModel {
             queue: spec.queue.clone(),
             kind: spec.kind.clone(),
             keys: spec.keys.clone(),
-            key_refs: spec.keys.iter().map(|key| KeyRef { queue: spec.queue.clone(), key: Some(key.clone()) }).collect(),
+            key_refs: spec.keys.iter().map(|key| KeyRef::new(spec.queue.clone(), Some(key.clone()))).collect(),
             tags: spec.tags.clone(),
             priority: spec.priority,
             retry: spec.retry,

@@ -64,6 +64,13 @@ pub(super) fn records_follow_a_number(open: &mut Open<'_>) {
         (RecordSeq::NONE, 0, &[]),
     ] {
         assert_eq!(reader.records(after, limit).unwrap(), expected, "after {after:?} limit {limit}");
+        for owners in [&["task-"][..], &["queue:", "key:"], &["none"], &[]] {
+            let fits = |entry: &&Entry| owners.iter().any(|begins| entry.owner.to_string().starts_with(begins));
+            let stretch = reader.stretch(after, limit, owners).unwrap();
+            assert!(stretch.entries.iter().eq(expected.iter().filter(fits)), "after {after:?} limit {limit} of {owners:?}");
+            let end = expected.last().map(|last| (last.seq, last.at));
+            assert_eq!((stretch.passed, stretch.end), (expected.len(), end), "after {after:?} limit {limit} of {owners:?}");
+        }
     }
 }
 

@@ -70,8 +70,8 @@ fn queues(scribe: &mut Scribe) {
 
 fn keys(scribe: &mut Scribe) {
     let taken = |scribe: &Scribe| Record::PermitTaken { arrival: scribe.now().plus_ms(100) };
-    let total = Owner::Key(KeyRef { queue: queue("ci"), key: None });
-    let of = |value: &str| Owner::Key(KeyRef { queue: queue("ci"), key: Some(key("tenant", value)) });
+    let total = Owner::Key(KeyRef::new(queue("ci"), None));
+    let of = |value: &str| Owner::Key(KeyRef::new(queue("ci"), Some(key("tenant", value))));
     for owner in [&total, &total, &of("acme"), &of("Müller & Söhne"), &of("a=b|c"), &of("gone"), &of("back")] {
         scribe.record(owner.clone(), taken(scribe));
     }

@@ -122,7 +122,7 @@ pub(super) fn the_last_image_wins(open: &mut Open<'_>) {
 pub(super) fn deleted_rows_are_gone_and_may_come_back(open: &mut Open<'_>) {
     let mut store = open();
     let mut scribe = Scribe::new();
-    let permits = Owner::Key(KeyRef { queue: queue("ci"), key: Some(key("tenant", "acme")) });
+    let permits = Owner::Key(KeyRef::new(queue("ci"), Some(key("tenant", "acme"))));
     let keyed = TaskSpec { idempotency_key: Some(IdempotencyKey::parse("k").unwrap()), ..plain("ci") };
     scribe.add(task(1), keyed.clone());
     scribe.add(task(2), keyed);

@@ -5,7 +5,7 @@ use super::cold::{self, Now, limited};
 use super::{bind, events, rollups, runs, statements};
 use crate::chain::{self, Pace, Wanted};
 use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow};
-use crate::store::{ApprovalQuery, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, StoreError, TaskQuery};
+use crate::store::{ApprovalQuery, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, StoreError, Stretch, TaskQuery};
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{QueueName, WorkflowName};
 use kernel::needs::Need;
@@ -269,14 +269,20 @@ impl Reader for SqliteReader {
         self.bounded(|db| chain::history(&Now { db, is_late: &|| self.clock.is_late() }, last, limit))
     }
 
-    fn records(&mut self, after: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    fn stretch(&mut self, after: RecordSeq, limit: usize, owners: &[&str]) -> Result<Stretch, StoreError> {
         self.bounded(|db| {
             let sql = format!("{} WHERE seq > ? ORDER BY seq LIMIT ?", statements::SELECT_RECORD_BARE);
             let mut select = db.prepare_cached(&sql)?;
             bind(&mut select, &[Value::Int(after.0 as i64), limited(limit)])?;
-            let (mut rows, mut found) = (select.raw_query(), Vec::new());
+            let (mut rows, mut found) = (select.raw_query(), Stretch::default());
             while let Some(row) = rows.next()? {
-                found.push(statements::entry(row).map_err(|(_, bad)| bad)?);
+                // One that is no text is found to be so by whoever reads it.
+                let owner = row.get_ref_unwrap(3).as_str().unwrap_or("");
+                if owner.is_empty() || owners.iter().any(|begins| owner.starts_with(begins)) {
+                    found.entries.push(statements::entry(row).map_err(|(_, bad)| bad)?);
+                }
+                found.passed += 1;
+                found.end = Some((RecordSeq(row.get::<_, i64>(0)? as u64), Time::from_us(row.get(2)?)));
             }
             Ok(found)
         })

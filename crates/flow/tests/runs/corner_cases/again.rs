@@ -3,6 +3,7 @@
 use crate::house::{Desk, actor};
 use crate::properties::compiled;
 use kernel::command::{Command, Outcome};
+use kernel::frame::Cause;
 use kernel::ids::RunId;
 use kernel::message::{Ending, Message};
 use kernel::node::{NodeState, Started};
@@ -69,6 +70,44 @@ fn a_called_run_goes_on_where_it_stopped() {
         assert_eq!(desk.owners("run_done"), [sub.to_string(), run.to_string()]);
         // What was done stayed done.
         assert_eq!(desk.owners("task_added").len(), 1 + 4 + 1);
+    }
+}
+
+/// One of two that stopped short is tried again, then the other: what follows from it was skipped meanwhile, and is not any more.
+#[test]
+fn what_was_skipped_behind_a_failure_comes_about_when_that_is_tried_again() {
+    for restarted in [false, true] {
+        let after = |of: &str| json!({"type": "x", "after": of});
+        let nodes = json!({"g": {"type": "x"}, "h": after("g"), "i": after("h"), "y": {"type": "y"}});
+        let mut desk = desk(&[plain("w", nodes)], |_| false);
+        let run = desk.start("w", &json!(null), None);
+        let work = desk.lease(9);
+        let of = |kind: &str| work.iter().find(|grant| grant.kind.as_str() == kind).expect("both are under way");
+        desk.fail(of("x"), false);
+        desk.fail(of("y"), false);
+        desk.settle(None);
+        let node = Some(Box::new(desk.at(run, "y")));
+        desk.ask(Command::RetryRun { run, node, new: None, reason: String::new(), by: actor() });
+        for skipped in ["h", "i"] {
+            assert_eq!(desk.node(run, skipped), NodeState::Skipped(Cause::Failed));
+        }
+        if restarted {
+            desk.rewind(&format!("{run}/y"));
+        } else {
+            let y = desk.lease(9).remove(0);
+            desk.fail(&y, false);
+            desk.settle(None);
+            desk.retry(run);
+        }
+        for waits in ["h", "i"] {
+            assert_eq!(desk.node(run, waits), NodeState::Waiting);
+        }
+        for many in [2, 1, 1] {
+            let work = desk.lease(9);
+            assert_eq!(work.len(), many);
+            work.iter().for_each(|grant| desk.done(grant));
+        }
+        assert_eq!(desk.owners("run_done"), [run.to_string()]);
     }
 }
 

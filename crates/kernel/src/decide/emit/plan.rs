@@ -232,7 +232,7 @@ fn single_key(handler: &HandlerName, singleton: &Singleton) -> (KeyName, KeyValu
 /// The next permit, if there is one now.
 fn permit(state: &State, handler: &HandlerName, queue: &QueueName, drop: &DropRate, now: Time) -> Option<(KeyRef, Time)> {
     let name = KeyName::parse(&format!("{handler}{DROP_KEY}")).expect("a handler's name is short");
-    let key = KeyRef { queue: queue.clone(), key: Some((name, drop.key.clone())) };
+    let key = KeyRef::new(queue.clone(), Some((name, drop.key.clone())));
     let arrival = state.permits.get(&key).map_or(Time::ZERO, |permits| permits.arrival);
     // A changed rate acts at once: what is owed to a slower one is forgiven.
     let arrival = if arrival > drop.rate.arrival_max(now) { now } else { arrival };

@@ -203,22 +203,46 @@ fn gates_that_open_together_let_the_best_through_first() {
 
 #[test]
 fn permits_that_say_nothing_are_forgotten_also_behind_a_crowd_that_does() {
-    // A hundred keys stay busy and sort before two thousand that are used once.
+    // A hundred keys stay busy and sort before thousands that are used once.
     let script = |name: &str, many: usize| (0..many).map(|n| format!("{name}{n} key.{name}={n}")).collect::<Vec<_>>().join(" + ");
     let mut told = tell(
         Memory::Cools,
         &format!(
             "queue q keyrate.a=1/1h keyrate.b=1000/1s; add {}; lease w want=1000; add {}",
             script("a", 100),
-            script("b", 2_000)
+            script("b", 3_202)
         ),
     );
     let (worker, types) = (WorkerName::parse("w").unwrap(), [say::kind("t")]);
-    for _ in 0..2_000 {
-        told.world.advance(told.world.now.plus_ms(1));
+    let mut lease = |ms: u64| {
+        told.world.advance(told.world.now.plus_ms(ms));
         let command = Command::Lease { worker: worker.clone(), types: types.clone().into(), queues: [].into(), want: 1 };
         told.world.run(&command).unwrap();
-    }
-    assert_eq!(told.world.state.counts().running, 2_100);
-    assert_eq!(told.world.state.permits().count(), 1_000);
+        told.world.state.permits().count()
+    };
+    // Those that may be used again soon are kept, then two go for each that comes.
+    assert_eq!((0..2_000).map(|_| lease(1)).last(), Some(2_100));
+    assert_eq!(lease(8_001), 2_101);
+    assert_eq!(lease(2_001), 2_100);
+    assert_eq!((0..900).map(|_| lease(1)).last(), Some(1_200));
+    assert_eq!(lease(20_000), 1_199);
+    assert_eq!((0..299).map(|_| lease(1)).last(), Some(1_000));
+    assert_eq!(told.world.state.counts().running, 3_302);
+}
+
+#[test]
+fn of_a_crowd_of_permits_those_that_say_nothing_go_at_once() {
+    let mut told = tell(Memory::Cools, "queue q keyrate.a=1000/1s");
+    let (worker, types) = (WorkerName::parse("w").unwrap(), [say::kind("t")]);
+    let counts = (0..21).map(|batch| {
+        let adds: Vec<String> = (0..1_000).map(|n| format!("a{batch}-{n} key.a={batch}-{n}")).collect();
+        told.statement(&format!("add {}", adds.join(" + ")));
+        told.world.advance(told.world.now.plus_ms(10));
+        let command = Command::Lease { worker: worker.clone(), types: types.clone().into(), queues: [].into(), want: 1_000 };
+        told.world.run(&command).unwrap();
+        told.world.state.permits().count()
+    });
+    let counts: Vec<usize> = counts.collect();
+    assert_eq!(counts[..20], std::array::from_fn::<usize, 20, _>(|batch| (batch + 1) * 1_000));
+    assert!((19_999..=20_001).contains(&counts[20]), "{counts:?}");
 }

@@ -4,7 +4,7 @@
 use super::{found, patch};
 use crate::command::Reply;
 use crate::decide::walk;
-use crate::frame::{FramePath, FrameState};
+use crate::frame::{Frame, FramePath, FrameState, Verdict};
 use crate::ids::RunId;
 use crate::ir::{NodeIx, OnError};
 use crate::names::{Actor, NodeId};
@@ -156,8 +156,29 @@ pub(in crate::decide) fn reopen(step: &mut Step<'_>, run: RunId, path: &FramePat
 /// A node that stopped short, and what is in it.
 pub(super) fn again(step: &mut Step<'_>, spot: &Spot, only: Option<&NodeAt>, by: &Actor) {
     step.record_node(spot, Record::NodeReopened { by: by.clone(), only: only.is_some() }, None);
+    wait_again(step, spot);
     reopen_frames(step, spot, only, by);
     step.follow(FollowUp::Arrive(spot.clone()));
+}
+
+/// While it had failed and others were tried again, what follows from it was skipped. That may come about after all.
+fn wait_again(step: &mut Step<'_>, spot: &Spot) {
+    let mut next = vec![spot.node];
+    while let Some(node) = next.pop() {
+        let ir = reopened(step, spot).ir.clone();
+        for edge in &ir.node(node).outs {
+            let to = ir.edge(*edge).to;
+            let frame = reopened(step, spot);
+            if matches!(frame.node(to), NodeState::Skipped(_)) && frame.verdict(to) == Verdict::Wait {
+                step.record_node(&Spot { node: to, ..spot.clone() }, Record::NodeReset {}, None);
+                next.push(to);
+            }
+        }
+    }
+}
+
+fn reopened<'a>(step: &'a Step<'_>, spot: &Spot) -> &'a Frame {
+    step.state().runs.get(spot.run).and_then(|live| live.frame(&spot.frame)).expect("it is being reopened")
 }
 
 /// The frame of a loop that goes on, and that of an each which was named. The others of an each that failed or were cut off
