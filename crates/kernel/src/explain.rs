@@ -336,6 +336,9 @@ impl Teller {
                     format!("the debounce{of} for key {key} holds {many}: it starts in {wait} unless another comes{bound}"),
                 )
             }
+            Some(Window::Batch { key, events, size, .. }) if events >= size => {
+                ("batch", format!("the batch{of} for key {key} is full: it starts in {wait}"))
+            }
             Some(Window::Batch { key, events, size, .. }) => {
                 let sentence = format!(
                     "the batch{of} for key {key} has {events} of {size} events: it starts with the last of these, or in {wait}"

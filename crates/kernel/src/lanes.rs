@@ -120,7 +120,8 @@ struct Lane {
 
 #[derive(Debug)]
 struct Key {
-    queue: Ix,
+    /// `None`: it counts in all queues alike, and lets one through.
+    queue: Option<Ix>,
     name: (KeyName, KeyValue),
     limit: Option<u32>,
     rate: Option<Rate>,
@@ -156,6 +157,8 @@ pub(crate) struct Lanes {
     lanes_by: FxHashMap<(Arc<Route>, Flags), Ix>,
     lanes: Slab<Lane>,
     keys: Slab<Key>,
+    /// Keys that count in all queues.
+    singles: FxHashMap<(KeyName, KeyValue), Ix>,
     families: families::Families,
     due: BTreeSet<(Time, Gate)>,
 }
@@ -184,6 +187,25 @@ impl QueueLine {
 }
 
 impl Key {
+    fn new(queue: Option<Ix>, name: &(KeyName, KeyValue), limit: Option<u32>) -> Key {
+        Key {
+            queue,
+            name: name.clone(),
+            limit,
+            rate: None,
+            boost_us: 0,
+            weight: 1,
+            running: 0,
+            arrival: Time::ZERO,
+            lanes: 0,
+            open: [true, true],
+            ready: BTreeSet::new(),
+            parked: BTreeMap::new(),
+            fair: Vec::new(),
+            due: None,
+        }
+    }
+
     fn capacity(&self, expedited: bool, now: Time) -> u32 {
         let slots = self.limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.running));
         let rate = self.rate.filter(|_| !expedited);
@@ -268,6 +290,11 @@ impl Lanes {
             self.keys[key].running += 1;
             self.touch_key(key, now);
         }
+        if let Some(single) = route.single() {
+            let key = self.single_of(single);
+            self.keys[key].running += 1;
+            self.touch_key(key, now);
+        }
         self.touch_queue_if_limited(line, now);
     }
 
@@ -289,6 +316,12 @@ impl Lanes {
         }
         for name in route.keys().iter().filter(|(name, _)| counts(lease, handler, name)) {
             let key = self.queues[line].keys[name];
+            self.keys[key].running -= 1;
+            self.touch_key(key, now);
+            self.release_key(key);
+        }
+        if let Some(single) = route.single() {
+            let key = self.singles[single];
             self.keys[key].running -= 1;
             self.touch_key(key, now);
             self.release_key(key);
@@ -428,30 +461,26 @@ impl Lanes {
         if let Some(key) = self.queues[line].keys.get(name) {
             return *key;
         }
-        let key = self.keys.insert(Key {
-            queue: line,
-            name: name.clone(),
-            limit: None,
-            rate: None,
-            boost_us: 0,
-            weight: 1,
-            running: 0,
-            arrival: Time::ZERO,
-            lanes: 0,
-            open: [true, true],
-            ready: BTreeSet::new(),
-            parked: BTreeMap::new(),
-            fair: Vec::new(),
-            due: None,
-        });
+        let key = self.keys.insert(Key::new(Some(line), name, None));
         self.queues[line].keys.insert(name.clone(), key);
         self.read_limits(key);
         key
     }
 
+    fn single_of(&mut self, name: &(KeyName, KeyValue)) -> Ix {
+        if let Some(key) = self.singles.get(name) {
+            return *key;
+        }
+        let limit = Some(1).filter(|_| !crate::defect("single_by_queue"));
+        let key = self.keys.insert(Key::new(None, name, limit));
+        self.singles.insert(name.clone(), key);
+        key
+    }
+
     fn read_limits(&mut self, key: Ix) {
         let entry = &mut self.keys[key];
-        let line = &self.queues[entry.queue];
+        let Some(queue) = entry.queue else { return };
+        let line = &self.queues[queue];
         let limits = line.config.keys.get(&entry.name.0);
         entry.limit = limits.and_then(|limits| limits.concurrency);
         entry.rate = limits.and_then(|limits| limits.rate);
@@ -464,7 +493,10 @@ impl Lanes {
         let entry = &self.keys[key];
         if entry.lanes == 0 && entry.running == 0 && entry.arrival == Time::ZERO && entry.due.is_none() {
             let gone = self.keys.remove(key);
-            self.queues[gone.queue].keys.remove(&gone.name);
+            match gone.queue {
+                Some(queue) => self.queues[queue].keys.remove(&gone.name),
+                None => self.singles.remove(&gone.name),
+            };
         }
     }
 
@@ -475,7 +507,9 @@ impl Lanes {
         }
         let line = self.line_of(route.queue());
         let kind = self.type_of(route.kind());
-        let keys: Box<[Ix]> = route.keys().iter().map(|name| self.key_of(line, name)).collect();
+        let mut keys: Vec<Ix> = route.keys().iter().map(|name| self.key_of(line, name)).collect();
+        keys.extend(route.single().map(|name| self.single_of(name)));
+        let keys: Box<[Ix]> = keys.into();
         for key in &keys {
             self.keys[*key].lanes += 1;
         }
@@ -632,7 +666,7 @@ impl Lanes {
         let entry = &self.groups[group];
         let penalty = entry.fair.map_or(0, |fair| {
             let key = &self.keys[fair];
-            let fairness = self.queues[key.queue].config.fairness.as_ref();
+            let fairness = key.queue.and_then(|queue| self.queues[queue].config.fairness.as_ref());
             let step_us = fairness.map_or(0, |fairness| fairness.step_ms as i64 * 1_000);
             i64::from(key.running).saturating_mul(step_us) / i64::from(key.weight)
         });
@@ -712,13 +746,14 @@ impl Lanes {
     }
 
     /// Brings the best parked lanes of an open key to the front: as many as it has room for, and `extra` more because
-    /// one at the front fell back. Where fairness counts another key, the best cannot be known here: all come.
+    /// one at the front fell back. Where fairness counts another key, or several queues meet, the best cannot be known here: all come.
     fn call_back(&mut self, key: Ix, extra: usize, now: Time) {
         if self.keys[key].parked.is_empty() || crate::defect("nobody_called_back") {
             return;
         }
         let entry = &self.keys[key];
-        let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name.0);
+        let fair_key = |queue: Ix| self.queues[queue].fair_key();
+        let fair_elsewhere = entry.queue.is_none_or(|queue| fair_key(queue).is_some_and(|fair| *fair != entry.name.0));
         let lists: Vec<Side> = entry.parked.keys().copied().collect();
         for side in lists {
             let (_, expedited, _) = side;

@@ -78,7 +78,8 @@ pub async fn put(
     let (text, by) = (readable(&text)?, signed_by(query.by));
     let put = door.blocking(move |engine| {
         Ok(match engine.put_registry(&text, &by) {
-            Ok(put) => Ok((warnings(engine, &put.in_force.registry)?, put)),
+            // It is in force, whether they can be told or not.
+            Ok(put) => Ok((warnings(engine, &put.in_force.registry).unwrap_or_default(), put)),
             Err(no) => Err(no),
         })
     });
