@@ -92,6 +92,7 @@ fn purpose(command: &str) -> &'static str {
         ["task", "retry", _] => "queue it again",
         ["task", "start", _] => "run it now, past the limits",
         ["task", "list", ..] => "see what runs there",
+        ["registry", "put", _] => "change what the registry states of its queue",
         ["queue", "resume", _] => "let its queue go on",
         ["queue", "drain", _] => "run what waits there now, past the rate",
         _ => "what may help",

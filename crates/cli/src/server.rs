@@ -59,6 +59,7 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     })?;
     log_to_stderr();
     check_folder(&settings.data_dir)?;
+    settings.registry.as_deref().map_or(Ok(()), check_registry)?;
     // The address first: a server that cannot be reached leaves no folder behind.
     let listener = bind(settings.listen)?;
     let fresh = std::fs::read_dir(&settings.data_dir).map_or(true, |mut entries| entries.next().is_none());
@@ -113,6 +114,20 @@ fn check_folder(path: &Path) -> Result<(), Failure> {
             .fix("name a folder with --data-dir; it is made if it is not there")),
         _ => Ok(()),
     }
+}
+
+/// A registry that was named has to be there: without it, events would come in and be handled by nobody.
+fn check_registry(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    let why = match std::fs::File::open(path).and_then(|file| file.metadata()) {
+        Ok(found) if !found.is_dir() => return Ok(()),
+        Ok(_) => "it is a folder".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let failure = Failure::new(Exit::Usage, "config", format!("the registry {shown} cannot be read: {why}"));
+    Err(failure
+        .fix("name a file that is there with --registry, SIGNALLER_REGISTRY or `registry` in signaller.toml, or name none")
+        .next(format!("registry check {shown}"), "check it once it is there"))
 }
 
 fn bind(listen: SocketAddr) -> Result<std::net::TcpListener, Failure> {

@@ -141,8 +141,14 @@ fn added(spec: &TaskSpecView) -> String {
     if let Some(budget_ms) = spec.budget_ms {
         text.push_str(&format!(", at most {}", show_exact_ms(budget_ms)));
     }
+    if let Some(start_by) = spec.start_by {
+        text.push_str(&format!(", cancelled unless it starts before {start_by}"));
+    }
     if spec.idle {
         text.push_str(", idle");
+    }
+    if let Some(trigger) = &spec.trigger {
+        text.push_str(&format!("; made by handler {} of {} ({})", trigger.handler, trigger.event, trigger.name));
     }
     text
 }
@@ -182,6 +188,11 @@ mod tests {
             (
                 r#"{"record":"task_added","spec":{"queue":"ci","type":"lint","priority":600,"keys":{"tenant":"acme"},"blocked_by":["task-1"]}}"#,
                 "lint added to queue ci, high, tenant=acme, blocked by task-1",
+            ),
+            (
+                r#"{"record":"task_added","spec":{"queue":"mail","type":"mail","priority":0,"start_by":"2026-11-15T09:57:00Z","trigger":{"event":"event-7","name":"user/came","handler":"greet","events":1}}}"#,
+                "mail added to queue mail, cancelled unless it starts before 2026-11-15T09:57:00.000000Z; made by handler greet of event-7 \
+                 (user/came)",
             ),
             (
                 r#"{"record":"task_leased","worker":"w-1","attempt":2,"heartbeat_ms":1,"budget_until":"2026-11-15T08:57:00Z","run_now":false}"#,

@@ -22,7 +22,10 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::TaskDebounced { event, ready_at, .. } => {
             format!("{event} came, and had happened before; starts after {}", show_between(at, *ready_at))
         }
-        RecordBody::TaskBatched { event, full: true } => format!("{event} came, and its batch is full"),
+        RecordBody::TaskBatched { event, full: true, ready_at: Some(ready_at) } => {
+            format!("{event} came, and its batch is full; starts after {}", show_between(at, *ready_at))
+        }
+        RecordBody::TaskBatched { event, full: true, .. } => format!("{event} came, and its batch is full"),
         RecordBody::TaskBatched { event, .. } => format!("{event} joined its batch"),
         RecordBody::TaskHandedOver { run } => format!("{run} does its work"),
         RecordBody::FamilyPaused { until: Some(until), reason, by } => format!("paused by {by} until {until}{}", said(reason)),

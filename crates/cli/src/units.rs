@@ -26,6 +26,18 @@ pub fn parse_duration_ms(text: &str) -> Result<u64, String> {
     Ok(total_ms)
 }
 
+/// From when on: a while ago such as `30m`, an instant, or milliseconds since 1970.
+pub fn parse_since(text: &str) -> Result<Instant, String> {
+    if let Ok(ms) = parse_duration_ms(text) {
+        let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
+        return Ok(Instant(Time::from_us(now().0.us().saturating_sub(us).max(0))));
+    }
+    if let Ok(ms) = text.parse::<i64>() {
+        return Ok(Instant(Time::from_ms(ms.max(0))));
+    }
+    text.parse::<Instant>().map_err(|why| format!("{why}, nor a while ago such as 30m, nor milliseconds since 1970"))
+}
+
 /// `100/s`, `10/m`, `5/10s`, with a burst `100/s:20`.
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let wrong = || format!("`{text}` is not a rate such as 100/s, 10/m or 100/s:20 (burst)");

@@ -118,3 +118,31 @@ fn one(reader: &mut dyn Reader, blobs: &dyn BlobStore, seq: RecordSeq, whole: bo
     };
     Ok(envelope(id, &spec, at, data.text()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::names::{EventKey, EventName, KeyValue};
+    use kernel::priority::Priority;
+
+    #[test]
+    fn no_envelope_is_larger_than_it_is_taken_for() {
+        let name = EventName::parse("github/pull_request.opened").unwrap();
+        let awkward: Box<str> = "\"\\\u{1}\n\u{1f}ü€".repeat(20).into();
+        let most = EventSpec {
+            key: Some(EventKey::parse(&"\"\\".repeat(60)).unwrap()),
+            source: Some(awkward.clone()),
+            ts: Some(Time::from_ms(1_700_000_000_123)),
+            priority: Some(Priority::BACKGROUND),
+            dedup_key: Some(KeyValue::parse(&"\"ü".repeat(60)).unwrap()),
+            correlation_id: Some(awkward.clone()),
+            causation_id: Some(awkward),
+            ..EventSpec::named(name.clone())
+        };
+        for spec in [EventSpec::named(name), most] {
+            let whole = envelope(EventId::new(1 << 40, 1 << 14), &spec, Time::from_ms(1), "[1]").unwrap();
+            let grown = (whole.len() - "[1]".len()) as u64;
+            assert!(grown < spec.envelope_bytes(), "{grown} of {}: {whole}", spec.envelope_bytes());
+        }
+    }
+}

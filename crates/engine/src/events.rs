@@ -5,17 +5,17 @@
 use crate::clock;
 use crate::engine::{Engine, Refused};
 use crate::request::{Answer, Request};
+use crate::webhooks::Webhooks;
 use flow::registry::{Arrival, Registry};
 use kernel::command::{Command, Emitted, NewEvent, Reply};
 use kernel::event::{Event, EventSpec};
 use kernel::handler::Routed;
 use kernel::ids::EventId;
 use kernel::limits::CHUNK_ITEMS_MAX;
-use kernel::names::{Actor, WebhookName};
+use kernel::names::Actor;
 use kernel::record::Payload;
 use kernel::rejection::Rejection;
 use kernel::time::Time;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -23,9 +23,6 @@ use store::StoreError;
 /// How long somebody waits for a registry that was put to be in force, and how often he looks.
 const SWAP_TIME_MAX: Duration = Duration::from_secs(5);
 const SWAP_LOOK: Duration = Duration::from_millis(1);
-/// Refused requests are recorded so often at most for one webhook, and counted between.
-const NOTE_EVERY: Duration = Duration::from_secs(10);
-const NOTED_MAX: usize = 1_000;
 
 /// The registry that events are routed by.
 #[derive(Debug, Default)]
@@ -36,6 +33,8 @@ pub struct InForce {
     pub text: Arc<str>,
     pub put_at: Time,
     pub by: Option<Actor>,
+    /// Its text could not be read when the server started: it is in force by name only.
+    pub unreadable: bool,
 }
 
 /// What the engine knows of events beside the writer.
@@ -46,12 +45,9 @@ pub(crate) struct Reception {
     putting: Mutex<()>,
     /// Why the newest text of the registry is not in force.
     refused: Mutex<Option<Arc<str>>>,
-    notes: Mutex<BTreeMap<WebhookName, Note>>,
-}
-
-struct Note {
-    last: Instant,
-    waiting: u32,
+    /// The file whose changes replace the registry in force.
+    followed: Mutex<Option<Arc<str>>>,
+    pub(crate) webhooks: Webhooks,
 }
 
 /// Why a registry was not put.
@@ -139,7 +135,7 @@ impl Reception {
             Some(text) => Registry::compile(text.as_bytes()).map_err(|problems| told(&problems)),
             None => Err("its text is gone or damaged".into()),
         };
-        let (registry, refused) = match compiled {
+        let (registry, refused): (_, Option<Arc<str>>) = match compiled {
             Ok(registry) => (registry, None),
             Err(why) => {
                 tracing::error!(revision = row.revision(), why, "the registry in force cannot be read: no event is handled");
@@ -147,7 +143,8 @@ impl Reception {
             }
         };
         let text = text.unwrap_or_default().into();
-        let in_force = InForce { revision: row.revision(), registry, text, put_at: row.put_at(), by: row.by().cloned() };
+        let (put_at, by, unreadable) = (row.put_at(), row.by().cloned(), refused.is_some());
+        let in_force = InForce { revision: row.revision(), registry, text, put_at, by, unreadable };
         *reception.in_force.write().expect("nobody panics with it") = Arc::new(in_force);
         *reception.refused.lock().expect("as above") = refused;
         reception
@@ -174,6 +171,15 @@ impl Engine {
 
     pub fn set_registry_refused(&self, why: Option<String>) {
         *self.reception().refused.lock().expect("nobody panics with it") = why.map(Into::into);
+    }
+
+    /// The file that this server takes its registry from, if it follows one.
+    pub fn registry_followed(&self) -> Option<Arc<str>> {
+        self.reception().followed.lock().expect("nobody panics with it").clone()
+    }
+
+    pub fn set_registry_followed(&self, file: &str) {
+        *self.reception().followed.lock().expect("nobody panics with it") = Some(file.into());
     }
 
     /// What each handler makes of it.
@@ -251,7 +257,8 @@ impl Engine {
     pub fn put_registry(&self, text: &str, by: &Actor) -> Result<PutRegistry, NoRegistry> {
         let _alone = self.reception().putting.lock().expect("nobody panics with it");
         let before = self.in_force();
-        if before.revision > 0 && *before.text == *text && self.registry_refused().is_none() {
+        if before.revision > 0 && *before.text == *text && !before.unreadable {
+            self.set_registry_refused(None);
             return Ok(PutRegistry { in_force: before, unchanged: true });
         }
         let registry = Registry::compile(text.as_bytes()).map_err(NoRegistry::Problems)?;
@@ -261,7 +268,7 @@ impl Engine {
         match self.ask_blocking(request)? {
             Answer::Reply(Ok(Reply::Registry { revision })) => {
                 let (text, put_at, by) = (text.into(), clock::wall(), Some(by.clone()));
-                let in_force = Arc::new(InForce { revision, registry, text, put_at, by });
+                let in_force = Arc::new(InForce { revision, registry, text, put_at, by, unreadable: false });
                 *self.reception().in_force.write().expect("nobody panics with it") = in_force.clone();
                 self.set_registry_refused(None);
                 Ok(PutRegistry { in_force, unchanged: false })
@@ -286,46 +293,6 @@ impl Engine {
         if let Ok(Some((row, text))) = read {
             let found = Reception::open(Some(&row), text).in_force();
             *self.reception().in_force.write().expect("nobody panics with it") = found;
-        }
-    }
-
-    /// A request to a webhook was not believed: a record of it, or of several, without letting anybody fill the disk.
-    pub fn note_refused(&self, webhook: &WebhookName, reason: &str) {
-        let requests = {
-            let mut notes = self.reception().notes.lock().expect("nobody panics with it");
-            if notes.len() >= NOTED_MAX && !notes.contains_key(webhook) {
-                return;
-            }
-            let now = Instant::now();
-            match notes.get_mut(webhook) {
-                Some(note) if now.duration_since(note.last) < NOTE_EVERY => {
-                    note.waiting = note.waiting.saturating_add(1);
-                    return;
-                }
-                Some(note) => {
-                    note.last = now;
-                    std::mem::take(&mut note.waiting) + 1
-                }
-                None => {
-                    notes.insert(webhook.clone(), Note { last: now, waiting: 0 });
-                    1
-                }
-            }
-        };
-        let (webhook, reason) = (webhook.clone(), reason.to_owned());
-        self.tell(Request::Command(Command::NoteRefused { webhook, requests, reason }));
-    }
-
-    /// Those that were counted and not yet recorded, once nobody has asked for a while.
-    pub(crate) fn note_waiting(&self) {
-        let mut notes = self.reception().notes.lock().expect("nobody panics with it");
-        let now = Instant::now();
-        for (webhook, note) in notes.iter_mut().filter(|(_, note)| note.waiting > 0) {
-            if now.duration_since(note.last) >= NOTE_EVERY {
-                let (requests, reason) = (std::mem::take(&mut note.waiting), "as before".to_owned());
-                note.last = now;
-                self.tell(Request::Command(Command::NoteRefused { webhook: webhook.clone(), requests, reason }));
-            }
         }
     }
 }

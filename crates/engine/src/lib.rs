@@ -31,6 +31,7 @@ mod texts;
 mod tick;
 mod values;
 mod watchdog;
+mod webhooks;
 mod writer;
 
 pub use blobs::content;
@@ -50,3 +51,4 @@ pub use stream::{Heard, Subscription};
 pub use texts::Texts;
 pub use tick::{Core, Decided, Ticked};
 pub use watchdog::{Tripped, WatchdogOptions, WatchdogState};
+pub use webhooks::WebhookTally;

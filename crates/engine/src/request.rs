@@ -95,7 +95,7 @@ impl Request {
             Request::Command(Command::Add { tasks }) => tasks.iter().map(|new| 1 + new.spec.blocked_by.len()).sum(),
             Request::Command(Command::Emit { events, .. }) => events.iter().map(|new| 1 + new.routed.len()).sum(),
             Request::Command(Command::ReplayEvent { routed, .. }) => 1 + routed.len(),
-            Request::Command(Command::ExpireEvents { events }) => events.len(),
+            Request::Command(Command::ExpireEvents { events, .. }) => events.len(),
             Request::Command(Command::Reprioritize { tasks, .. } | Command::RedriveTasks { tasks, .. }) => tasks.len(),
             Request::Command(Command::AdvanceBulk { runs, .. }) => runs.len(),
             Request::Work(work) => work.results.len() + work.want.min(64) + work.holding.len() / 8,

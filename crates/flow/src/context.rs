@@ -55,6 +55,8 @@ pub enum Wants {
     /// A text such as `2027-01-31T09:00:00Z`.
     Instant,
     Millis,
+    /// A level, or a head start in seconds.
+    Priority,
 }
 
 /// Names beside `nodes` that have a value here.

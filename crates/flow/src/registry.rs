@@ -11,6 +11,7 @@ mod event;
 mod forward;
 mod handler;
 mod index;
+mod needs;
 mod queue;
 mod read;
 mod reads;

@@ -278,9 +278,10 @@ pub enum Command {
         revision: u32,
         by: Actor,
     },
-    /// These grew old. One whose work has not come to an end stays.
+    /// These grew old. One stays whose work has not come to a good end, or did so at this instant or later.
     ExpireEvents {
         events: Vec<EventId>,
+        before: Time,
     },
     PutRegistry {
         text: Payload,

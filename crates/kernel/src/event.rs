@@ -11,6 +11,7 @@ use crate::limits::EVENT_REPLAYS_MAX;
 use crate::names::{EventKey, EventName, HandlerName, KeyValue};
 use crate::priority::Priority;
 use crate::record::{Entry, Record};
+use crate::task::{Status, Task};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,29 @@ impl EventSpec {
             correlation_id: None,
             causation_id: None,
         }
+    }
+}
+
+/// Of the keys, quotes, numbers and instants of an event that is handed over whole.
+const ENVELOPE_BYTES: u64 = 256;
+
+impl EventSpec {
+    /// At most so much is added to its data where it is handed over whole, as JSON.
+    pub fn envelope_bytes(&self) -> u64 {
+        let texts = [
+            Some(self.name.as_str()),
+            self.key.as_ref().map(|key| key.as_str()),
+            self.source.as_deref(),
+            self.dedup_key.as_ref().map(|key| key.as_str()),
+            self.correlation_id.as_deref(),
+            self.causation_id.as_deref(),
+        ];
+        let escaped = |byte: u8| match byte {
+            b'"' | b'\\' => 2,
+            0..0x20 => 6,
+            _ => 1,
+        };
+        ENVELOPE_BYTES + texts.into_iter().flatten().flat_map(str::bytes).map(escaped).sum::<u64>()
     }
 }
 
@@ -99,6 +123,14 @@ impl Outcome {
         }
     }
 
+    /// The task that was made of it, or that it came into: they go together.
+    pub const fn made(&self) -> Option<TaskId> {
+        match self {
+            Outcome::Queued { task } | Outcome::Debounced { task, .. } | Outcome::Batched { task } => Some(*task),
+            _ => None,
+        }
+    }
+
     /// The task that stands for it.
     pub const fn task(&self) -> Option<TaskId> {
         match self {
@@ -110,6 +142,15 @@ impl Outcome {
             Outcome::RateDropped { .. } | Outcome::BacklogDropped { .. } | Outcome::Failed { .. } => None,
         }
     }
+}
+
+/// Whether a task lets the events go that made it, and goes with them: it came to a good end before this instant, and nobody has
+/// to remember it.
+pub fn lets_go(task: &Task, before: Time, now: Time) -> bool {
+    let over = matches!(task.status(), Status::Done | Status::Cancelled);
+    let long_ago = task.finished_at().is_none_or(|finished_at| finished_at < before) || crate::defect("ended_too_lately");
+    let dedup_until = task.card().trigger().and_then(|trigger| trigger.dedup_until);
+    over && long_ago && dedup_until.is_none_or(|until| until <= now)
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

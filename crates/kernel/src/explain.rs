@@ -286,9 +286,14 @@ impl Teller {
         }
         let config = state.config(queue);
         if let Some(tag) = config.require_tag.as_ref().filter(|tag| !card.tags().contains(tag)) {
-            let sentence = format!("queue `{queue}` takes only tasks with the tag `{tag}`, which it does not have");
+            let stated = if state.registry().queues().contains(queue) { ", as the registry states" } else { "" };
+            let sentence = format!("queue `{queue}` takes only tasks with the tag `{tag}`{stated}, which it does not have");
             self.cause("require_tag", sentence, None, None);
-            self.act(format!("signaller queue set {queue} --require-tag none"));
+            self.act(match state.registry().queues().contains(queue) {
+                // What the registry states is changed there, and nowhere else.
+                true => "signaller registry put FILE".into(),
+                false => format!("signaller queue set {queue} --require-tag none"),
+            });
         }
         if let Some(pause) = state.queue(queue).and_then(|queue| queue.pause()).filter(|_| !route.is_critical()) {
             let sentence = format!("queue `{queue}` {}", self.paused(pause));
@@ -330,6 +335,9 @@ impl Teller {
                     "debounce",
                     format!("the debounce{of} for key {key} holds {many}: it starts in {wait} unless another comes{bound}"),
                 )
+            }
+            Some(Window::Batch { key, events, size, .. }) if events >= size => {
+                ("batch", format!("the batch{of} for key {key} is full: it starts in {wait}"))
             }
             Some(Window::Batch { key, events, size, .. }) => {
                 let sentence = format!(

@@ -101,6 +101,9 @@ pub struct Trigger {
     /// It was leased once: no more events come into it, whatever becomes of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed: bool,
+    /// Until then, its key makes no other task: so long it is remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedup_until: Option<Time>,
 }
 
 /// Open to more events until the task starts.
@@ -120,7 +123,7 @@ pub enum Window {
         key: KeyValue,
         size: u32,
         events: u32,
-        /// Of their data together.
+        /// Of their data together, or of all that is handed over of them.
         bytes: u64,
     },
 }

@@ -12,13 +12,13 @@
 
 mod families;
 mod few;
+mod key;
 mod read;
 mod spare;
 
 pub(crate) use families::Said;
 pub(crate) use read::Obstacle;
 
-use crate::handler::is_own_key;
 use crate::ids::TaskId;
 use crate::lease::Lease;
 use crate::names::{HandlerName, KeyName, KeyValue, QueueName, TypeName};
@@ -128,7 +128,8 @@ struct Lane {
 
 #[derive(Debug)]
 struct Key {
-    queue: Ix,
+    /// `None`: it counts in all queues alike, and lets one through.
+    queue: Option<Ix>,
     named: KeyRef,
     limit: Option<u32>,
     rate: Option<Rate>,
@@ -167,14 +168,10 @@ pub(crate) struct Lanes {
     emptied: Vec<Ix>,
     spare: VecDeque<Ix>,
     keys: Slab<Key>,
+    /// Keys that count in all queues.
+    singles: FxHashMap<(KeyName, KeyValue), Ix>,
     families: families::Families,
     due: BTreeSet<(Time, Gate)>,
-}
-
-/// Whether a lease takes a slot of this key. What a run holds takes those of its handler alone: the queue's own are for workers,
-/// or the run would wait behind itself.
-fn counts(lease: &Lease, handler: Option<&HandlerName>, name: &KeyName) -> bool {
-    lease.run().is_none() || handler.is_some_and(|handler| is_own_key(handler, name))
 }
 
 impl QueueLine {
@@ -191,18 +188,6 @@ impl QueueLine {
 
     pub(crate) fn config(&self) -> &Arc<QueueConfig> {
         &self.config
-    }
-}
-
-impl Key {
-    fn name(&self) -> &(KeyName, KeyValue) {
-        self.named.key.as_ref().expect("a key has a name and a value")
-    }
-
-    fn capacity(&self, expedited: bool, now: Time) -> u32 {
-        let slots = self.limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.running));
-        let rate = self.rate.filter(|_| !expedited);
-        slots.min(rate.map_or(u32::MAX, |rate| rate.permits_at(self.arrival, now)))
     }
 }
 
@@ -280,7 +265,7 @@ impl Lanes {
         if !lease.is_run_now() {
             for at in 0..self.lanes[lane].keys.len() {
                 let key = self.lanes[lane].keys[at];
-                if counts(lease, handler, &self.keys[key].name().0) {
+                if self.keys[key].takes(lease, handler) {
                     self.keys[key].running += 1;
                     self.touch_key(key, now);
                 }
@@ -310,7 +295,7 @@ impl Lanes {
         }
         for at in 0..self.lanes[lane].keys.len() {
             let key = self.lanes[lane].keys[at];
-            if counts(lease, handler, &self.keys[key].name().0) {
+            if self.keys[key].takes(lease, handler) {
                 self.keys[key].running -= 1;
                 self.touch_key(key, now);
             }
@@ -450,30 +435,27 @@ impl Lanes {
         if let Some(key) = self.queues[line].keys.get(name) {
             return *key;
         }
-        let key = self.keys.insert(Key {
-            queue: line,
-            named: KeyRef::new(self.queues[line].name.clone(), Some(name.clone())),
-            limit: None,
-            rate: None,
-            boost_us: 0,
-            weight: 1,
-            running: 0,
-            arrival: Time::ZERO,
-            lanes: 0,
-            open: [true, true],
-            ready: Few::Empty,
-            parked: BTreeMap::new(),
-            fair: Vec::new(),
-            due: None,
-        });
+        let named = KeyRef::new(self.queues[line].name.clone(), Some(name.clone()));
+        let key = self.keys.insert(Key::new(Some(line), named, None));
         self.queues[line].keys.insert(name.clone(), key);
         self.read_limits(key);
         key
     }
 
+    fn single_of(&mut self, queue: &QueueName, name: &(KeyName, KeyValue)) -> Ix {
+        if let Some(key) = self.singles.get(name) {
+            return *key;
+        }
+        let limit = Some(1).filter(|_| !crate::defect("single_by_queue"));
+        let key = self.keys.insert(Key::new(None, KeyRef::new(queue.clone(), Some(name.clone())), limit));
+        self.singles.insert(name.clone(), key);
+        key
+    }
+
     fn read_limits(&mut self, key: Ix) {
         let entry = &mut self.keys[key];
-        let line = &self.queues[entry.queue];
+        let Some(queue) = entry.queue else { return };
+        let line = &self.queues[queue];
         let name = entry.named.key.as_ref().expect("a key has a name and a value");
         let limits = line.config.keys.get(&name.0);
         entry.limit = limits.and_then(|limits| limits.concurrency);
@@ -487,7 +469,10 @@ impl Lanes {
         let entry = &self.keys[key];
         if entry.lanes == 0 && entry.running == 0 && entry.arrival == Time::ZERO && entry.due.is_none() {
             let gone = self.keys.remove(key);
-            self.queues[gone.queue].keys.remove(gone.name());
+            match gone.queue {
+                Some(queue) => self.queues[queue].keys.remove(gone.name()),
+                None => self.singles.remove(gone.name()),
+            };
         }
     }
 
@@ -498,7 +483,9 @@ impl Lanes {
         }
         let line = self.line_of(route.queue());
         let kind = self.type_of(route.kind());
-        let keys: Box<[Ix]> = route.keys().iter().map(|name| self.key_of(line, name)).collect();
+        let mut keys: Vec<Ix> = route.keys().iter().map(|name| self.key_of(line, name)).collect();
+        keys.extend(route.single().map(|name| self.single_of(route.queue(), name)));
+        let keys: Box<[Ix]> = keys.into();
         for key in &keys {
             self.keys[*key].lanes += 1;
         }
@@ -660,7 +647,7 @@ impl Lanes {
         let entry = &self.groups[group];
         let penalty = entry.fair.map_or(0, |fair| {
             let key = &self.keys[fair];
-            let fairness = self.queues[key.queue].config.fairness.as_ref();
+            let fairness = key.queue.and_then(|queue| self.queues[queue].config.fairness.as_ref());
             let step_us = fairness.map_or(0, |fairness| fairness.step_ms as i64 * 1_000);
             i64::from(key.running).saturating_mul(step_us) / i64::from(key.weight)
         });
@@ -740,13 +727,14 @@ impl Lanes {
     }
 
     /// Brings the best parked lanes of an open key to the front: as many as it has room for, and `extra` more because
-    /// one at the front fell back. Where fairness counts another key, the best cannot be known here: all come.
+    /// one at the front fell back. Where fairness counts another key, or several queues meet, the best cannot be known here: all come.
     fn call_back(&mut self, key: Ix, extra: usize, now: Time) {
         if self.keys[key].parked.is_empty() || crate::defect("nobody_called_back") {
             return;
         }
         let entry = &self.keys[key];
-        let fair_elsewhere = self.queues[entry.queue].fair_key().is_some_and(|fair| *fair != entry.name().0);
+        let fair_key = |queue: Ix| self.queues[queue].fair_key();
+        let fair_elsewhere = entry.queue.is_none_or(|queue| fair_key(queue).is_some_and(|fair| *fair != entry.name().0));
         let lists: Vec<Side> = entry.parked.keys().copied().collect();
         for side in lists {
             let (_, expedited, _) = side;

@@ -19,30 +19,54 @@ fn bad(what: &'static str, raw: &str, why: &'static str) -> BadName {
     BadName { what, shown, why }
 }
 
-/// Letters, digits and `_ - . / : @`: safe in a path, a shell word and a table.
-fn check_word(what: &'static str, raw: &str) -> Result<(), BadName> {
-    if raw.is_empty() {
-        return Err(bad(what, raw, "is empty"));
-    }
-    if raw.len() > NAME_BYTES_MAX {
-        return Err(bad(what, raw, "is longer than 128 bytes"));
-    }
-    if !raw.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@".contains(c)) {
-        return Err(bad(what, raw, "may hold only letters from a to z, digits and _ - . / : @"));
-    }
-    Ok(())
+/// What a kind of name may hold beside letters and digits, and how that is said.
+struct Letters {
+    others: &'static str,
+    said: &'static str,
+    bytes_max: usize,
+    too_long: &'static str,
 }
 
+/// Safe in a path, a shell word and a table.
+const WORD: Letters = Letters {
+    others: "_-./:@",
+    said: "may hold only letters from a to z, digits and _ - . / : @",
+    bytes_max: NAME_BYTES_MAX,
+    too_long: "is longer than 128 bytes",
+};
+
+/// What begins with an `@` is the server's own.
+const EVENT: Letters = Letters { others: "_-./:", said: "may hold only letters from a to z, digits and _ - . / :", ..WORD };
+
 /// As a path in a frame (`rounds[1].check`) and a name in expressions.
+const NODE: Letters = Letters {
+    others: "_-",
+    said: "may hold only letters from a to z, digits, _ and -",
+    bytes_max: NODE_ID_BYTES_MAX,
+    too_long: "is longer than 64 bytes",
+};
+
+impl Letters {
+    fn check(&self, what: &'static str, raw: &str) -> Result<(), BadName> {
+        if raw.is_empty() {
+            return Err(bad(what, raw, "is empty"));
+        }
+        if raw.len() > self.bytes_max {
+            return Err(bad(what, raw, self.too_long));
+        }
+        if !raw.chars().all(|c| c.is_ascii_alphanumeric() || self.others.contains(c)) {
+            return Err(bad(what, raw, self.said));
+        }
+        Ok(())
+    }
+}
+
+fn check_word(what: &'static str, raw: &str) -> Result<(), BadName> {
+    WORD.check(what, raw)
+}
+
 fn check_node(what: &'static str, raw: &str) -> Result<(), BadName> {
-    check_word(what, raw)?;
-    if raw.len() > NODE_ID_BYTES_MAX {
-        return Err(bad(what, raw, "is longer than 64 bytes"));
-    }
-    if !raw.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-        return Err(bad(what, raw, "may hold only letters from a to z, digits, _ and -"));
-    }
-    Ok(())
+    NODE.check(what, raw)
 }
 
 fn check_text(what: &'static str, raw: &str, bytes_max: usize) -> Result<(), BadName> {
@@ -176,12 +200,9 @@ name!(WebhookName, "webhook", check_node);
 const DIVIDERS: [char; 2] = ['/', '.'];
 
 fn check_event(what: &'static str, raw: &str) -> Result<(), BadName> {
-    check_word(what, raw)?;
+    EVENT.check(what, raw)?;
     if raw.split(DIVIDERS).any(str::is_empty) {
         return Err(bad(what, raw, "has an empty part before, between or after / and ."));
-    }
-    if raw.contains('@') {
-        return Err(bad(what, raw, "may not hold @"));
     }
     Ok(())
 }
@@ -256,6 +277,26 @@ mod tests {
         assert!(QueueName::parse("github/push.main:1@x").is_ok());
         assert!(KeyValue::parse("Müller & Söhne").is_ok());
         assert!(KeyValue::parse("a\u{7}").is_err());
+    }
+
+    #[test]
+    fn what_is_refused_is_told_with_what_may_be() {
+        let told = |bad: Result<(), BadName>| bad.unwrap_err().to_string();
+        let of_node = "may hold only letters from a to z, digits, _ and -";
+        for raw in ["a b", "a.b", "a/b", "a@b"] {
+            assert_eq!(told(HandlerName::parse(raw).map(drop)), format!("handler `{raw}` {of_node}"));
+            assert_eq!(told(CronName::parse(raw).map(drop)), format!("cron `{raw}` {of_node}"));
+        }
+        let of_event = "may hold only letters from a to z, digits and _ - . / :";
+        for raw in ["a b", "a@b"] {
+            assert_eq!(told(EventName::parse(raw).map(drop)), format!("event name `{raw}` {of_event}"));
+            assert_eq!(told(Pattern::parse(raw).map(drop)), format!("pattern `{raw}` {of_event}"));
+        }
+        assert_eq!(
+            told(QueueName::parse("a b").map(drop)),
+            "queue `a b` may hold only letters from a to z, digits and _ - . / : @"
+        );
+        assert!(told(HandlerName::parse(&"h".repeat(65)).map(drop)).ends_with("is longer than 64 bytes"));
     }
 
     #[test]

@@ -244,12 +244,12 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
             }
             routed_needs(routed, into);
         }
-        Command::ExpireEvents { events } => {
+        Command::ExpireEvents { events, .. } => {
             for id in events {
                 match state.event(*id) {
                     None => into.push(Need::Event(*id)),
                     Some(event) => {
-                        let tasks = event.handled().iter().filter_map(|handled| handled.outcome.task());
+                        let tasks = event.handled().iter().filter_map(|handled| handled.outcome.made());
                         into.extend(tasks.filter(|task| state.task(*task).is_none()).map(Need::Task));
                     }
                 }

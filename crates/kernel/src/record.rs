@@ -307,10 +307,13 @@ pub enum Record {
         event: EventId,
         name: EventName,
         input: RecordSeq,
-        /// Of its data.
+        /// Of its data, or of all that is handed over of it.
         bytes: u64,
         /// It is full: it need not wait for more.
         full: bool,
+        /// Full, it starts no earlier than this; at once, when left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ready_at: Option<Time>,
     },
     /// Its work is this run: that holds it until it ends.
     TaskHandedOver {

@@ -192,7 +192,7 @@ impl Trail {
                 self.unblocked(entry.at);
             }
             Record::TaskDebounced { ready_at, .. } => self.ready_at = *ready_at,
-            Record::TaskBatched { full: true, .. } => self.ready_at = self.ready_at.min(entry.at),
+            Record::TaskBatched { full: true, ready_at, .. } => self.ready_at = self.ready_at.min(ready_at.unwrap_or(entry.at)),
             Record::TaskReprioritized { priority, .. } => self.priority = *priority,
             Record::TaskLeased { .. } => {
                 self.blocked_by.clear();

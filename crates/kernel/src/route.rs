@@ -1,5 +1,6 @@
 //! Where a task goes: its queue, its type and its keys, fixed when it is added and shared by all that go there.
 
+use crate::handler::SINGLE_KEY;
 use crate::names::{Family, KeyName, KeyValue, QueueName, TypeName};
 use crate::record::TaskSpec;
 use crate::row::{Value, json_list};
@@ -79,6 +80,12 @@ impl Route {
 
     pub fn is_critical(&self) -> bool {
         self.critical
+    }
+
+    /// The key of a handler's of which there may be one under way, in whatever queue: a handler may change its queue.
+    pub(crate) fn single(&self) -> Option<&(KeyName, KeyValue)> {
+        self.family.as_ref()?;
+        self.keys.iter().find(|(name, _)| name.as_str().ends_with(SINGLE_KEY))
     }
 
     pub fn keys(&self) -> &[(KeyName, KeyValue)] {

@@ -470,12 +470,12 @@ impl Queued {
                 self.ready_at = *ready_at;
                 *start_by
             }
-            (Record::TaskBatched { event, name, full, bytes, .. }, Some(Window::Batch { events, bytes: all, .. })) => {
+            (Record::TaskBatched { event, name, full, ready_at, bytes, .. }, Some(Window::Batch { events, bytes: all, .. })) => {
                 *events += 1;
                 *all += bytes;
                 (trigger.event, trigger.name) = (*event, name.clone());
                 if *full {
-                    self.ready_at = self.ready_at.min(at);
+                    self.ready_at = self.ready_at.min(ready_at.unwrap_or(at));
                 }
                 self.card.more.as_ref().and_then(|more| more.start_by)
             }

@@ -25,7 +25,7 @@ fn key_of(handler: &str) -> KeyName {
     KeyName::parse(&format!("{handler}@single")).expect("a name")
 }
 
-/// With the limits that keep singletons alone.
+/// With the limits that singletons have as keys of their queue.
 pub fn with_singles(mut config: QueueConfig) -> QueueConfig {
     let one = KeyLimit { concurrency: Some(1), rate: None };
     config.keys.extend(["skip", "swap"].map(|handler| (key_of(handler), one.clone())));
@@ -46,7 +46,8 @@ impl Client<'_> {
                 let mut events: Vec<EventId> = (0..1 + self.chance.below(6)).filter_map(|_| self.happened()).collect();
                 events.sort_unstable();
                 events.dedup();
-                Command::ExpireEvents { events }
+                let before = self.now.plus_us(-(self.chance.below(4_000) as i64 * 1_000));
+                Command::ExpireEvents { events, before }
             }
             Wish::PutRegistry => self.registry(),
             Wish::PauseFamilies => {
@@ -114,8 +115,7 @@ impl Client<'_> {
 
     /// Who takes it, and what they make of it.
     fn handlers(&mut self) -> Vec<Routed> {
-        let stated = self.model.events.registry.revision > 0;
-        let known: Vec<&str> = HANDLERS.into_iter().filter(|name| self.knows(name, stated)).collect();
+        let known: Vec<&str> = HANDLERS.into_iter().filter(|name| *name != "flow" || self.temper.runs).collect();
         let many = 400 / known.len() as u32 + 50;
         let mut routed = Vec::new();
         for name in known {
@@ -124,15 +124,6 @@ impl Client<'_> {
             }
         }
         routed
-    }
-
-    /// Without a registry nothing keeps singletons alone.
-    fn knows(&self, handler: &str, stated: bool) -> bool {
-        match handler {
-            "skip" | "swap" => stated,
-            "flow" => self.temper.runs,
-            _ => true,
-        }
     }
 
     fn routed(&mut self, name: &str) -> Routed {
@@ -169,7 +160,9 @@ impl Client<'_> {
             }),
             _ => None,
         };
-        let at = HANDLERS.iter().position(|known| *known == name).unwrap_or(0);
+        // Handlers change their queues now and then.
+        let moved = usize::from(self.chance.permille(150));
+        let at = HANDLERS.iter().position(|known| *known == name).unwrap_or(0) + moved;
         let handling = Handling {
             queue: self.temper.queues[at % self.temper.queues.len()].clone(),
             kind,
@@ -202,22 +195,19 @@ impl Client<'_> {
         Command::ReplayEvent { event, routed: self.handlers(), bytes: 16, revision: self.revision(), by }
     }
 
-    /// Those that singletons go to are always among its queues.
     fn registry(&mut self) -> Command {
         let mut queues: BTreeMap<QueueName, Arc<QueueConfig>> = BTreeMap::new();
         for queue in self.temper.queues.clone() {
-            if self.has_singles(&queue) || self.chance.permille(500) {
-                queues.insert(queue, Arc::new(with_singles(self.config())));
+            if self.chance.permille(500) {
+                let config = self.config();
+                // What keeps a handler's tasks alone is no affair of its queue's: it may say so, too.
+                let config = if self.chance.permille(500) { with_singles(config) } else { config };
+                queues.insert(queue, Arc::new(config));
             }
         }
         *self.inputs += 1;
         let text = Payload(format!("\"registry {}\"", self.inputs).into());
         Command::PutRegistry { text, queues, by: actor() }
-    }
-
-    fn has_singles(&self, queue: &QueueName) -> bool {
-        let queues = &self.temper.queues;
-        HANDLERS.iter().enumerate().any(|(at, name)| matches!(*name, "skip" | "swap") && queues[at % queues.len()] == *queue)
     }
 
     fn event_mistake(&mut self) -> Vec<Request> {

@@ -70,15 +70,17 @@ const DEFECTS_OF_RUNS: [&str; 28] = [
 ];
 
 /// The same in the code of events.
-const DEFECTS_OF_EVENTS: [&str; 9] = [
+const DEFECTS_OF_EVENTS: [&str; 11] = [
     "cold_event_unread",
     "dedup_ignored",
     "drop_rate_ignored",
+    "ended_too_lately",
     "event_key_ignored",
     "family_pause_ignored",
     "max_wait_ignored",
     "older_overwrites",
     "registry_unchecked",
+    "single_by_queue",
     "singleton_ignored",
 ];
 

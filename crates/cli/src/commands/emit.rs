@@ -6,7 +6,7 @@ use crate::ndjson::{Lines, half_way, when_there_is_room};
 use crate::output::{Answer, Outcome};
 use crate::units::count_of;
 use clap::Args;
-use doors::wire::{EventEmit, EventEmitted, EventsEmit, EventsEmitted, Instant, Priority};
+use doors::wire::{EventEmit, EventEmitted, EventTrace, EventsEmit, EventsEmitted, Instant, Priority};
 use kernel::names::{EventKey, EventName, KeyValue};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   signaller emit github/push -d '{\"ref\":\"refs/heads/main\"}'
-  signaller emit order/paid --id order-7 -d @order.json
+  signaller emit order/paid --id order-7 -d @order.json --trace checkout-19
   producer | signaller emit --ndjson -")]
 pub struct EmitArgs {
     /// What happened, such as github/push
@@ -39,8 +39,14 @@ pub struct EmitArgs {
     /// By which handlers that ask for it tell that one came before
     #[arg(long, value_name = "KEY", value_parser = KeyValue::parse)]
     dedup_key: Option<KeyValue>,
+    /// What it belongs to: the id that events of one story share (trace.correlation_id)
+    #[arg(long, value_name = "ID")]
+    trace: Option<String>,
+    /// What brought it about: the id of an event or a request (trace.causation_id)
+    #[arg(long, value_name = "ID")]
+    cause: Option<String>,
     /// Send many: a file (or - for stdin) with one event a line, as JSON
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "id", "source", "ts", "priority", "dedup_key"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "id", "source", "ts", "priority", "dedup_key", "trace", "cause"])]
     ndjson: Option<String>,
 }
 
@@ -56,16 +62,25 @@ pub fn run(args: EmitArgs, session: &Session) -> Outcome {
         data: args.data.as_deref().map(|data| read_json("-d", data)).transpose()?,
         priority: args.priority,
         dedup_key: args.dedup_key,
+        trace: trace(args.trace, args.cause),
         ..EventEmit::named(name.clone())
     };
     let emitted: EventEmitted = session.client.post("/v1/events", &event)?;
     Ok(told(&name, &emitted))
 }
 
+/// As the envelope has it; nothing where nothing is said.
+fn trace(correlation_id: Option<String>, causation_id: Option<String>) -> Option<EventTrace> {
+    Some(EventTrace { correlation_id, causation_id }).filter(|trace| *trace != EventTrace::default())
+}
+
 /// What became of one.
 pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     let id = emitted.event;
     let mut text = match (emitted.duplicate, emitted.handled.is_empty()) {
+        (true, _) if emitted.differs => {
+            format!("{id} had come before with this id, and with another name or other data: those stay, nothing happens twice.")
+        }
         (true, _) => format!("{id} had come before with this id; nothing happens twice."),
         (false, true) => format!("{id} is kept; no handler takes {name}."),
         (false, false) => format!("{id}: {name}."),
@@ -84,11 +99,18 @@ pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
 struct Tally {
     emitted: u64,
     duplicates: u64,
+    /// Of the duplicates, those that were others before.
+    #[serde(skip_serializing_if = "is_zero")]
+    differing: u64,
     unhandled: u64,
     /// How often handlers came to each outcome.
     outcomes: BTreeMap<String, u64>,
     /// The last line of the file that was taken.
     lines: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn many(source: &str, session: &Session) -> Outcome {
@@ -100,6 +122,7 @@ fn many(source: &str, session: &Session) -> Outcome {
         for event in emitted.events {
             if event.duplicate {
                 tally.duplicates += 1;
+                tally.differing += u64::from(event.differs);
                 continue;
             }
             tally.emitted += 1;
@@ -118,6 +141,9 @@ fn many(source: &str, session: &Session) -> Outcome {
     };
     if tally.duplicates > 0 {
         text.push_str(&format!("; {} had come before", tally.duplicates));
+        if tally.differing > 0 {
+            text.push_str(&format!(", {} of them with other data, which stay as they were", tally.differing));
+        }
     }
     if tally.unhandled > 0 {
         text.push_str(&format!("; no handler took {} of them", tally.unhandled));

@@ -7,7 +7,7 @@ use crate::json_text::pretty;
 use crate::output::{Answer, Outcome};
 use crate::plain::plain_text;
 use crate::table::{cell, facts, table};
-use crate::units::{now, show_age};
+use crate::units::{now, parse_since, show_age};
 use clap::{Args, Subcommand};
 use doors::wire::{EventEmitted, EventList, EventQuery, EventView, Instant, Signed};
 use kernel::ids::EventId;
@@ -23,7 +23,7 @@ pub struct EventArgs {
 #[derive(Subcommand, Debug)]
 enum EventCommand {
     /// List events, newest first
-    #[command(after_help = "Examples:\n  signaller event list\n  signaller event list --name 'github/*' --limit 200")]
+    #[command(after_help = "Examples:\n  signaller event list\n  signaller event list --name 'github/*' --since 1h")]
     List(ListArgs),
     /// List events that no handler took, newest first
     #[command(after_help = "Examples:\n  signaller event unhandled\n  signaller event unhandled --name 'github/*'")]
@@ -52,8 +52,8 @@ struct ListArgs {
     /// Only the one that came with this id
     #[arg(long, value_name = "ID", value_parser = EventKey::parse)]
     id: Option<EventKey>,
-    /// Only those that came at this time or later, such as 2026-11-15T08:57:00Z
-    #[arg(long, value_name = "TIME")]
+    /// Only those that came from then on: a while ago such as 30m, an instant, or milliseconds since 1970
+    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
     since: Option<Instant>,
     /// How many [default: 50, at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -125,6 +125,10 @@ fn show(event: EventId, session: &Session) -> Outcome {
     say("id", view.id.as_ref().map(ToString::to_string));
     say("source", view.source.clone());
     say("happened", view.ts.map(|ts| ts.to_string()));
+    if let Some(trace) = &view.trace {
+        say("trace", trace.correlation_id.clone());
+        say("cause", trace.causation_id.clone());
+    }
     say("dedup key", view.dedup_key.as_ref().map(ToString::to_string));
     say("replayed", (view.replays > 0).then(|| format!("{} times", view.replays)));
     say("data", view.data.as_ref().map(|data| pretty(data.get())));

@@ -19,6 +19,7 @@ pub mod status;
 pub mod task;
 pub mod verify;
 pub mod watch;
+pub mod webhook;
 pub mod work;
 pub mod workflow;
 
@@ -39,6 +40,7 @@ pub enum Command {
     Event(event::EventArgs),
     Registry(registry::RegistryArgs),
     Cron(cron::CronArgs),
+    Webhook(webhook::WebhookArgs),
     Family(family::FamilyArgs),
     Workflow(workflow::WorkflowArgs),
     Run(run::RunArgs),
@@ -87,6 +89,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Emit(args) => emit::run(args, &session()?),
         Command::Event(args) => event::run(args, &session()?),
         Command::Cron(args) => cron::run(args, &session()?),
+        Command::Webhook(args) => webhook::run(args, &session()?),
         Command::Family(args) => family::run(args, &session()?),
         Command::Run(args) => run::run(args, globals.json, &session()?),
         Command::Approval(args) => approval::run(args, &session()?),

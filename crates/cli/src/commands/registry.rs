@@ -1,15 +1,20 @@
 //! `signaller registry`: which events go to which handlers. A file is checked here, so that what is wrong with it is said
 //! without a server, and in the same words.
 
+mod simulate;
+
 use super::Session;
 use crate::config::Globals;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
-use crate::plain::plain_page;
+use crate::plain::plain_text;
 use crate::units::{count_of, now, show_age};
 use clap::{Args, Subcommand};
-use doors::wire::{EventEmit, ProblemAt, RegistryDiff, RegistryPut, RegistryPutQuery, RegistryView, said_plainly};
+use doors::wire::{
+    CronDue, EventEmit, Instant, ProblemAt, RegistryDiff, RegistryPut, RegistryPutQuery, RegistryView, said_plainly,
+};
 use flow::registry::{Arrival, Registry};
 use serde_json::json;
+use simulate::traced;
 
 /// The registry: check a file, see what it would change, put it in force; try an event on it
 #[derive(Args, Debug)]
@@ -107,7 +112,20 @@ fn compiled(file: &str, text: &[u8], screen: Screen) -> Result<Registry, Failure
 fn stated(registry: &Registry) -> String {
     let many = |count: usize, noun: &str| count_of(count as u64, noun);
     let (handlers, queues) = (registry.handlers().count(), registry.queues().len());
-    format!("{}, {}, {}", many(handlers, "handler"), many(queues, "queue"), many(registry.webhooks().count(), "webhook"))
+    let (webhooks, crons) = (registry.webhooks().count(), registry.crons().count());
+    let counts = [many(handlers, "handler"), many(queues, "queue"), many(webhooks, "webhook"), many(crons, "cron")];
+    counts.join(", ")
+}
+
+/// `cron nightly: 0 3 * * * (Europe/Berlin) emits cron/nightly, next in 5 h`.
+fn cron_line(cron: &CronDue, at: Instant) -> String {
+    let CronDue { cron, schedule, zone, event, next } = cron;
+    let next = next.map_or_else(|| "never again".to_owned(), |next| format!("next {} ({next})", show_age(next, at)));
+    plain_text(&format!("cron {cron}: {schedule} ({zone}) emits {event}, {next}")).into_owned()
+}
+
+fn warning_lines(warnings: &[String]) -> impl Iterator<Item = String> {
+    warnings.iter().map(|warning| format!("warning: {}", plain_text(warning)))
 }
 
 fn check(file: &str, screen: Screen) -> Outcome {
@@ -115,9 +133,25 @@ fn check(file: &str, screen: Screen) -> Outcome {
     let handlers: Vec<String> = registry.handlers().map(ToString::to_string).collect();
     let queues: Vec<String> = registry.queues().into_keys().map(|queue| queue.to_string()).collect();
     let webhooks: Vec<String> = registry.webhooks().map(|webhook| webhook.name.to_string()).collect();
-    let result = json!({"file": file, "ok": true, "handlers": handlers, "queues": queues, "webhooks": webhooks});
-    let answer = Answer::new(&result, format!("{file}: no problems; {}.", stated(&registry)));
-    Ok(answer.next(format!("registry put {file}"), "put it in force"))
+    let at = now();
+    let crons: Vec<CronDue> = registry.crons().map(|cron| CronDue::new(cron, at.0)).collect();
+    // Which workflows there are is known to a server alone; which it needs is not.
+    let workflows: Vec<String> = registry.workflows().iter().map(|(workflow, _)| workflow.to_string()).collect();
+    let mut warnings: Vec<String> =
+        registry.warnings().iter().map(|warning| format!("line {}: {}", warning.line, warning.message)).collect();
+    let here = |warning| format!("{warning} in this environment; it has to be where the server runs");
+    warnings.extend(registry.unset(|name| crate::place::env(name).is_some()).into_iter().map(here));
+    let mut lines = vec![format!("{file}: no problems; {}.", stated(&registry))];
+    lines.extend(crons.iter().map(|cron| cron_line(cron, at)));
+    if !workflows.is_empty() {
+        lines.push(format!("It needs {}: {}.", count_of(workflows.len() as u64, "workflow"), workflows.join(", ")));
+    }
+    lines.extend(warning_lines(&warnings));
+    let result = json!({
+        "file": file, "ok": true, "handlers": handlers, "queues": queues, "webhooks": webhooks, "crons": crons,
+        "workflows": workflows, "warnings": warnings,
+    });
+    Ok(Answer::new(&result, lines.join("\n")).next(format!("registry put {file}"), "put it in force"))
 }
 
 fn put(file: &str, screen: Screen, session: &Session) -> Outcome {
@@ -125,11 +159,12 @@ fn put(file: &str, screen: Screen, session: &Session) -> Outcome {
     compiled(file, &text, screen)?;
     let query = RegistryPutQuery { by: Some(session.by.clone()) };
     let put: RegistryPut = session.client.put_text(&crate::client::with_query("/v1/registry", &query), text)?;
-    let text = match put.unchanged {
+    let mut lines = vec![match put.unchanged {
         true => format!("This very registry is in force, as revision {}.", put.revision),
         false => format!("Revision {} is in force, with {}.", put.revision, count_of(put.handlers, "handler")),
-    };
-    Ok(Answer::new(&put, text).next("emit NAME -d '{…}'", "send an event"))
+    }];
+    lines.extend(warning_lines(&put.warnings));
+    Ok(Answer::new(&put, lines.join("\n")).next("emit NAME -d '{…}'", "send an event"))
 }
 
 fn diff(file: &str, from: &str, screen: Screen) -> Outcome {
@@ -167,30 +202,12 @@ fn simulate(event: &str, file: &str, screen: Screen) -> Outcome {
     let registry = compiled(file, &super::workflow::read(file)?, screen)?;
     let (spec, data) = read_event(event)?.into_spec().map_err(|problem| Failure::of_problem(400, problem))?;
     let arrival = Arrival { spec: &spec, id: "", received_at: engine::clock::wall(), data: data.text() };
-    traced(&serde_json::to_value(registry.trace(&arrival)).expect("it has a JSON form"))
+    traced(&serde_json::to_value(registry.trace(&arrival)).expect("it has a JSON form"), screen)
 }
 
 fn simulate_on_server(event: &str, session: &Session) -> Outcome {
     let trace: serde_json::Value = session.client.post("/v1/registry/simulate", &read_event(event)?)?;
-    traced(&trace)
-}
-
-/// A trace in words.
-fn traced(trace: &serde_json::Value) -> Outcome {
-    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut lines = vec![format!("{} (family {})", text(&trace["event"]), text(&trace["family"]))];
-    if trace["unhandled"] == true {
-        lines.push("No handler would take it: it would be kept.".into());
-    }
-    for handler in trace["handlers"].as_array().into_iter().flatten() {
-        lines.push(format!("  {}: {}, {}", text(&handler["handler"]), text(&handler["outcome"]), text(&handler["why"])));
-        for (name, value) in handler["task"].as_object().into_iter().flatten() {
-            if !value.is_null() && *value != serde_json::json!([]) {
-                lines.push(format!("      {name}: {}", text(value)));
-            }
-        }
-    }
-    Ok(Answer::new(trace, plain_page(&lines.join("\n"), false).into_owned()))
+    traced(&trace, session.screen)
 }
 
 fn show(session: &Session) -> Outcome {
@@ -200,8 +217,12 @@ fn show(session: &Session) -> Outcome {
         let text = format!("No registry is in force: events are kept and handled by nobody.{refused}");
         return Ok(Answer::new(&view, text).next("registry put FILE", "put one in force"));
     }
-    let (by, put_at) = (view.by.as_ref().map_or_else(String::new, |by| format!(" by {by}")), view.put_at);
-    let age = put_at.map_or_else(String::new, |at| show_age(at, now()));
-    let text = format!("# revision {}, put {age}{by}{refused}\n{}", view.revision, view.text.trim_end());
-    Ok(Answer::new(&view, text))
+    let (by, put_at, at) = (view.by.as_ref().map_or_else(String::new, |by| format!(" by {by}")), view.put_at, now());
+    let age = put_at.map_or_else(String::new, |put_at| show_age(put_at, at));
+    let mut lines = vec![format!("# revision {}, put {age}{by}{refused}", view.revision)];
+    lines.extend(view.file.iter().map(|file| format!("# follows {}", plain_text(file))));
+    lines.extend(view.crons.iter().map(|cron| format!("# {}", cron_line(cron, at))));
+    lines.extend(warning_lines(&view.warnings).map(|warning| format!("# {warning}")));
+    lines.push(view.text.trim_end().to_owned());
+    Ok(Answer::new(&view, lines.join("\n")))
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
                               # how long running work may finish at the end\n  \
                         [retention]\n  runs_age = \"30d\"                 # runs that ended longer ago are deleted\n  \
                         runs_count = 1000000             # and the oldest beyond so many; looked at when it starts and every minute\n  \
-                        events_age = \"7d\"                # events that came longer ago go, with their finished tasks\n  \
+                        events_age = \"7d\"                # events whose work ended longer ago go, with the tasks they made\n  \
                         rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n  \
                         [watchdog]\n  after = \"30s\"                    # what stands still for so long is told\n  \
                         exit_after = \"120s\"              # and ends the server after so long, to be started again\n\n\

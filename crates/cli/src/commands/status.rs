@@ -6,7 +6,7 @@ use crate::plain::plain;
 use crate::table::{cell, facts, table};
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
-use doors::wire::{Counts, RollupsView, ServerStatus, WatchdogView};
+use doors::wire::{Counts, RegistryStatus, RollupsView, ServerStatus, WatchdogView};
 
 /// Show the server, its store, its counts and its workers
 #[derive(Args, Debug)]
@@ -33,11 +33,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
         ],
     );
     if let Some(registry) = &status.registry {
-        let refused = registry.refused.as_ref().map(|why| screen.paint(Paint::Red, &format!("; a newer one is refused: {why}")));
-        text.push_str(&format!(
-            "\n{}",
-            facts(screen, &[("registry", format!("revision {}{}", registry.revision, refused.unwrap_or_default()))])
-        ));
+        text.push_str(&format!("\n{}", facts(screen, &registry_lines(screen, registry))));
     }
     text.push_str("\n\n");
     if status.workers.is_empty() {
@@ -54,6 +50,15 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
         .next("queue depth", "the same by queue")
         .next("queue stats", "how the last hour went")
         .next("watch", "see what happens as it happens"))
+}
+
+fn registry_lines(screen: &Screen, registry: &RegistryStatus) -> Vec<(&'static str, String)> {
+    let file = registry.file.as_ref().map(|file| format!(", follows {}", plain(file)));
+    let refused = registry.refused.as_ref();
+    let refused = refused.map(|why| screen.paint(Paint::Red, &format!("; a newer one is refused: {}", plain(why))));
+    let text = format!("revision {}{}{}", registry.revision, file.unwrap_or_default(), refused.unwrap_or_default());
+    let warnings = registry.warnings.iter().map(|warning| ("warning", screen.paint(Paint::Yellow, &plain(warning))));
+    std::iter::once(("registry", text)).chain(warnings).collect()
 }
 
 fn history_text(status: &ServerStatus) -> String {

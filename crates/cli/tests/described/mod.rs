@@ -67,8 +67,9 @@ impl Described {
 
     #[track_caller]
     pub fn check_request(&self, operation: &Operation<'_>, body: &Value) {
-        // A text has no schema of ours, JSON though it may be.
-        if operation.says.pointer("/requestBody/content/text~1yaml").is_some() {
+        // A text, or what somebody else sends, has no schema of ours, JSON though it may be.
+        let free = ["text~1yaml", "application~1octet-stream"];
+        if free.iter().any(|kind| operation.says.pointer(&format!("/requestBody/content/{kind}")).is_some()) {
             return;
         }
         let schema = self.request_schema(operation).unwrap_or_else(|| panic!("{} takes no body", operation.template));

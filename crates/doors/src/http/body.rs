@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use kernel::ids::{BulkId, EventId, RunId, TaskId};
 use kernel::names::{CronName, QueueName, WebhookName, WorkflowName};
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
             kind.eq_ignore_ascii_case("application/json")
         });
+        let batched = BATCHED.iter().find(|(path, _)| *path == request.uri().path());
         // It has been read already, by `whole`.
         let bytes = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await;
         let bytes = bytes.map_err(|error| Problem::invalid(format!("the body could not be read: {error}")))?;
@@ -42,9 +44,25 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             let fix = "send it with `content-type: application/json`";
             return Err(No(Problem::new("unsupported_media_type", "the body is not marked as JSON", fix)));
         }
-        Ok(Body(serde_json::from_slice(&bytes).map_err(Problem::from)?))
+        let read = serde_json::from_slice(&bytes).map_err(|error| match batched {
+            Some((path, many)) if bytes.trim_ascii_start().starts_with(b"[") => {
+                let fix = format!("post several at once to {path}/batch, as {{\"{many}\": […]}}");
+                Problem::new("invalid", format!("{path} takes one object, not a list"), fix)
+            }
+            Some((path, _)) if error.classify() != Category::Data => {
+                let example = if *path == "/v1/events" { EVENT_EXAMPLE } else { TASK_EXAMPLE };
+                Problem::new("invalid", format!("this is not JSON: {error}"), format!("send one JSON object, such as {example}"))
+            }
+            _ => Problem::from(error),
+        });
+        Ok(Body(read?))
     }
 }
+
+/// Paths that take one, beside which there is one for many, and what that calls them.
+const BATCHED: [(&str, &str); 2] = [("/v1/events", "events"), ("/v1/tasks", "tasks")];
+const EVENT_EXAMPLE: &str = r#"{"name":"github/push","data":{}}"#;
+const TASK_EXAMPLE: &str = r#"{"type":"greet","input":{}}"#;
 
 /// The text of a definition, as YAML or JSON; nothing more is known of it here.
 pub struct Text(pub Bytes);

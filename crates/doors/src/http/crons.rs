@@ -8,7 +8,6 @@ use axum::extract::State;
 use engine::{Engine, clock};
 use flow::registry::cron::Cron;
 use kernel::names::CronName;
-use kernel::time::Time;
 use store::StoreError;
 
 const COUNT_DEFAULT: u32 = 5;
@@ -36,17 +35,9 @@ fn view(engine: &Engine, cron: &Cron) -> Result<CronView, StoreError> {
         zone: cron.zone.name().into(),
         event: cron.event.clone(),
         critical: cron.critical,
-        next: upcoming(cron).next().map(Instant),
+        next: cron.upcoming(clock::wall()).next().map(Instant),
         last,
     })
-}
-
-/// When it fires from now on. One whose slot has come may still be held back by jitter.
-fn upcoming(cron: &Cron) -> impl Iterator<Item = Time> {
-    let now = clock::wall();
-    let from = now.plus_us(-(i64::try_from(cron.jitter_ms).unwrap_or(0) * 1_000));
-    let slots = std::iter::successors(cron.next_after(from), |(slot, _)| cron.next_after(*slot));
-    slots.map(|(_, fires_at)| fires_at).filter(move |at| *at > now)
 }
 
 fn unknown(cron: &CronName) -> No {
@@ -68,7 +59,7 @@ pub async fn next(
     }
     let in_force = door.engine.in_force();
     let cron = in_force.registry.cron(name.as_str()).ok_or_else(|| unknown(&name))?;
-    let at = upcoming(cron).take(count as usize).map(Instant).collect();
+    let at = cron.upcoming(clock::wall()).take(count as usize).map(Instant).collect();
     Ok(Json(CronNext { cron: name, zone: cron.zone.name().into(), at }))
 }
 
@@ -86,7 +77,5 @@ pub async fn run(
     let emitted = fired.ok_or_else(|| {
         Problem::new("limited", "the event could not be taken in", "try again in a moment").retry_after_ms(1_000)
     })?;
-    let handled = emitted.handled.iter().map(HandledView::from).collect();
-    let emitted = EventEmitted { event: emitted.event, duplicate: emitted.duplicate, handled };
-    Ok((axum::http::StatusCode::CREATED, Json(emitted)))
+    Ok((axum::http::StatusCode::CREATED, Json(EventEmitted::new(&emitted, false))))
 }

@@ -11,17 +11,19 @@ use engine::Answer;
 use kernel::command::{Emitted, Reply};
 use kernel::event::{Event, EventSpec};
 use kernel::ids::EventId;
+use kernel::names::EventName;
 use kernel::record::Payload;
 use kernel::rejection::Rejection;
 use kernel::run::ValueAt;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Take an event in: durable when it is answered, with what each handler makes of it.
 #[utoipa::path(post, path = "/v1/events", tag = "events", request_body = EventEmit,
     responses((status = 201, body = EventEmitted), (status = 200, body = EventEmitted, description = "an event with this id came before")))]
 pub async fn emit(State(door): State<Door>, Body(event): Body<EventEmit>) -> Result<(StatusCode, Json<EventEmitted>), No> {
-    let emitted = take(&door, vec![event.into_spec()?], Duration::ZERO).await?;
-    let emitted = emitted.first().map(view).expect("one event was taken in");
+    let taken = take(&door, vec![event.into_spec()?], Duration::ZERO).await?;
+    let emitted = taken.first().map(EventEmitted::from).expect("one event was taken in");
     let status = if emitted.duplicate { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(emitted)))
 }
@@ -33,12 +35,59 @@ pub async fn emit_many(
     State(door): State<Door>,
     Body(events): Body<EventsEmit>,
 ) -> Result<(StatusCode, Json<EventsEmitted>), No> {
-    let emitted = take(&door, events.into_specs()?, Duration::ZERO).await?;
-    Ok((StatusCode::CREATED, Json(EventsEmitted { events: emitted.iter().map(view).collect() })))
+    let taken = take(&door, events.into_specs()?, Duration::ZERO).await?;
+    Ok((StatusCode::CREATED, Json(EventsEmitted { events: taken.iter().map(EventEmitted::from).collect() })))
 }
 
-pub async fn take(door: &Door, events: Vec<(EventSpec, Payload)>, patience: Duration) -> Result<Vec<Emitted>, No> {
-    emitted(checked(door.engine.emit(events, patience).await?)?)
+/// An event that was taken in, or had been before.
+pub struct Taken {
+    pub emitted: Emitted,
+    /// It had been, with another name or other data.
+    pub differs: bool,
+}
+
+impl From<&Taken> for EventEmitted {
+    fn from(taken: &Taken) -> EventEmitted {
+        EventEmitted::new(&taken.emitted, taken.differs)
+    }
+}
+
+pub async fn take(door: &Door, events: Vec<(EventSpec, Payload)>, patience: Duration) -> Result<Vec<Taken>, No> {
+    // Only what has an id can have come before.
+    let sent = |(spec, data): &(EventSpec, Payload)| spec.key.is_some().then(|| (spec.name.clone(), data.clone()));
+    let sent: Vec<Option<(EventName, Payload)>> = events.iter().map(sent).collect();
+    let emitted = emitted(checked(door.engine.emit(events, patience).await?)?)?;
+    let again = emitted.iter().zip(sent).filter(|(emitted, _)| emitted.duplicate);
+    let again: Vec<(EventId, (EventName, Payload))> = again.filter_map(|(emitted, sent)| Some((emitted.event, sent?))).collect();
+    let other = if again.is_empty() { BTreeSet::new() } else { others(door, again).await? };
+    let differs = |emitted: &Emitted| emitted.duplicate && other.contains(&emitted.event);
+    Ok(emitted.into_iter().map(|emitted| Taken { differs: differs(&emitted), emitted }).collect())
+}
+
+/// Of events that came again, those that were others before. Of one whose data is gone, nobody can say.
+async fn others(door: &Door, again: Vec<(EventId, (EventName, Payload))>) -> Result<BTreeSet<EventId>, No> {
+    door.blocking(move |engine| {
+        engine.read(|reader| {
+            let mut others = BTreeSet::new();
+            for (event, (name, data)) in again {
+                let Some(row) = reader.event(event)? else { continue };
+                let kept = Event::from_row(&row.values)?;
+                let same = kept.spec().name == name
+                    && engine::payload(reader, engine.blobs(), kept.data())?.is_none_or(|kept| is_same(kept.text(), data.text()));
+                if !same {
+                    others.insert(event);
+                }
+            }
+            Ok(others)
+        })
+    })
+    .await
+}
+
+/// However it is written.
+fn is_same(one: &str, other: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    one == other || read(one).is_some_and(|one| read(other) == Some(one))
 }
 
 fn emitted(answer: Answer) -> Result<Vec<Emitted>, No> {
@@ -47,11 +96,6 @@ fn emitted(answer: Answer) -> Result<Vec<Emitted>, No> {
         Answer::Reply(Err(no)) => Err(no.into()),
         other => Err(unexpected(&other)),
     }
-}
-
-fn view(emitted: &Emitted) -> EventEmitted {
-    let handled = emitted.handled.iter().map(HandledView::from).collect();
-    EventEmitted { event: emitted.event, duplicate: emitted.duplicate, handled }
 }
 
 /// List events, newest first.
@@ -107,5 +151,5 @@ pub async fn replay(
     let by = signed_by(body.by);
     let answer = door.blocking(move |engine| engine.replay_event(event, &by)).await?;
     let answer = checked(answer.ok_or(Rejection::EventNotFound { event })?)?;
-    Ok(Json(emitted(answer)?.first().map(view).expect("one event was handled")))
+    Ok(Json(emitted(answer)?.first().map(|emitted| EventEmitted::new(emitted, false)).expect("one event was handled")))
 }

@@ -155,6 +155,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(events::show))
         .routes(routes!(events::replay))
         .routes(routes!(webhooks::deliver))
+        .routes(routes!(webhooks::listed))
         .routes(routes!(registry::show, registry::put))
         .routes(routes!(registry::check))
         .routes(routes!(registry::difference))

@@ -6,25 +6,64 @@ use super::body::{Body, Params, Text};
 use crate::wire::*;
 use axum::body::Bytes;
 use axum::extract::State;
-use engine::{NoRegistry, clock};
+use engine::{Engine, InForce, NoRegistry, clock};
 use flow::registry::{Arrival, Registry};
+use kernel::workflow::Workflow;
 use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
 
 /// Show the registry in force.
 #[utoipa::path(get, path = "/v1/registry", tag = "registry", responses((status = 200, body = RegistryView)))]
-pub async fn show(State(door): State<Door>) -> Json<RegistryView> {
+pub async fn show(State(door): State<Door>) -> Result<Json<RegistryView>, No> {
     let in_force = door.engine.in_force();
-    let RegistryChecked { handlers, queues, webhooks } = stated(&in_force.registry);
-    Json(RegistryView {
+    let RegistryChecked { handlers, queues, webhooks, crons, .. } = stated(&in_force.registry);
+    let warnings = warned(&door, in_force.clone()).await?;
+    Ok(Json(RegistryView {
         revision: in_force.revision,
         put_at: (in_force.revision > 0).then(|| in_force.put_at.into()),
         by: in_force.by.clone(),
         handlers,
         queues,
         webhooks,
+        crons,
         text: in_force.text.to_string(),
         refused: door.engine.registry_refused().map(|why| why.to_string()),
-    })
+        file: door.engine.registry_followed().map(|file| file.to_string()),
+        warnings,
+    }))
+}
+
+/// So many are told; whoever corrects these sees the rest.
+const WARNINGS_MAX: usize = 20;
+
+/// What is right in the registry in force and yet may not work.
+pub async fn warned(door: &Door, in_force: Arc<InForce>) -> Result<Vec<String>, No> {
+    door.blocking(move |engine| warnings(engine, &in_force.registry)).await
+}
+
+/// What is right in a registry and yet may not work: here, and now.
+fn warnings(engine: &Engine, registry: &Registry) -> Result<Vec<String>, StoreError> {
+    let mut told: Vec<String> =
+        registry.warnings().iter().map(|warning| format!("line {}: {}", warning.line, warning.message)).collect();
+    told.extend(registry.unset(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())));
+    engine.read(|reader| {
+        for (workflow, handler) in registry.workflows() {
+            if told.len() >= WARNINGS_MAX {
+                break;
+            }
+            match reader.workflow(workflow, None)? {
+                None => told.push(format!("handler `{handler}` starts workflow `{workflow}`, and there is none of that name")),
+                Some(row) if Workflow::from_row(&row.values)?.disabled().is_some() => {
+                    told.push(format!("handler `{handler}` starts workflow `{workflow}`, which is disabled"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    })?;
+    told.truncate(WARNINGS_MAX);
+    Ok(told)
 }
 
 /// Put a registry in force, whole, or say all that is wrong with it and change nothing.
@@ -37,8 +76,14 @@ pub async fn put(
     Text(text): Text,
 ) -> Result<Json<RegistryPut>, No> {
     let (text, by) = (readable(&text)?, signed_by(query.by));
-    let put = door.blocking(move |engine| Ok(engine.put_registry(&text, &by))).await?;
-    let put = put.map_err(|no| match no {
+    let put = door.blocking(move |engine| {
+        Ok(match engine.put_registry(&text, &by) {
+            // It is in force, whether they can be told or not.
+            Ok(put) => Ok((warnings(engine, &put.in_force.registry).unwrap_or_default(), put)),
+            Err(no) => Err(no),
+        })
+    });
+    let (mut warnings, put) = put.await?.map_err(|no| match no {
         NoRegistry::Problems(problems) => No(wrong(&problems)),
         NoRegistry::Rejected(no) => no.into(),
         NoRegistry::Refused(refused) => refused.into(),
@@ -48,7 +93,10 @@ pub async fn put(
         }
     })?;
     let handlers = put.in_force.registry.handlers().count() as u64;
-    Ok(Json(RegistryPut { revision: put.in_force.revision, unchanged: put.unchanged, handlers }))
+    if let Some(file) = door.engine.registry_followed() {
+        warnings.insert(0, format!("this server follows {file}; its next change replaces this"));
+    }
+    Ok(Json(RegistryPut { revision: put.in_force.revision, unchanged: put.unchanged, handlers, warnings }))
 }
 
 /// Check a registry without putting it.
@@ -56,7 +104,10 @@ pub async fn put(
     request_body(content = String, content_type = "text/yaml", description = "YAML or JSON"),
     responses((status = 200, body = RegistryChecked)))]
 pub async fn check(State(door): State<Door>, Text(text): Text) -> Result<Json<RegistryChecked>, No> {
-    Ok(Json(stated(&compiled(&door, text).await?)))
+    let registry = compiled(&door, text).await?;
+    let checked = stated(&registry);
+    let warnings = door.blocking(move |engine| warnings(engine, &registry)).await?;
+    Ok(Json(RegistryChecked { warnings, ..checked }))
 }
 
 /// Say what another registry would change, without putting it.
@@ -99,6 +150,8 @@ fn stated(registry: &Registry) -> RegistryChecked {
         handlers: registry.handlers().cloned().collect(),
         queues: registry.queues().into_keys().collect(),
         webhooks: registry.webhooks().map(|webhook| webhook.name.clone()).collect(),
+        crons: registry.crons().map(|cron| CronDue::new(cron, clock::wall())).collect(),
+        warnings: Vec::new(),
     }
 }
 

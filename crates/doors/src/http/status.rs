@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::queues::depth;
+use super::registry::warned;
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -44,15 +45,23 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         records: status.last_record.0,
         rollups: rollups(&door),
         watchdog: watchdog(&door),
-        registry: registry(&door),
+        registry: registry(&door).await,
     }))
 }
 
 /// `None`: no registry was ever tried.
-fn registry(door: &Door) -> Option<RegistryStatus> {
-    let (revision, refused) = (door.engine.in_force().revision, door.engine.registry_refused());
-    (revision > 0 || refused.is_some())
-        .then(|| RegistryStatus { revision: revision.into(), refused: refused.map(|why| why.to_string()) })
+async fn registry(door: &Door) -> Option<RegistryStatus> {
+    let (in_force, refused) = (door.engine.in_force(), door.engine.registry_refused());
+    let revision = in_force.revision;
+    if revision == 0 && refused.is_none() {
+        return None;
+    }
+    Some(RegistryStatus {
+        revision: revision.into(),
+        refused: refused.map(|why| why.to_string()),
+        file: door.engine.registry_followed().map(|file| file.to_string()),
+        warnings: warned(door, in_force).await.unwrap_or_default(),
+    })
 }
 
 /// The writer does not answer: what the watchdog knows of it is all there is to say.

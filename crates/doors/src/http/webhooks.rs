@@ -3,7 +3,7 @@
 use super::Door;
 use super::answer::{Json, No};
 use super::body::{BODY_BYTES_MAX, Named};
-use super::events::take;
+use super::events::{Taken, take};
 use crate::webhooks::{Secrets, verify};
 use crate::wire::*;
 use axum::extract::{Request, State};
@@ -38,10 +38,33 @@ pub async fn deliver(
         door.engine.note_refused(&name, &refused.message);
         Problem::from(refused)
     })?;
-    let emitted = take(&door, vec![(incoming.spec, incoming.data)], PATIENCE).await?.remove(0);
+    let taken = take(&door, vec![(incoming.spec, incoming.data)], PATIENCE).await;
+    let Taken { emitted, differs } = taken.inspect_err(|no| door.engine.count_refused(&name, &no.0.message))?.remove(0);
+    door.engine.count_accepted(&name);
     let waits =
         |outcome: &Outcome| matches!(outcome, Outcome::Queued { .. } | Outcome::Debounced { .. } | Outcome::Batched { .. });
     let queued = emitted.handled.iter().filter(|handled| waits(&handled.outcome)).count() as u64;
-    let taken = WebhookTaken { queued, event: emitted.event, duplicate: emitted.duplicate };
+    let taken = WebhookTaken { queued, event: emitted.event, duplicate: emitted.duplicate, differs };
     Ok((StatusCode::ACCEPTED, Json(taken)))
+}
+
+/// List the webhooks of the registry in force, with what came to each since this server started.
+#[utoipa::path(get, path = "/v1/webhooks", tag = "registry", responses((status = 200, body = WebhookList)))]
+pub async fn listed(State(door): State<Door>) -> Json<WebhookList> {
+    let in_force = door.engine.in_force();
+    let webhooks = in_force.registry.webhooks().map(|webhook| {
+        let secrets = Secrets::of(webhook, |name| std::env::var(name).ok());
+        let tally = door.engine.webhook_tally(&webhook.name);
+        WebhookView {
+            webhook: webhook.name.clone(),
+            provider: webhook.provider.as_str().into(),
+            path: format!("/webhooks/{}", webhook.name),
+            secret_set: !secrets.is_empty(),
+            unset: secrets.unset.iter().map(ToString::to_string).collect(),
+            accepted: tally.accepted,
+            refused: tally.refused,
+            last_refusal: tally.last_refusal.map(|(at, why)| WebhookRefusal { at: at.into(), why }),
+        }
+    });
+    Json(WebhookList { webhooks: webhooks.collect() })
 }

@@ -80,6 +80,11 @@ impl Secrets {
         }
         secrets
     }
+
+    /// Nothing can be proven.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
 }
 
 /// The event that this request is, if it is one.

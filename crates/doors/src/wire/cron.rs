@@ -1,8 +1,10 @@
 //! Crons: how they are shown.
 
 use super::{HandledView, Instant};
+use flow::registry::cron::Cron;
 use kernel::ids::EventId;
 use kernel::names::{CronName, EventName};
+use kernel::time::Time;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -36,6 +38,31 @@ pub struct CronFired {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CronList {
     pub crons: Vec<CronView>,
+}
+
+/// A cron, and when it fires next.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CronDue {
+    #[schema(value_type = String)]
+    pub cron: CronName,
+    pub schedule: String,
+    pub zone: String,
+    #[schema(value_type = String)]
+    pub event: EventName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Instant>,
+}
+
+impl CronDue {
+    pub fn new(cron: &Cron, now: Time) -> CronDue {
+        CronDue {
+            cron: cron.name.clone(),
+            schedule: cron.schedule.as_str().into(),
+            zone: cron.zone.name().into(),
+            event: cron.event.clone(),
+            next: cron.upcoming(now).next().map(Instant),
+        }
+    }
 }
 
 /// When a cron fires next.

@@ -3,6 +3,7 @@
 use super::object::objects;
 use super::task::{at_most, payload};
 use super::{Instant, Priority, Problem};
+use kernel::command::Emitted;
 use kernel::event::{Event, EventSpec, Handled, Outcome};
 use kernel::handler::{Trigger, Window};
 use kernel::ids::{EventId, TaskId};
@@ -117,8 +118,18 @@ pub struct EventEmitted {
     pub event: EventId,
     /// It had come before: this is what became of it then.
     pub duplicate: bool,
+    /// It had come before with another name or other data: those stay, and these are not kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs: bool,
     /// Nobody takes it: it is kept, and counted.
     pub handled: Vec<HandledView>,
+}
+
+impl EventEmitted {
+    pub fn new(emitted: &Emitted, differs: bool) -> EventEmitted {
+        let handled = emitted.handled.iter().map(HandledView::from).collect();
+        EventEmitted { event: emitted.event, duplicate: emitted.duplicate, differs, handled }
+    }
 }
 
 /// In the order they were sent.

@@ -191,7 +191,7 @@ impl From<serde_json::Error> for Problem {
             }
             _ => {
                 let message = format!("this is not JSON: {error}");
-                Problem::new("invalid", message, "send one JSON object, such as {\"type\":\"greet\",\"input\":{}}")
+                Problem::new("invalid", message, "send one JSON object; /openapi.json has the fields of this path")
             }
         }
     }

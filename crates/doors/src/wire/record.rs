@@ -148,7 +148,11 @@ pub enum RecordBody {
         #[serde(default, skip_serializing_if = "Option::is_none")] start_by: Option<Instant>,
     },
     /// Another event came into its batch; `full`: it need not wait for more.
-    TaskBatched { #[schema(value_type = String)] event: EventId, full: bool },
+    TaskBatched {
+        #[schema(value_type = String)] event: EventId,
+        full: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")] ready_at: Option<Instant>,
+    },
     /// A run does its work.
     TaskHandedOver { #[schema(value_type = String)] run: RunId },
     TaskReset { #[schema(value_type = String)] by: Actor },
@@ -306,7 +310,9 @@ impl From<&Record> for RecordBody {
                 let (newer, ready_at, start_by) = (newer.is_some(), ready_at.into(), start_by.map(Instant));
                 Wire::TaskDebounced { event, newer, ready_at, start_by }
             }
-            Record::TaskBatched { event, full, .. } => Wire::TaskBatched { event, full },
+            Record::TaskBatched { event, full, ready_at, .. } => {
+                Wire::TaskBatched { event, full, ready_at: ready_at.map(Instant) }
+            }
             Record::TaskHandedOver { run } => Wire::TaskHandedOver { run },
             Record::FamilyPaused { until, reason, by } => Wire::FamilyPaused { until: until.map(Instant), reason, by },
             Record::FamilyResumed { by, expired } => Wire::FamilyResumed { by, expired },

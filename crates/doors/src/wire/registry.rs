@@ -1,7 +1,7 @@
 //! The registry and families: how they are put, said and shown.
 
 use super::object::objects;
-use super::{Instant, PauseView, Priority, Problem};
+use super::{CronDue, Instant, PauseView, Priority, Problem};
 use kernel::command::PauseUntil;
 use kernel::names::*;
 use kernel::registry::Control;
@@ -28,10 +28,19 @@ pub struct RegistryView {
     pub queues: Vec<QueueName>,
     #[schema(value_type = Vec<String>)]
     pub webhooks: Vec<WebhookName>,
+    /// With when each fires next.
+    #[serde(default)]
+    pub crons: Vec<CronDue>,
     pub text: String,
     /// Why the newest text that was tried is not the one in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// The file that this server takes it from: its next change replaces the one in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What is right and yet may not work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Who puts it.
@@ -50,6 +59,9 @@ pub struct RegistryPut {
     /// This very text was in force.
     pub unchanged: bool,
     pub handlers: u64,
+    /// What is right and yet may not work, or may not last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A text that may be put.
@@ -61,6 +73,12 @@ pub struct RegistryChecked {
     pub queues: Vec<QueueName>,
     #[schema(value_type = Vec<String>)]
     pub webhooks: Vec<WebhookName>,
+    /// With when each fires next.
+    #[serde(default)]
+    pub crons: Vec<CronDue>,
+    /// What is right and yet may not work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What another registry would change.
@@ -151,6 +169,38 @@ pub struct FamiliesBoost {
     pub by: Option<Actor>,
 }
 
+/// A webhook of the registry in force, and what came to it since this server started. Its secret is never shown.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WebhookView {
+    #[schema(value_type = String)]
+    pub webhook: WebhookName,
+    /// `github`, `stripe`, `hmac` or `secret`.
+    pub provider: String,
+    /// Where its sender posts to.
+    pub path: String,
+    /// Without one, every request is refused.
+    pub secret_set: bool,
+    /// Variables of the environment that it names as secrets and that are not set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
+    pub accepted: u64,
+    pub refused: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_refusal: Option<WebhookRefusal>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WebhookRefusal {
+    pub at: Instant,
+    /// A sentence.
+    pub why: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WebhookList {
+    pub webhooks: Vec<WebhookView>,
+}
+
 /// The answer to a webhook's sender.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WebhookTaken {
@@ -160,4 +210,7 @@ pub struct WebhookTaken {
     pub event: kernel::ids::EventId,
     /// It had come before.
     pub duplicate: bool,
+    /// With another name or other data, which stay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs: bool,
 }

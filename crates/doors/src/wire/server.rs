@@ -80,6 +80,12 @@ pub struct RegistryStatus {
     /// Why a newer one is not, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// The file that this server takes it from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What is right in it and yet may not work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A worker that asked for work not long ago.

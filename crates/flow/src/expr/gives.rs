@@ -7,6 +7,8 @@ use super::node::{Binary, Form, How, Literal, Node, Unary};
 use super::value::Type;
 use crate::context::Wants;
 use crate::instant;
+use crate::source::short;
+use kernel::priority::Priority;
 
 /// What `run` holds, and what each gives.
 pub(crate) const RUN_KEYS: [(&str, Gives); 3] = [("id", Gives::Text), ("workflow", Gives::Text), ("version", Gives::Number)];
@@ -109,6 +111,12 @@ pub(crate) fn misfit(node: &Node, wants: Wants) -> Option<Problem> {
             Form::Literal(Literal::Text(text)) => instant::parse_ms(text).is_some(),
             _ => matches!(given, Gives::Text | Gives::Sum),
         },
+        Wants::Priority => match &node.form {
+            Form::Literal(Literal::Text(text)) => Priority::parse(text).is_some(),
+            Form::Literal(Literal::Int(seconds)) => Priority::seconds(*seconds).is_some(),
+            Form::Literal(Literal::Double(_)) => false,
+            _ => matches!(given, Gives::Text | Gives::Number | Gives::Sum),
+        },
     };
     if fits || given == Gives::Unknown {
         return None;
@@ -117,6 +125,15 @@ pub(crate) fn misfit(node: &Node, wants: Wants) -> Option<Problem> {
     let (message, instead) = match wants {
         Wants::Instant if given == Gives::Text => ("this is no instant".to_owned(), "write one such as '2027-01-31T09:00:00Z'"),
         Wants::Instant => (format!("an instant must be a string; this gives {what}"), "write one such as '2027-01-31T09:00:00Z'"),
+        Wants::Priority => (
+            match &node.form {
+                Form::Literal(Literal::Text(text)) => format!("`{}` is no priority", short(text)),
+                Form::Literal(Literal::Int(_)) => "no priority has so long a head start".to_owned(),
+                Form::Literal(Literal::Double(_)) => "a head start has whole seconds".to_owned(),
+                _ => format!("a priority must stand here; this gives {what}"),
+            },
+            "give 'critical', 'high', 'normal', 'background' or a number of seconds",
+        ),
         Wants::List => (format!("a list must stand here; this gives {what}"), "write what gives one, such as input.files"),
         Wants::Millis => {
             (format!("milliseconds must stand here; this gives {what}"), "write a duration such as 30s without quotes")

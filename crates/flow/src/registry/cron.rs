@@ -85,6 +85,13 @@ impl Cron {
         self.schedule.next_after(slot, &self.zone).map(|slot| (slot, self.fires_at(slot)))
     }
 
+    /// When it fires from now on. One whose slot has come may still be held back by jitter.
+    pub fn upcoming(&self, now: Time) -> impl Iterator<Item = Time> {
+        let from = now.plus_us(-(i64::try_from(self.jitter_ms).unwrap_or(0) * 1_000));
+        let slots = std::iter::successors(self.next_after(from), |(slot, _)| self.next_after(*slot));
+        slots.map(|(_, fires_at)| fires_at).filter(move |at| *at > now)
+    }
+
     /// What is to fire now, of the slots after one.
     pub fn due(&self, after: Time, now: Time) -> Due {
         let most = match self.catch_up.slots {

@@ -212,7 +212,10 @@ fn discipline(route: &Route, handling: &Handling) -> Vec<String> {
         said.push(format!("delayed by {}", show_duration(handling.delay_ms)));
     }
     said.extend(handling.start_within_ms.map(|ms| format!("cancelled unless it starts within {}", show_duration(ms))));
-    said.extend(handling.retry.map(|retry| format!("at most {} attempts", retry.attempts)));
+    said.extend(handling.retry.map(|retry| match retry.attempts {
+        1 => "tried once".to_owned(),
+        many => format!("at most {many} attempts"),
+    }));
     said.extend(handling.budget_ms.map(|ms| format!("each attempt may take {}", show_duration(ms))));
     said
 }

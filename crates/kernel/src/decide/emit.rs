@@ -5,14 +5,14 @@
 mod plan;
 
 use crate::command::{Emitted, NewEvent, Reply};
-use crate::event::{EventSpec, Handled};
+use crate::event::{EventSpec, Handled, lets_go};
 use crate::handler::Routed;
 use crate::ids::{EventId, RecordSeq};
 use crate::names::Actor;
 use crate::record::{CancelCause, Newer, Record};
 use crate::rejection::Rejection;
 use crate::step::Step;
-use crate::task::{Status, Task};
+use crate::task::Task;
 use crate::time::Time;
 use plan::{Deed, Planned, Planner};
 
@@ -112,9 +112,9 @@ fn carry_out(step: &mut Step<'_>, about: &About<'_>, data: RecordSeq, planned: V
                 let name = spec.name.clone();
                 step.record_task(task, Record::TaskDebounced { event, name, newer, ready_at, start_by });
             }
-            Deed::Batch { task, full, bytes } => {
+            Deed::Batch { task, full, ready_at, bytes } => {
                 let name = spec.name.clone();
-                step.record_task(task, Record::TaskBatched { event, name, input: data, bytes, full });
+                step.record_task(task, Record::TaskBatched { event, name, input: data, bytes, full, ready_at });
             }
         }
     }
@@ -132,17 +132,16 @@ fn make_way(step: &mut Step<'_>, task: crate::ids::TaskId, cause: CancelCause, r
     }
 }
 
-/// With the tasks they made. What has not come to a good end, or is waited for, keeps its events.
-pub(super) fn expire(step: &mut Step<'_>, events: &[EventId]) -> Reply {
-    let mut gone = Vec::new();
+/// With the tasks they made. What has not come to a good end, or did so of late, or is waited for, keeps its events.
+pub(super) fn expire(step: &mut Step<'_>, events: &[EventId], before: Time) -> Reply {
+    let (mut gone, now) = (Vec::new(), step.now());
     for id in events {
         let state = step.state();
         let Some(event) = state.event(*id) else { continue };
-        let tasks: Vec<_> = event.handled().iter().filter_map(|handled| handled.outcome.task()).collect();
-        let over = |task: &Task| matches!(task.status(), Status::Done | Status::Cancelled);
+        let tasks: Vec<_> = event.handled().iter().filter_map(|handled| handled.outcome.made()).collect();
         let kept = tasks.iter().filter_map(|task| state.task(*task)).any(|task| {
             let waited_for = state.dependents(task.card().id()).is_some();
-            !over(task) || waited_for
+            !lets_go(task, before, now) || waited_for
         });
         if kept {
             continue;

@@ -62,7 +62,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::AdvanceBulk { bulk, from, runs, done } => bulk::runs::advance(step, *bulk, *from, runs, *done),
         Command::Emit { events, revision } => emit::decide(step, events, *revision),
         Command::ReplayEvent { event, routed, bytes, revision, by } => emit::replay(step, *event, routed, *bytes, *revision, by),
-        Command::ExpireEvents { events } => Ok(emit::expire(step, events)),
+        Command::ExpireEvents { events, before } => Ok(emit::expire(step, events, *before)),
         Command::PutRegistry { text, queues, by } => registry::put(step, text, queues, by),
         Command::NoteRefused { webhook, requests, reason } => Ok(registry::note_refused(step, webhook, *requests, reason)),
         Command::PauseFamilies { families, until, reason, by } => families::pause(step, families, *until, reason, by),

@@ -197,6 +197,7 @@ fn every_cause_that_someone_can_end_says_how() {
         ("add b; add a by=b; cancel b", "signaller task retry b"),
         ("add a delay=9s", "signaller task start a"),
         ("queue q tag=x; add a", "signaller queue set q --require-tag none"),
+        ("registry q tag=x; add a", "signaller registry put FILE"),
         ("pause q; add a", "signaller queue resume q"),
         ("queue q concurrency=1; add b; lease w; add a", "signaller task list --queue q --status running"),
         ("queue q rate=1/9s; add b; lease w; add a", "signaller queue drain q"),

@@ -50,6 +50,10 @@ impl<'a> Model<'a> {
         if !task.card().blocked_by().is_empty() || queued.ready_at() > self.now || paused || !tagged {
             return false;
         }
+        let single = task.card().trigger().and_then(|trigger| trigger.single.as_ref());
+        if single.is_some_and(|single| self.running.iter().any(|task| task.card().route().keys().contains(single))) {
+            return false;
+        }
         let slot = |limit: Option<u32>, taken: usize| limit.is_none_or(|limit| taken < limit as usize);
         let permit = |rate: Option<Rate>, key: Option<&(KeyName, KeyValue)>| {
             queued.is_expedited() || rate.is_none_or(|rate| self.has_permit(rate, route.queue(), key))

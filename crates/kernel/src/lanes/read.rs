@@ -111,6 +111,14 @@ impl Lanes {
                 found.push(Obstacle::KeyRate { key: name.clone(), next_at });
             }
         }
+        // One in another queue is as much in the way as one in this.
+        let single = route.single().filter(|single| self.singles.get(single).is_some_and(|key| self.keys[*key].running > 0));
+        let told = |single: &(KeyName, KeyValue)| {
+            found.iter().any(|known| matches!(known, Obstacle::KeyConcurrency { key, .. } if key == single))
+        };
+        if let Some(single) = single.filter(|single| !told(single)) {
+            found.push(Obstacle::KeyConcurrency { key: single.clone(), limit: 1 });
+        }
         found
     }
 

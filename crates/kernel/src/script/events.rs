@@ -100,7 +100,7 @@ fn routed(text: &str) -> Routed {
     let handling = Handling {
         queue: say::queue(words.option("queue").unwrap_or("q")),
         kind: say::kind(words.option("type").unwrap_or("t")),
-        workflow: None,
+        workflow: words.option("workflow").map(|name| WorkflowName::parse(name).unwrap()),
         whole: words.flag("whole"),
         priority: words.option("prio").map_or(Priority::NORMAL, say::priority),
         keys,

@@ -155,9 +155,12 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
             | Command::BoostFamilies { families, .. } => families == of,
             _ => false,
         }),
-        (Owner::Shard, Record::EventsExpired { events }) => command(
-            &|command| matches!(command, Command::ExpireEvents { events: old } if events.iter().all(|id| old.contains(id))),
-        ),
+        (Owner::Shard, Record::EventsExpired { events }) => command(&|command| match command {
+            Command::ExpireEvents { events: old, before } => {
+                events.iter().all(|id| old.contains(id) && scene.model.is_old(*id, *before, turn.now))
+            }
+            _ => false,
+        }),
         (Owner::Shard, Record::RequestsRefused { .. }) => command(&|command| matches!(command, Command::NoteRefused { .. })),
         (Owner::Bulk(_), Record::BulkStarted { work, .. }) => {
             matches!(**work, BulkWork::Unblock { .. }) || command(&|command| matches!(command, Command::StartBulk { .. }))

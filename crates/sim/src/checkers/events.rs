@@ -58,7 +58,12 @@ pub fn made(model: &Model, turn: &Turn, entry: &Entry) -> Option<Made> {
         }
         _ => return None,
     };
-    let plans = model.plans(&Happening { event, name, happened_at, bytes, again, now: entry.at }, routed);
+    let envelope_bytes = match &entry.record {
+        Record::EventReceived { spec, .. } => spec.envelope_bytes(),
+        _ => model.events.events.get(&event).map_or(0, |known| known.envelope_bytes),
+    };
+    let happening = Happening { event, name, happened_at, bytes, envelope_bytes, again, now: entry.at };
+    let plans = model.plans(&happening, routed);
     let (seq, name, handled) = (entry.seq, name.clone(), handled.clone());
     Some(Made { event, seq, data, happened_at, name, plans, handled })
 }
@@ -132,8 +137,9 @@ fn effects(made: &Made, plan: &Plan, told: &Outcome) -> Vec<(Owner, Record)> {
             let (ready_at, start_by) = (*ready_at, *start_by);
             effects.push((Owner::Task(*task), Record::TaskDebounced { event, name, newer, ready_at, start_by }));
         }
-        (Deed::Batch { task, full, bytes }, _) => {
-            let record = Record::TaskBatched { event, name, input: made.data, bytes: *bytes, full: *full };
+        (Deed::Batch { task, full, ready_at, bytes }, _) => {
+            let (bytes, full, ready_at) = (*bytes, *full, *ready_at);
+            let record = Record::TaskBatched { event, name, input: made.data, bytes, full, ready_at };
             effects.push((Owner::Task(*task), record));
         }
         _ => {}

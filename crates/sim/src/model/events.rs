@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::order::us;
-use kernel::event::Handled;
+use kernel::event::{Handled, Outcome};
 use kernel::ids::{EventId, RecordSeq, TaskId};
 use kernel::names::{EventKey, EventName, Family, Pattern, QueueName};
 use kernel::priority::Priority;
@@ -22,6 +22,8 @@ pub struct EventModel {
     pub said_at: Time,
     pub happened_at: Time,
     pub data: Payload,
+    /// What it grows by where it is handed over whole.
+    pub envelope_bytes: u64,
     pub handled: Vec<Handled>,
 }
 
@@ -63,6 +65,14 @@ pub fn covers(pattern: &Pattern, family: &Family) -> bool {
     }
 }
 
+/// Tasks that were made of an event or took it in; not those that stood in its way.
+fn made_of(handled: &[Handled]) -> impl Iterator<Item = TaskId> {
+    handled.iter().filter_map(|handled| match handled.outcome {
+        Outcome::Queued { task } | Outcome::Debounced { task, .. } | Outcome::Batched { task } => Some(task),
+        _ => None,
+    })
+}
+
 impl Events {
     fn of<'a>(&'a self, family: &'a Family) -> impl Iterator<Item = &'a ControlModel> {
         self.controls.iter().filter(|(pattern, _)| covers(pattern, family)).map(|(_, control)| control)
@@ -96,6 +106,7 @@ impl Events {
                     said_at: spec.ts.unwrap_or(entry.at),
                     happened_at: spec.ts.unwrap_or(entry.at).min(entry.at),
                     data: entry.payload.clone().ok_or("an event without its data")?,
+                    envelope_bytes: spec.envelope_bytes(),
                     handled: handled.clone(),
                 };
                 if let Some(key) = &event.key
@@ -143,6 +154,15 @@ impl Events {
 }
 
 impl Model {
+    /// All that was made of it ended before this, and no key that makes nothing twice is remembered by it.
+    pub fn is_old(&self, event: EventId, before: Time, now: Time) -> bool {
+        let made = self.events.events.get(&event).into_iter().flat_map(|event| made_of(&event.handled));
+        made.filter_map(|task| self.task(task)).all(|task| {
+            let remembered = task.trigger.as_ref().and_then(|trigger| trigger.dedup_until);
+            task.moved_at < before && remembered.is_none_or(|until| until <= now)
+        })
+    }
+
     /// They go with what they made, all of which must have come to a good end.
     pub(super) fn expire_events(&mut self, events: &[EventId]) -> Result<(), String> {
         for id in events {
@@ -150,7 +170,7 @@ impl Model {
             if let Some(key) = &event.key {
                 self.events.by_key.remove(key);
             }
-            let tasks: BTreeSet<TaskId> = event.handled.iter().filter_map(|handled| handled.outcome.task()).collect();
+            let tasks: BTreeSet<TaskId> = made_of(&event.handled).collect();
             for task in tasks {
                 let status = self.task(task).map(|task| task.status);
                 if status.is_some_and(|status| !matches!(status, Status::Done | Status::Cancelled)) {

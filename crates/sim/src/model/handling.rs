@@ -6,7 +6,7 @@ use kernel::event::Outcome;
 use kernel::handler::{Gather, Handling, Routed, Trigger, Window};
 use kernel::ids::{EventId, TaskId};
 use kernel::lease::Ending;
-use kernel::limits::WINDOW_BYTES_MAX;
+use kernel::limits::{PAYLOAD_BYTES_MAX, WINDOW_BYTES_MAX};
 use kernel::names::{EventName, HandlerName, IdempotencyKey, KeyName, KeyValue, QueueName};
 use kernel::queue::BacklogFull;
 use kernel::record::{CancelCause, KeyRef, TaskSpec};
@@ -21,6 +21,7 @@ pub struct Happening<'a> {
     pub happened_at: Time,
     /// Of its data.
     pub bytes: u64,
+    pub envelope_bytes: u64,
     /// Handled again because somebody wants it.
     pub again: bool,
     pub now: Time,
@@ -44,7 +45,7 @@ pub enum Deed {
     Nothing,
     Add(Box<TaskSpec>),
     Debounce { task: TaskId, newer: bool, ready_at: Time, start_by: Option<Time> },
-    Batch { task: TaskId, full: bool, bytes: u64 },
+    Batch { task: TaskId, full: bool, ready_at: Option<Time>, bytes: u64 },
 }
 
 /// A number that no task has.
@@ -129,8 +130,11 @@ impl Model {
             (Gather::Batch { .. }, Window::Batch { size, bytes, .. }) => {
                 let many = task.events.len() as u32;
                 let full = many + 1 == *size;
-                let deed = Deed::Batch { task: task.id, full, bytes: happening.bytes };
-                let fits = many < *size && bytes + happening.bytes <= WINDOW_BYTES_MAX as u64;
+                let ready_at = (full && handling.delay_ms > 0).then(|| now.plus_ms(handling.delay_ms));
+                let added = weight(happening, handling);
+                let deed = Deed::Batch { task: task.id, full, ready_at, bytes: added };
+                let most = if handling.workflow.is_some() { PAYLOAD_BYTES_MAX } else { WINDOW_BYTES_MAX };
+                let fits = many < *size && bytes + added <= most as u64;
                 fits.then_some((Outcome::Batched { task: task.id }, deed))
             }
             _ => None,
@@ -197,6 +201,12 @@ impl Model {
     }
 }
 
+/// What a batch grows by: a run is begun with all that is handed over.
+fn weight(happening: &Happening<'_>, handling: &Handling) -> u64 {
+    let whole = handling.whole && handling.workflow.is_some();
+    happening.bytes + if whole { happening.envelope_bytes } else { 0 }
+}
+
 fn once_key(handler: &HandlerName, key: &KeyValue) -> IdempotencyKey {
     IdempotencyKey::parse(&format!("{handler}/{key}")).expect("a key")
 }
@@ -212,7 +222,7 @@ fn spec(happening: &Happening<'_>, handler: &HandlerName, handling: &Handling, s
             ((*period_ms).min(max_wait_ms.unwrap_or(u64::MAX)), Some(window))
         }
         Some(Gather::Batch { key, size, timeout_ms }) => {
-            let window = Window::Batch { key: key.clone(), size: *size, events: 1, bytes: happening.bytes };
+            let window = Window::Batch { key: key.clone(), size: *size, events: 1, bytes: weight(happening, handling) };
             (if *size == 1 { 0 } else { *timeout_ms }, Some(window))
         }
     };
@@ -227,6 +237,7 @@ fn spec(happening: &Happening<'_>, handler: &HandlerName, handling: &Handling, s
         single,
         window,
         closed: false,
+        dedup_until: handling.dedup.as_ref().map(|dedup| now.plus_ms(dedup.window_ms)),
     };
     TaskSpec {
         priority: handling.priority,

@@ -64,6 +64,12 @@ impl Model {
         if !task.is_critical() && task.family.as_ref().is_some_and(|family| self.events.is_paused(family)) {
             return Some("of a paused family");
         }
+        // Of a singleton one is under way, in whatever queue.
+        if let Some(single) = task.trigger.as_ref().and_then(|trigger| trigger.single.as_ref())
+            && self.running.iter().map(|id| &self.tasks[id]).any(|other| !other.run_now && other.keys.contains(single))
+        {
+            return Some("behind a key's slots");
+        }
         let queue = self.queues.get(&task.queue)?;
         let config = &queue.config;
         if config.require_tag.as_ref().is_some_and(|tag| !task.tags.contains(tag)) {

@@ -237,14 +237,14 @@ impl TaskModel {
                 (self.ready_at, self.start_by) = (*ready_at, *start_by);
                 self.events.push(*event);
             }
-            (Record::TaskBatched { event, name, full, bytes, .. }, Some(Window::Batch { events, bytes: all, .. })) => {
+            (Record::TaskBatched { event, name, full, ready_at, bytes, .. }, Some(Window::Batch { events, bytes: all, .. })) => {
                 *events += 1;
                 *all += bytes;
                 (trigger.event, trigger.name) = (*event, name.clone());
                 self.family = Some(family(name.as_str()));
                 self.events.push(*event);
                 if *full {
-                    self.ready_at = self.ready_at.min(entry.at);
+                    self.ready_at = self.ready_at.min(ready_at.unwrap_or(entry.at));
                 }
             }
             (record, window) => return Err(format!("{} of {id}, whose window is {window:?}", record.kind())),

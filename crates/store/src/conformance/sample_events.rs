@@ -9,6 +9,7 @@ use kernel::names::{EventKey, EventName, HandlerName, Pattern, TypeName, Webhook
 use kernel::priority::Priority;
 use kernel::record::{CancelCause, Newer, Owner, Payload, Record, TaskSpec};
 use kernel::run::{RunSpec, ValueAt};
+use kernel::time::Time;
 
 pub const WRITES: [fn(&mut Scribe); 3] = [events, tasks_of_events, controls];
 
@@ -72,6 +73,7 @@ fn made_of(id: EventId, window: Option<Window>) -> TaskSpec {
         single: Some(key("h@single", "x")),
         window,
         closed: false,
+        dedup_until: Some(Time::from_ms(1_800_000_000_000)),
     };
     TaskSpec { trigger: Some(Box::new(trigger)), ..plain("ci") }
 }
@@ -90,7 +92,14 @@ fn tasks_of_events(scribe: &mut Scribe) {
         scribe.record(Owner::Task(task(381)), record);
     }
     scribe.add(task(382), made_of(event(50), Some(Window::Batch { key: value(), size: 2, events: 1, bytes: 16 })));
-    let batched = Record::TaskBatched { event: event(51), name: name(), input: seq, bytes: 16, full: true };
+    let batched = Record::TaskBatched {
+        event: event(51),
+        name: name(),
+        input: seq,
+        bytes: 16,
+        full: true,
+        ready_at: Some(at.plus_ms(3_000)),
+    };
     scribe.record(Owner::Task(task(382)), batched);
     for (id, cause) in [(383, CancelCause::Expired), (384, CancelCause::Shed), (385, CancelCause::Replaced)] {
         scribe.add(task(id), made_of(event(52), None));

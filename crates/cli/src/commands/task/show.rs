@@ -5,7 +5,7 @@ use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Screen};
 use crate::plain::plain_text;
 use crate::table::{facts, priority_text, status_text};
-use crate::units::{now, show_age, show_exact_ms};
+use crate::units::{count_of, now, show_age, show_exact_ms};
 use clap::Args;
 use doors::wire::{EndingView, Instant, Status, TaskView};
 use kernel::ids::TaskId;
@@ -24,6 +24,10 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
     let task = view.task;
     let answer =
         Answer::new(&view, page(&session.screen, &view)).next(format!("task history {task}"), "everything that happened to it");
+    let answer = match &view.trigger {
+        Some(trigger) => answer.next(format!("event show {}", trigger.event), "the event it was made of"),
+        None => answer,
+    };
     Ok(match view.status {
         Status::Queued | Status::Idle => answer.next(format!("task explain {task}"), "why it is not running"),
         Status::Running => answer.next(format!("task wait {task}"), "wait until it has ended"),
@@ -53,6 +57,22 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
     }
     if let Some(at) = task.scheduled_for {
         lines.push(("scheduled", when(at)));
+    }
+    if let Some(at) = task.start_by {
+        lines.push(("start by", format!("{}, or it is cancelled", when(at))));
+    }
+    if let Some(trigger) = &task.trigger {
+        lines.push(("event", format!("{} ({})", trigger.event, trigger.name)));
+        lines.push(("handler", trigger.handler.to_string()));
+        if let Some(workflow) = &trigger.workflow {
+            lines.push(("workflow", workflow.to_string()));
+        }
+        if let Some(window) = &trigger.window {
+            lines.push(("gathers", format!("{window} of {}", count_of(trigger.events.into(), "event"))));
+        }
+        if trigger.critical {
+            lines.push(("critical", "yes, past pauses".into()));
+        }
     }
     if task.run_now {
         lines.push(("run now", "yes, past the limits".into()));

@@ -54,6 +54,11 @@ pub fn condition(value: &Value, problems: &mut Problems) -> Option<EventExpr> {
     expr(value, &EventExpr::names(), Wants::Truth, problems).map(EventExpr::new)
 }
 
+/// An expression that gives a level or a head start in seconds.
+pub fn priority_expr(value: &Value, problems: &mut Problems) -> Option<EventExpr> {
+    expr(value, &EventExpr::names(), Wants::Priority, problems).map(EventExpr::new)
+}
+
 pub fn flag(value: &Value, problems: &mut Problems) -> Option<bool> {
     match value.data {
         Data::Bool(flag) => Some(flag),

@@ -1,7 +1,7 @@
 //! `handlers:` → [`Handler`].
 
 use super::discipline;
-use super::expression::{condition, event_expr, flag, word};
+use super::expression::{condition, flag, priority_expr, word};
 use super::forward::forward;
 use super::limit::{Limits, keyed_rate};
 use crate::define::fields::Fields;
@@ -153,7 +153,7 @@ fn urgency(value: &Value, problems: &mut Problems) -> Option<Urgency> {
             problems.add(Problem { suggestion: did_you_mean(&written.text, levels), ..Problem::new(&value.at, told) });
             return None;
         }
-        return event_expr(value, problems).map(Urgency::Expr);
+        return priority_expr(value, problems).map(Urgency::Expr);
     }
     scalars::priority(value, problems).map(Urgency::Fixed)
 }

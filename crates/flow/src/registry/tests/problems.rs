@@ -25,7 +25,7 @@ fn what_is_wrong_with_a_registry_is_told_with_its_place() {
     check(&[
         ("handlers: []", "1:11: `handlers` is a map from names to what they stand for, not a list"),
         ("handler: {}", "1:1: a registry has no field `handler`\n  did you mean `handlers`?"),
-        ("handlers:\n  a b: {on: e, task: t}", "2:3: handler `a b` may hold only letters from a to z, digits and _ - . / : @"),
+        ("handlers:\n  a b: {on: e, task: t}", "2:3: handler `a b` may hold only letters from a to z, digits, _ and -"),
         ("handlers:\n  a: {task: t}", "2:6: handler `a` needs `on`"),
         (
             "handlers:\n  a: {on: 'e*', task: t}",
@@ -50,6 +50,19 @@ fn what_is_wrong_with_a_handler_is_told_with_its_place() {
         (
             "task: t, workflow: w",
             "2:14: `workflow` and `task`: a handler does one of them\n  write a second handler for the other: both get the event",
+        ),
+        (
+            "task: t, priority: \"event.data.vip ? 'high' : 'low'\"",
+            "2:60: `low` is no priority\n  give 'critical', 'high', 'normal', 'background' or a number of seconds",
+        ),
+        (
+            "task: t, priority: \"'low'\"",
+            "2:34: `low` is no priority\n  give 'critical', 'high', 'normal', 'background' or a number of seconds",
+        ),
+        (
+            "task: t, priority: \"event.data.vip ? true : 1.5\"",
+            "2:51: a priority must stand here; this gives true or false\n  give 'critical', 'high', 'normal', 'background' or a number of \
+             seconds",
         ),
         ("task: '@forward'", "2:20: the type `@forward` is the engine's own: choose one that does not begin with @"),
         ("task: t, concurency: 5", "2:23: handler `a` has no field `concurency`\n  did you mean `concurrency`?"),
@@ -148,7 +161,7 @@ fn what_is_wrong_with_a_cron_is_told_with_its_place() {
             "crons:\n  c: {schedule: '@daily', event: 'a//b'}",
             "2:34: event name `a//b` has an empty part before, between or after / and .\n  for example `a-b`",
         ),
-        ("crons:\n  c d: {schedule: '@daily'}", "2:3: cron `c d` may hold only letters from a to z, digits and _ - . / : @"),
+        ("crons:\n  c d: {schedule: '@daily'}", "2:3: cron `c d` may hold only letters from a to z, digits, _ and -"),
     ]);
     let registry = compiled("handlers: {h: {on: cron/a, task: t}}\ncrons:\n  a: {schedule: '@daily'}\n  b: {schedule: '@daily'}");
     let told: Vec<String> = registry.warnings().iter().map(|warning| warning.to_string()).collect();

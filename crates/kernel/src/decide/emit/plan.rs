@@ -4,7 +4,7 @@
 use crate::event::{EventSpec, Outcome};
 use crate::handler::{DROP_KEY, DropRate, Gather, Handling, Routed, SINGLE_KEY, Singleton, Trigger, Window, dedup_key};
 use crate::ids::{EventId, TaskId};
-use crate::limits::WINDOW_BYTES_MAX;
+use crate::limits::{PAYLOAD_BYTES_MAX, WINDOW_BYTES_MAX};
 use crate::names::{HandlerName, KeyName, KeyValue, QueueName};
 use crate::owner::KeyRef;
 use crate::queue::BacklogFull;
@@ -26,7 +26,7 @@ pub(super) enum Deed {
     Nothing,
     Add(TaskId, Box<TaskSpec>),
     Debounce { task: TaskId, newer: bool, ready_at: Time, start_by: Option<Time> },
-    Batch { task: TaskId, full: bool, bytes: u64 },
+    Batch { task: TaskId, full: bool, ready_at: Option<Time>, bytes: u64 },
 }
 
 pub(super) struct Planner<'a> {
@@ -105,15 +105,23 @@ impl<'a> Planner<'a> {
                 if let Some((task, queued)) = open(key)
                     && let Some(Window::Batch { size, events, bytes, .. }) = queued.window()
                     && *events < *size
-                    && bytes.saturating_add(self.bytes) <= WINDOW_BYTES_MAX as u64
+                    && bytes.saturating_add(self.weight(handling)) <= bytes_max(handling)
                 {
                     let full = *events + 1 >= *size;
-                    return (Outcome::Batched { task }, Vec::new(), Deed::Batch { task, full, bytes: self.bytes });
+                    let ready_at = Some(handling.delay_ms).filter(|ms| full && *ms > 0).map(|ms| now.plus_ms(ms));
+                    let deed = Deed::Batch { task, full, ready_at, bytes: self.weight(handling) };
+                    return (Outcome::Batched { task }, Vec::new(), deed);
                 }
             }
             None => {}
         }
         self.add(step, handler, handling)
+    }
+
+    /// What it adds to a batch. A run is begun with all of it, so of an event that it gets whole more counts than its data.
+    fn weight(&self, handling: &Handling) -> u64 {
+        let whole = handling.workflow.is_some() && handling.whole;
+        self.bytes + if whole { self.spec.envelope_bytes() } else { 0 }
     }
 
     fn add(&mut self, step: &mut Step<'_>, handler: &HandlerName, handling: &Handling) -> (Outcome, Gone, Deed) {
@@ -187,7 +195,7 @@ impl<'a> Planner<'a> {
             }
             Some(Gather::Batch { key, size, timeout_ms }) => {
                 let wait_ms = if *size > 1 { *timeout_ms } else { 0 };
-                (Some(Window::Batch { key: key.clone(), size: *size, events: 1, bytes: self.bytes }), wait_ms)
+                (Some(Window::Batch { key: key.clone(), size: *size, events: 1, bytes: self.weight(handling) }), wait_ms)
             }
         };
         let wait_ms = wait_ms + handling.delay_ms;
@@ -202,6 +210,7 @@ impl<'a> Planner<'a> {
             single,
             window,
             closed: false,
+            dedup_until: handling.dedup.as_ref().map(|dedup| now.plus_ms(dedup.window_ms)),
         };
         TaskSpec {
             priority: handling.priority,
@@ -216,6 +225,12 @@ impl<'a> Planner<'a> {
             ..TaskSpec::new(handling.queue.clone(), handling.kind.clone())
         }
     }
+}
+
+/// What a batch may hold: as much as may be handed over at once, and of what a run begins with no more than of any run.
+fn bytes_max(handling: &Handling) -> u64 {
+    let most = if handling.workflow.is_some() { PAYLOAD_BYTES_MAX } else { WINDOW_BYTES_MAX };
+    most as u64
 }
 
 type Gone = Vec<(TaskId, CancelCause, &'static str)>;

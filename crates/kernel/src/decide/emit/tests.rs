@@ -97,6 +97,35 @@ fn a_batch_starts_when_it_is_full_or_its_time_is_over() {
 }
 
 #[test]
+fn a_full_batch_waits_for_its_delay_and_no_longer_than_for_its_time() {
+    check(
+        "emit e a/b + h batch=k/2/10s delay=3s; show e; advance 1s; emit f a/b + h batch=k/2/10s delay=3s; show e; explain e
+         emit g a/b + h batch=k/2/10s delay=3s; advance 2999ms; lease w; advance 1ms; lease w want=2
+         advance 8999ms; emit i a/b + h batch=k/2/10s delay=3s; show g",
+        "e: queued; e queued ready=13s; f: batched e; e queued ready=4s
+         e waits: the batch of handler `h` for key k is full: it starts in 3.0 s. [batch until 4s] eta 4s
+         g: queued; leased nothing; leased e; i: batched g; g queued ready=14s",
+    );
+    check(
+        "emit e a/b + h batch=k/2/10s within=1s; advance 1s; emit f a/b + h batch=k/2/10s within=1s; lease w",
+        "e: queued; f: batched e; leased e",
+    );
+}
+
+#[test]
+fn a_batch_for_a_run_is_no_larger_than_what_a_run_may_begin_with() {
+    let emit = |label: &str, bytes: usize, more: &str| format!("emit {label} a/b bytes={bytes} + h batch=k/9/10s {more}");
+    for (more, answer) in [("", "e: queued; f: batched e; g: batched e"), ("workflow=w", "e: queued; f: batched e; g: queued")] {
+        let script = [emit("e", 100_000, more), emit("f", 100_000, more), emit("g", 100_000, more)].join("; ");
+        check(&script, answer);
+    }
+    // Handed over whole, an event is more than its data.
+    let whole = |more: &str| [emit("e", 131_000, more), emit("f", 131_000, more)].join("; ");
+    check(&whole("workflow=w"), "e: queued; f: batched e");
+    check(&whole("workflow=w whole"), "e: queued; f: queued");
+}
+
+#[test]
 fn a_full_batch_that_waits_takes_no_more() {
     check(
         "queue q concurrency=1; add x; lease w; emit e a/b + h batch=k/2/10s; emit f a/b + h batch=k/2/10s
@@ -122,6 +151,22 @@ fn a_singleton_that_replaces_stops_the_one_before() {
         "e: queued; leased e; f: queued; leased nothing; g: queued
          f cancelled replaced by signaller because a newer event took its place; leased g
          | e cancelled, f cancelled, g running",
+    );
+}
+
+#[test]
+fn a_singleton_is_alone_though_its_handler_changes_its_queue() {
+    check(
+        "emit e a/b + h single=k replace; lease w; emit f a/b + h single=k replace queue=r; emit o a/b + h single=l queue=r
+         lease w want=2; explain f; finish e done; lease w want=2",
+        "e: queued; leased e; f: queued; o: queued; leased o
+         f waits: handler `h` for k has one under way, and there may be one only. [singleton] eta unknown; leased f",
+    );
+    // One that failed and is tried again is no second one, either.
+    check(
+        "emit e a/b + h single=k; lease w; finish e failed final; emit f a/b + h single=k queue=r; lease w; retry e; lease w want=2
+         finish f done; lease w want=2",
+        "e: queued; leased e; f: queued; leased f; leased nothing; leased e",
     );
 }
 
@@ -199,6 +244,38 @@ fn an_event_goes_with_its_tasks_once_these_came_to_a_good_end() {
          expire f; emit n a/b id=x + h; retry f; cancel f; expire f",
         "e: queued; f: queued; g: unhandled; leased e f; expire e,f,g: 2 changed, 1 left; expire f: 0 changed, 1 left
          n: queued; expire f: 1 changed, 0 left | e gone, f gone, n queued",
+    );
+}
+
+#[test]
+fn an_event_is_kept_from_the_end_of_its_work() {
+    check(
+        "emit e a/b + h; advance 1h; lease w; expire e before=1h; finish e done; expire e before=1h; advance 1h
+         expire e before=1h; expire e before=3601s",
+        "e: queued; leased e; expire e: 0 changed, 1 left; expire e: 0 changed, 1 left; expire e: 0 changed, 1 left
+         expire e: 1 changed, 0 left",
+    );
+    check(
+        "emit e a/b + h batch=k/9/1h; advance 30min; emit f a/b + h batch=k/9/1h; expire e,f; advance 1h; lease w; finish e done; expire e,f",
+        "e: queued; f: batched e; expire e,f: 0 changed, 2 left; leased e; expire e,f: 2 changed, 0 left",
+    );
+}
+
+#[test]
+fn what_a_dedup_window_needs_is_kept_as_long_as_it_is_open() {
+    check(
+        "emit e a/b + h dedup=k/10s; lease w; finish e done; emit f a/b + h dedup=k/10s; expire e,f; emit g a/b + h dedup=k/10s
+         advance 10s; expire e,g; emit i a/b + h dedup=k/10s",
+        "e: queued; leased e; f: duplicate e; expire e,f: 1 changed, 1 left; g: duplicate e; expire e,g: 2 changed, 0 left; i: queued",
+    );
+}
+
+#[test]
+fn an_event_takes_no_task_along_that_another_made() {
+    check(
+        "emit e a/b + h single=k + h2; emit f a/b + h single=k; lease w want=2; finish e.h done; finish e.h2 failed final
+         expire e,f; show e.h",
+        "e: queued, queued; f: skipped e.h; leased e.h e.h2; expire e,f: 1 changed, 1 left; e.h done attempt=1",
     );
 }
 
