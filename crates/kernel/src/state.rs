@@ -2,7 +2,10 @@
 //! writer of facts; `advance` moves what time alone moves. Rows in, rows out: a state loaded from rows equals the one
 //! that wrote them.
 
+mod depths;
 mod events;
+
+pub use depths::{Depth, FamilyDepth};
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::event::Event;
@@ -72,6 +75,7 @@ pub struct State {
     by_idempotency_key: BTreeSet<(QueueName, IdempotencyKey, TaskId)>,
     running: BTreeSet<TaskId>,
     handled: events::Index,
+    depths: depths::Depths,
     /// Finished, or loaded for one command: they leave memory after the commit.
     cooling: Vec<TaskId>,
     /// Closed bulks, likewise.
@@ -125,6 +129,7 @@ impl State {
             by_idempotency_key: BTreeSet::default(),
             running: BTreeSet::new(),
             handled: events::Index::default(),
+            depths: depths::Depths::default(),
             cooling: Vec::new(),
             closed: Vec::new(),
             sweeps: Vec::new(),
@@ -567,20 +572,21 @@ impl State {
 
     fn take(&mut self, id: TaskId, now: Time) -> Option<Task> {
         let Slot { task, place } = self.tasks.remove(&id)?;
+        self.depths.leave(&task, place);
         self.unlink(&task, place, now);
         Some(task)
     }
 
     fn insert(&mut self, id: TaskId, task: Task, now: Time) {
         let place = self.link(&task, now);
+        self.depths.enter(&task, place);
         self.tasks.insert(id, Slot { task, place });
     }
 
     /// Same task, new place: its hour has come, or its queue's rules changed.
     fn replace(&mut self, id: TaskId, now: Time) {
         let task = self.take(id, now).expect("a task in the order is live");
-        let place = self.link(&task, now);
-        self.tasks.insert(id, Slot { task, place });
+        self.insert(id, task, now);
     }
 
     fn link(&mut self, task: &Task, now: Time) -> Place {

@@ -68,8 +68,9 @@ const DEFECTS_OF_RUNS: [&str; 26] = [
 ];
 
 /// The same in the code of events.
-const DEFECTS_OF_EVENTS: [&str; 9] = [
+const DEFECTS_OF_EVENTS: [&str; 10] = [
     "cold_event_unread",
+    "critical_shed",
     "dedup_ignored",
     "drop_rate_ignored",
     "event_key_ignored",
