@@ -29,7 +29,8 @@ pub fn million(options: &Options) -> Result<Vec<Measure>, String> {
     let (reprioritize_wait, reprioritize_s) = probed(&engine, reprioritize)?;
     fail_all(&engine)?;
     let (redrive_wait, redrive_s) = probed(&engine, BulkWork::Redrive { queue: queue.clone(), upto, filter, per_s: None })?;
-    let (clear_wait, clear_s) = probed(&engine, BulkWork::Clear { queue, upto, reason: String::new() })?;
+    let (clear_wait, clear_s) =
+        probed(&engine, BulkWork::Clear { queue, upto, reason: String::new(), filter: TaskFilter::default() })?;
     let how_wait = "longest wait of an add to another queue, one every 2 ms, while the bulk went over 1,000,000 tasks";
     let how_speed = "the bulk itself, with those adds going on";
     let wait = |name, value| Measure { name, value, unit: "ms", how: how_wait };

@@ -77,9 +77,11 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::TaskDone {} => "done".into(),
         RecordBody::TaskFailed { error } => format!("failed with {}{}", error.code, said(&error.message)),
         RecordBody::TaskCancelled { cause: CancelCause::Expired, .. } => "cancelled: it did not start in time".into(),
-        RecordBody::TaskCancelled { cause: CancelCause::Replaced | CancelCause::Shed, reason, .. } => {
+        RecordBody::TaskCancelled { cause: CancelCause::Replaced, reason, .. } => format!("cancelled{}", said(reason)),
+        RecordBody::TaskCancelled { cause: CancelCause::Shed, by, reason, .. } if by.as_str() == "signaller" => {
             format!("cancelled{}", said(reason))
         }
+        RecordBody::TaskCancelled { cause: CancelCause::Shed, by, reason, .. } => format!("shed by {by}{}", said(reason)),
         RecordBody::TaskCancelled { by, reason, .. } => format!("cancelled by {by}{}", said(reason)),
         RecordBody::TaskReset { by } => format!("reset to idle by {by}"),
         RecordBody::TaskDeleted { by, .. } => format!("deleted by {by}"),
@@ -155,27 +157,41 @@ fn added(spec: &TaskSpecView) -> String {
 
 fn bulk_work(work: &BulkWorkView) -> String {
     match work {
-        BulkWorkView::Clear { queue, .. } => format!("clear of queue {queue}"),
-        BulkWorkView::Drain { queue } => format!("drain of queue {queue}"),
-        BulkWorkView::Reprioritize { queue, filter, priority } => {
-            format!("priority {} for queue {queue}{}", priority_text(*priority), filter_text(filter))
+        BulkWorkView::Clear { queue, filter, .. } => format!("clear of queue {queue}{}", some_text(filter)),
+        BulkWorkView::Drain { queue, filter } => format!("drain of queue {queue}{}", some_text(filter)),
+        BulkWorkView::Shed { families, upto, .. } => {
+            let families: Vec<String> = families.iter().map(ToString::to_string).collect();
+            format!("shed of families {} up to {}", families.join(", "), priority_text(*upto))
         }
-        BulkWorkView::Redrive { queue, filter, .. } => format!("redrive of queue {queue}{}", filter_text(filter)),
+        BulkWorkView::Reprioritize { queue, filter, priority } => {
+            format!("priority {} for queue {queue}{}", priority_text(*priority), of_these(filter))
+        }
+        BulkWorkView::Redrive { queue, filter, .. } => format!("redrive of queue {queue}{}", of_these(filter)),
         BulkWorkView::Unblock { blocker } => format!("unblocking of those that wait for {blocker}"),
         BulkWorkView::Runs { verb, r#where, .. } => format!("{verb} of runs where {}", plain(r#where)),
         BulkWorkView::Unknown => "work this version does not know".into(),
     }
 }
 
-fn filter_text(filter: &TaskFilter) -> String {
+fn some_text(filter: &Option<TaskFilter>) -> String {
+    filter.as_ref().map_or_else(String::new, of_these)
+}
+
+fn of_these(filter: &TaskFilter) -> String {
+    let text = filter_text(filter);
+    if text.is_empty() { text } else { format!(" ({text})") }
+}
+
+/// Which tasks, in words.
+pub fn filter_text(filter: &TaskFilter) -> String {
     let parts = [
         filter.kind.as_ref().map(|kind| format!("type {kind}")),
         filter.key.as_ref().map(ToString::to_string),
         filter.tag.as_ref().map(|tag| format!("tag {tag}")),
         filter.error_code.as_ref().map(|code| format!("error {code}")),
+        filter.family.as_ref().map(|family| format!("family {family}")),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    plain(&parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 #[cfg(test)]

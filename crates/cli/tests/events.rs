@@ -362,7 +362,7 @@ fn a_cron_fires_by_the_clock_and_each_slot_once_across_restarts() {
 #[test]
 fn families_are_paused_and_let_go_from_the_command_line() {
     let house = house("handlers:\n  h: {on: '*', task: t}\n");
-    assert_eq!(house.told("family list"), "No family is paused or boosted.\n");
+    assert_eq!(house.told("family list"), "No family is paused or boosted, and nothing of one waits or runs.\n");
     house.ok("emit a/b");
     house.ok("emit c/d");
     assert!(house.told("family pause a --for 1h --reason 'a storm'").starts_with("a is paused until "), "told");
@@ -374,4 +374,49 @@ fn families_are_paused_and_let_go_from_the_command_line() {
     assert!(house.told("family boost 'a/*' high").contains("boost"), "told");
     assert_eq!(house.told("family boost 'a/*' 0"), "a/* has no boost.\n");
     house.refused("family pause '*x'", 2, "usage");
+}
+
+#[test]
+fn what_nothing_knows_is_paused_all_the_same_and_told() {
+    let house = house("handlers:\n  h: {on: 'a/*', task: t}\n");
+    assert!(!house.told("family pause a").contains("nothing is known"), "a handler takes them");
+    let told = house.told("family pause b");
+    assert!(told.contains("b is paused") && told.contains("nothing is known of b"), "{told}");
+    assert!(house.told("family list").contains("paused by"), "listed");
+}
+
+#[test]
+fn families_are_shed_cleared_drained_and_counted_from_the_command_line() {
+    let house = house("handlers:\n  h: {on: '*', task: t}\n  low: {on: '*', task: u, queue: low, priority: background}\n");
+    for name in ["a/b", "a/b.c", "c/d"] {
+        house.ok(&format!("emit {name}"));
+    }
+    let list = house.told("family list");
+    assert!(list.contains("a/b") && list.contains("h, low"), "{list}");
+    let depth = house.ok("queue depth --family 'a/*'");
+    assert_eq!((&depth["total"]["ready"], &depth["queues"][0]["counts"]["ready"]), (&json!(4), &json!(2)), "{depth}");
+    assert_eq!(house.ok("queue stats --family a/b")["current_depth"]["ready"], json!(2));
+
+    let shed = "family shed 'a/*' --upto background";
+    house.refused(shed, 5, "confirmation_needed");
+    assert_eq!(house.ok(&format!("{shed} --dry-run"))["would_cancel"], json!(2));
+    house.refused("family shed a --upto critical --yes", 2, "invalid");
+    house.refused("family shed --upto normal", 2, "usage");
+    house.refused("family shed a", 2, "usage");
+    let bulk = house.ok(&format!("{shed} --yes --reason 'a storm'"));
+    assert_eq!((&bulk["items"], &bulk["skipped"], &bulk["work"]), (&json!(2), &json!(2), &json!("shed")), "{bulk}");
+    let told = house.told(&format!("bulk show {}", bulk["bulk"].as_str().unwrap()));
+    assert!(told.contains("a/*") && told.contains("background"), "{told}");
+    assert!(house.told("bulk list").contains("a/*"), "listed");
+    let gone = house.ok("task list --family 'a/*' --status cancelled")["tasks"][0].clone();
+    assert_eq!(gone["cancelled"]["cause"], json!("shed"), "{gone}");
+    let history = house.told(&format!("task history {}", gone["task"].as_str().unwrap()));
+    assert!(history.contains("shed by") && history.contains("a storm"), "{history}");
+
+    assert_eq!(house.ok("queue priority h high --family a/b")["items"], json!(1));
+    assert_eq!(house.ok("queue drain h --family c")["items"], json!(1));
+    assert_eq!(house.ok("queue clear h --family c --dry-run")["would_cancel"], json!(1));
+    assert_eq!(house.ok("queue clear h --family c --yes")["items"], json!(1));
+    assert_eq!(house.ok("queue depth --family c")["total"]["queued"], json!(1), "in low");
+    assert_eq!(house.ok("queue depth --family 'a/*'")["total"]["queued"], json!(2));
 }

@@ -13,7 +13,7 @@ use talk::{ask, refusal, verified};
 /// `PROPTEST_CASES` asks for more.
 const CASES: u32 = 3_000;
 
-const VALID: [(&str, &str, &str); 23] = [
+const VALID: [(&str, &str, &str); 24] = [
     (
         "POST",
         "/v1/tasks",
@@ -33,7 +33,8 @@ const VALID: [(&str, &str, &str); 23] = [
     ("POST", "/v1/queues/q/pause", r#"{"for_ms":1000,"reason":"deploy","by":"ana"}"#),
     ("POST", "/v1/queues/q/resume", r#"{"by":"ana"}"#),
     ("POST", "/v1/queues/t/drain", r#"{"by":"ana"}"#),
-    ("POST", "/v1/queues/t/clear", r#"{"reason":"over","by":"ana"}"#),
+    ("POST", "/v1/queues/t/clear", r#"{"reason":"over","by":"ana","filter":{"family":"a/*"}}"#),
+    ("POST", "/v1/families/shed", r#"{"families":["a","b/*"],"upto":"normal","reason":"storm"}"#),
     ("POST", "/v1/queues/q/reprioritize", r#"{"priority":600,"tasks":["task-1","task-2"],"by":"ana"}"#),
     (
         "POST",

@@ -156,7 +156,6 @@ fn depth_says_what_waits_where_and_for_how_long() {
             ("/result/total/queued", "4"),
             ("/result/total/ready", "2"),
             ("/result/queues/0/queue", r#""lint""#),
-            ("/result/queues/0/family", r#""lint""#),
             ("/result/queues/0/counts/ready", "1"),
             ("/result/queues/0/counts/scheduled", "1"),
             ("/result/queues/1/counts/blocked", "1"),

@@ -1,17 +1,17 @@
 //! What can be asked of the engine, and what it answers. A request is a command for the kernel, a worker's report, or
 //! a look at what only the writer knows.
 
-use kernel::bulk::{Bulk, Meant};
+use kernel::bulk::{Bulk, BulkWork, Meant};
 use kernel::command::{Command, Grant, NewRevision, Outcome, Reply};
 use kernel::explain::{Explanation, RunExplanation};
 use kernel::ids::{Fence, RecordSeq, RunId, TaskId};
 use kernel::limits::BATCH_ITEMS_MAX;
-use kernel::names::{QueueName, TypeName, WorkerName};
+use kernel::names::{Pattern, QueueName, TypeName, WorkerName};
 use kernel::record::Payload;
 use kernel::registry::Control;
 use kernel::rejection::Rejection;
 use kernel::run::NodeAt;
-use kernel::state::{Counts, QueueSummary};
+use kernel::state::{Counts, FamilyDepth, QueueSummary};
 use kernel::time::Time;
 use std::sync::Arc;
 
@@ -77,6 +77,14 @@ pub enum Request {
         queue: QueueName,
     },
     Queues,
+    /// What there is of the families that this pattern covers, or of all. What no event made is of its queue's name.
+    Depths {
+        families: Option<Pattern>,
+    },
+    /// How many tasks a bulk would change now.
+    WouldChange {
+        work: BulkWork,
+    },
     /// Bulks over runs that are under way.
     RunBulks,
     Status,
@@ -224,6 +232,12 @@ pub enum Answer {
         bulks: Vec<Bulk>,
     },
     Queues(Vec<QueueSummary>),
+    Depths(Vec<FamilyDepth>),
+    /// So many, or more than could be looked at.
+    WouldChange {
+        tasks: usize,
+        more: bool,
+    },
     RunBulks(Vec<Bulk>),
     Status(Box<StatusSummary>),
     Backlog(Backlog),

@@ -558,16 +558,11 @@ impl Turn<'_> {
                 }
                 Answer::Noted
             }
-            Request::Queue { queue } => {
-                let state = self.step.state();
-                let bulks = state.bulks_open().filter(|bulk| bulk.work().queue() == Some(&queue)).cloned().collect();
-                Answer::Queue { summary: Box::new(state.queue_summary(&queue)), bulks }
-            }
-            Request::RunBulks => {
-                let bulks = self.step.state().bulks_open().filter(|bulk| bulk.work().is_over_runs());
-                Answer::RunBulks(bulks.cloned().collect())
-            }
+            Request::Queue { queue } => self.queue(&queue),
+            Request::RunBulks => self.run_bulks(),
             Request::Queues => Answer::Queues(self.step.state().queue_summaries()),
+            Request::Depths { families } => Answer::Depths(self.step.state().depths_of(families.as_ref())),
+            Request::WouldChange { work } => self.would_change(&work),
             Request::Status => Answer::Status(Box::new(self.status())),
             Request::Backlog => Answer::Backlog(self.backlog()),
             Request::Reload => Answer::Noted,

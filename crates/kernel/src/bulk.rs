@@ -12,10 +12,11 @@
 use crate::command::NewRevision;
 use crate::frame::FramePath;
 use crate::ids::{BulkId, RecordSeq, RunId, TaskId};
-use crate::limits::{BULK_RUNS_MAX, CHUNK_ITEMS_MAX};
+use crate::limits::{BULK_FILTER_BYTES_MAX, BULK_PATCH_BYTES_MAX, BULK_RUNS_MAX, CHUNK_ITEMS_MAX, SHED_FAMILIES_MAX};
 use crate::names::*;
 use crate::priority::Priority;
 use crate::record::{Entry, Record};
+use crate::rejection::Rejection;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -32,14 +33,23 @@ pub struct TaskFilter {
     /// Code of the last failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Of the event it is made of; one that no event made has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Pattern>,
 }
 
 impl TaskFilter {
+    /// Nothing is asked of a task.
+    pub fn is_any(&self) -> bool {
+        *self == TaskFilter::default()
+    }
+
     pub fn matches(&self, card: &crate::task::Card) -> bool {
         self.kind.as_ref().is_none_or(|kind| kind == card.route().kind())
             && self.key.as_ref().is_none_or(|key| card.route().keys().contains(key))
             && self.tag.as_ref().is_none_or(|tag| card.tags().contains(tag))
             && self.error_code.as_ref().is_none_or(|code| card.failure().is_some_and(|failure| failure.code == *code))
+            && self.family.as_ref().is_none_or(|pattern| card.route().family().is_some_and(|family| pattern.covers(family)))
     }
 }
 
@@ -118,11 +128,22 @@ pub enum BulkWork {
         queue: QueueName,
         upto: TaskId,
         reason: String,
+        #[serde(default, skip_serializing_if = "TaskFilter::is_any")]
+        filter: TaskFilter,
     },
     /// Run what waits in the queue now, past rate and schedule.
     Drain {
         queue: QueueName,
         upto: TaskId,
+        #[serde(default, skip_serializing_if = "TaskFilter::is_any")]
+        filter: TaskFilter,
+    },
+    /// Cancel what waits of these families in whatever queue, if its priority is no higher than this. What is critical stays.
+    Shed {
+        families: Vec<Pattern>,
+        priority: Priority,
+        upto: TaskId,
+        reason: String,
     },
     Reprioritize {
         queue: QueueName,
@@ -157,6 +178,7 @@ impl BulkWork {
         match self {
             BulkWork::Clear { .. } => "clear",
             BulkWork::Drain { .. } => "drain",
+            BulkWork::Shed { .. } => "shed",
             BulkWork::Reprioritize { .. } => "reprioritize",
             BulkWork::Redrive { .. } => "redrive",
             BulkWork::Unblock { .. } => "unblock",
@@ -167,6 +189,38 @@ impl BulkWork {
             BulkWork::Runs { verb: RunVerb::Restart { .. }, .. } => "restart_runs",
             BulkWork::Runs { verb: RunVerb::Patch { .. }, .. } => "patch_runs",
         }
+    }
+
+    /// Whether it could be begun at all.
+    pub fn check(&self) -> Result<(), Rejection> {
+        match self {
+            BulkWork::Redrive { per_s: Some(0), .. } => {
+                return Err(Rejection::Invalid { why: "a redrive at 0 a second would never end".into() });
+            }
+            BulkWork::Runs { per_s: Some(0), .. } => {
+                return Err(Rejection::Invalid { why: "0 runs a second would never end".into() });
+            }
+            BulkWork::Runs { filter, .. } if filter.len() > BULK_FILTER_BYTES_MAX => {
+                let why = format!("the filter has {} bytes; there may be {BULK_FILTER_BYTES_MAX}", filter.len());
+                return Err(Rejection::Invalid { why });
+            }
+            BulkWork::Runs { verb: RunVerb::Patch { change }, .. } if change.len() > BULK_PATCH_BYTES_MAX => {
+                let why = format!("the patch has {} bytes; one of many runs may have {BULK_PATCH_BYTES_MAX}", change.len());
+                return Err(Rejection::Invalid { why });
+            }
+            BulkWork::Shed { families, .. } if families.is_empty() || families.len() > SHED_FAMILIES_MAX => {
+                let why = format!("{} patterns of families are named; there may be 1 to {SHED_FAMILIES_MAX}", families.len());
+                return Err(Rejection::Invalid { why });
+            }
+            BulkWork::Shed { priority, .. } if *priority >= Priority::CRITICAL => {
+                return Err(Rejection::Invalid { why: "what is critical is never shed: name a priority below that".into() });
+            }
+            BulkWork::Unblock { .. } => {
+                return Err(Rejection::Invalid { why: "only a task that is done unblocks those that wait for it".into() });
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     pub const fn is_over_runs(&self) -> bool {
@@ -186,7 +240,7 @@ impl BulkWork {
             | BulkWork::Drain { queue, .. }
             | BulkWork::Reprioritize { queue, .. }
             | BulkWork::Redrive { queue, .. } => Some(queue),
-            BulkWork::Unblock { .. } | BulkWork::Runs { .. } => None,
+            BulkWork::Shed { .. } | BulkWork::Unblock { .. } | BulkWork::Runs { .. } => None,
         }
     }
 }

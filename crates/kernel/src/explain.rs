@@ -161,7 +161,8 @@ pub fn explain(state: &State, task: &Task, facts: &Facts, now: Time) -> Explanat
                     CancelCause::Asked => format!("{by} asked for it{why}"),
                     CancelCause::Cleared => format!("its queue was cleared by {by}{why}"),
                     CancelCause::Expired => "it did not start before its deadline for that".into(),
-                    CancelCause::Shed => format!("it made room for others{why}"),
+                    CancelCause::Shed if by.as_str() == "signaller" => format!("it made room for others{why}"),
+                    CancelCause::Shed => format!("{by} shed work of its family{why}"),
                     CancelCause::Replaced => "one that came later took its place".into(),
                 };
                 told.cause("cancelled", told_by, None, None);

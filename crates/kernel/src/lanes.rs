@@ -26,6 +26,7 @@ use crate::queue::{BoostOn, Queue, QueueConfig};
 use crate::rate::Rate;
 use crate::record::KeyRef;
 use crate::route::Route;
+use crate::state::Depth;
 use crate::time::Time;
 use few::Few;
 use rustc_hash::FxHashMap;
@@ -188,6 +189,18 @@ impl QueueLine {
 
     pub(crate) fn config(&self) -> &Arc<QueueConfig> {
         &self.config
+    }
+
+    pub(crate) fn depth(&self) -> Depth {
+        Depth {
+            queued: self.members.len(),
+            blocked: self.blocked as usize,
+            scheduled: self.later as usize,
+            held: self.held as usize,
+            running: self.running as usize,
+            overrides: self.overrides as usize,
+            in_runs: self.in_runs as usize,
+        }
     }
 }
 

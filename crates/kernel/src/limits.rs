@@ -62,6 +62,8 @@ pub const WINDOW_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
 pub const WINDOW_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// Patterns of families that something is said about.
 pub const FAMILIES_MAX: usize = 256;
+/// Patterns of families that one shed names.
+pub const SHED_FAMILIES_MAX: usize = 64;
 /// Queues and handlers one registry may state, and bytes of its text.
 pub const REGISTRY_QUEUES_MAX: usize = 1_000;
 pub const REGISTRY_HANDLERS_MAX: usize = 1_000;

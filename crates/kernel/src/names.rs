@@ -244,10 +244,30 @@ impl Pattern {
 
     /// `github/*` covers the families of all events it matches: `github` and `github/pull_request`.
     pub fn covers(&self, family: &Family) -> bool {
+        self.covers_name(family.as_str())
+    }
+
+    /// The same of a queue's name, which stands for the family of what no event made.
+    pub fn covers_name(&self, family: &str) -> bool {
         match self.stem() {
             Some("") => true,
-            Some(stem) => family.as_str().starts_with(stem) || family.as_str() == &stem[..stem.len() - 1],
-            None => self.0 == family.0,
+            Some(stem) => family.starts_with(stem) || family == &stem[..stem.len() - 1],
+            None => *self.0 == *family,
+        }
+    }
+
+    /// Whether an event that this matches may be of a family that `families` covers.
+    pub fn may_be_of(&self, families: &Pattern) -> bool {
+        let Some(stem) = self.stem() else {
+            return EventName::parse(&self.0).is_ok_and(|name| families.covers(&name.family()));
+        };
+        // Names of a family are one part more than it, whatever parts them.
+        let begins = |family: &str| DIVIDERS.iter().any(|divider| format!("{family}{divider}").starts_with(stem));
+        match families.stem() {
+            _ if stem.is_empty() => true,
+            Some("") => true,
+            Some(above) => stem.starts_with(above) || above.starts_with(stem) || begins(&above[..above.len() - 1]),
+            None => begins(&families.0),
         }
     }
 }
@@ -321,6 +341,24 @@ mod tests {
         }
         for raw in ["", "a b", "*a", "a*", "a/*/b", "/*", "a//b", "a/"] {
             assert!(Pattern::parse(raw).is_err(), "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_may_be_of_families_if_some_event_of_it_is() {
+        let parts = ["a", "a/b", "a.b", "a/b.c", "a/b/c", "b", "ab", "ab/c", "a/bc", "b/a", "b.a"];
+        let patterns: Vec<String> = parts
+            .iter()
+            .flat_map(|part| [(*part).to_owned(), format!("{part}/*"), format!("{part}.*")])
+            .chain(["*".into()])
+            .collect();
+        let below = |part: &str| [part.to_owned(), format!("{part}/x"), format!("{part}.x"), format!("{part}/x.y")];
+        let names: Vec<EventName> =
+            parts.iter().flat_map(|part| below(part)).map(|raw| EventName::parse(&raw).unwrap()).collect();
+        for (events, families) in patterns.iter().flat_map(|events| patterns.iter().map(move |families| (events, families))) {
+            let (events, families) = (Pattern::parse(events).unwrap(), Pattern::parse(families).unwrap());
+            let is_so = names.iter().any(|name| events.matches(name) && families.covers(&name.family()));
+            assert_eq!(events.may_be_of(&families), is_so, "{events} {families}");
         }
     }
 

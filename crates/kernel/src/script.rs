@@ -11,8 +11,8 @@
 //! reprioritize q high type=t · redrive_all q per_s=10 code=x · proceed · stop_bulk 1
 //! emit e a/b id=x ts=5s + handler type=t queue=q dedup=k/10s drop=k/2/10s single=k replace debounce=k/5s/20s batch=k/3/10s
 //!   delay=1s within=10s critical whole key.tenant=acme + …    replay e + handler …    expire e,f before=1h    registry q concurrency=1 …
-//! pause_families a/* until=10s · resume_families a/* · boost_families a/* high
-//! advance 10s · show a · summary q · bulk 1 · due · explain a asked=10s stopping
+//! pause_families a/* until=10s · resume_families a/* · boost_families a/* high · shed a,b/* normal because=why
+//! advance 10s · show a · summary q · depth a/* · bulk 1 · due · explain a asked=10s stopping
 //! ```
 
 pub(crate) mod events;
@@ -31,6 +31,7 @@ use crate::queue::{BacklogFull, BoostOn, Fairness, QueueConfig};
 use crate::rate::Rate;
 use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
 use crate::rejection::Rejection;
+use crate::state::{Depth, FamilyDepth, QueueSummary};
 use crate::time::Time;
 use say::Words;
 use std::collections::BTreeMap;
@@ -113,6 +114,7 @@ impl Script {
             "show" => say::list(words.word()).for_each(|name| self.answers.push(self.show(name))),
             "summary" => self.summary(words.word()),
             "bulk" => self.show_bulk(words.word()),
+            "depth" => self.depth(words.word()),
             "due" => {
                 let due = self.world.state.next_due(self.world.now).map_or("never".into(), say::instant);
                 self.answers.push(format!("due {due}"));
@@ -158,8 +160,8 @@ impl Script {
                 let (queue, upto) = (say::queue(words.word()), TaskId::MAX);
                 let reason = words.reason();
                 let work = match verb {
-                    "clear" => BulkWork::Clear { queue, upto, reason: reason.clone() },
-                    "drain" => BulkWork::Drain { queue, upto },
+                    "clear" => BulkWork::Clear { queue, upto, reason: reason.clone(), filter: filter(words) },
+                    "drain" => BulkWork::Drain { queue, upto, filter: filter(words) },
                     "reprioritize" => {
                         let priority = say::priority(words.word());
                         BulkWork::Reprioritize { queue, upto, priority, filter: filter(words) }
@@ -169,6 +171,12 @@ impl Script {
                         BulkWork::Redrive { queue, upto, per_s, filter: filter(words) }
                     }
                 };
+                one(Command::StartBulk { work, by, reason })
+            }
+            "shed" => {
+                let families = say::list(words.word()).map(|pattern| Pattern::parse(pattern).unwrap()).collect();
+                let (priority, reason) = (say::priority(words.word()), words.reason());
+                let work = BulkWork::Shed { families, priority, upto: TaskId::MAX, reason: reason.clone() };
                 one(Command::StartBulk { work, by, reason })
             }
             "registry" => {
@@ -389,17 +397,21 @@ impl Script {
     }
 
     fn summary(&mut self, queue: &str) {
-        let summary = self.world.state.queue_summary(&say::queue(queue));
-        let counts = [
-            ("queued", summary.queued),
-            ("blocked", summary.blocked),
-            ("scheduled", summary.scheduled),
-            ("held", summary.held),
-            ("running", summary.running),
-            ("overrides", summary.overrides),
-        ];
-        let shown: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
-        self.answers.push(format!("{queue}: {}", if shown.is_empty() { "empty".into() } else { shown.join(" ") }));
+        let QueueSummary { queued, blocked, scheduled, held, running, overrides, in_runs, .. } =
+            self.world.state.queue_summary(&say::queue(queue));
+        let depth = Depth { queued, blocked, scheduled, held, running, overrides, in_runs };
+        self.answers.push(format!("{queue}: {}", say::depth(&depth)));
+    }
+
+    /// What there is of the families that a pattern covers, each in each queue.
+    fn depth(&mut self, pattern: &str) {
+        let pattern = Pattern::parse(pattern).unwrap();
+        let found = FamilyDepth::sorted(self.world.state.depths_of(Some(&pattern)));
+        let shown = found.iter().map(|found| format!("{} in {}: {}", found.family, found.queue, say::depth(&found.depth)));
+        self.answers.extend(shown);
+        if found.is_empty() {
+            self.answers.push(format!("nothing of {pattern}"));
+        }
     }
 
     fn show_bulk(&mut self, nth: &str) {
@@ -461,6 +473,7 @@ fn filter(words: &mut Words) -> TaskFilter {
         key: words.keys().pop(),
         tag: words.option("tag").map(|tag| Tag::parse(tag).unwrap()),
         error_code: words.option("code").map(str::to_owned),
+        family: words.option("family").map(|pattern| Pattern::parse(pattern).unwrap()),
     }
 }
 

@@ -2,8 +2,11 @@
 //! writer of facts; `advance` moves what time alone moves. Rows in, rows out: a state loaded from rows equals the one
 //! that wrote them.
 
+mod depths;
 mod events;
 mod permits;
+
+pub use depths::{Depth, FamilyDepth};
 
 use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::event::Event;
@@ -74,6 +77,7 @@ pub struct State {
     by_idempotency_key: BTreeSet<(QueueName, IdempotencyKey, TaskId)>,
     running: BTreeSet<TaskId>,
     handled: events::Index,
+    depths: depths::Depths,
     /// Finished, or loaded for one command: they leave memory after the commit.
     cooling: Vec<TaskId>,
     /// Closed bulks, likewise.
@@ -126,6 +130,7 @@ impl State {
             by_idempotency_key: BTreeSet::default(),
             running: BTreeSet::new(),
             handled: events::Index::default(),
+            depths: depths::Depths::default(),
             cooling: Vec::new(),
             closed: Vec::new(),
             sweeps: Vec::new(),
@@ -563,12 +568,14 @@ impl State {
 
     fn take(&mut self, id: TaskId, now: Time) -> Option<Task> {
         let Slot { task, place } = self.tasks.remove(&id)?;
+        self.depths.leave(&task, place);
         self.unlink(&task, place, now);
         Some(task)
     }
 
     fn insert(&mut self, id: TaskId, task: Task, now: Time) {
         let place = self.link(&task, now);
+        self.depths.enter(&task, place);
         self.tasks.insert(id, Slot { task, place });
     }
 

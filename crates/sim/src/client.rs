@@ -308,14 +308,26 @@ impl Client<'_> {
             key: if self.chance.permille(300) { self.key() } else { None },
             tag: self.chance.permille(200).then(|| self.chance.pick(&self.temper.tags).clone()),
             error_code: self.chance.permille(200).then(|| "broken".to_owned()),
+            family: if self.temper.events && self.chance.permille(400) { Some(self.pattern()) } else { None },
         }
+    }
+
+    /// All that waits, as a rule.
+    fn family_filter(&mut self) -> TaskFilter {
+        let family = if self.temper.events && self.chance.permille(400) { Some(self.pattern()) } else { None };
+        TaskFilter { family, ..TaskFilter::default() }
     }
 
     fn bulk_work(&mut self) -> BulkWork {
         let (queue, upto) = (self.queue(), TaskId::new(0, 0));
+        if self.temper.events && self.chance.permille(250) {
+            let families = (0..1 + self.chance.below(2)).map(|_| self.pattern()).collect();
+            let priority = *self.chance.pick(&[Priority::BACKGROUND, Priority::NORMAL, Priority::HIGH]);
+            return BulkWork::Shed { families, priority, upto, reason: "a storm".into() };
+        }
         match self.chance.below(6) {
-            0 => BulkWork::Clear { queue, upto, reason: "tidying".into() },
-            1 | 2 => BulkWork::Drain { queue, upto },
+            0 => BulkWork::Clear { queue, upto, reason: "tidying".into(), filter: self.family_filter() },
+            1 | 2 => BulkWork::Drain { queue, upto, filter: self.family_filter() },
             3 => BulkWork::Reprioritize { queue, upto, filter: self.filter(), priority: self.priority() },
             _ => {
                 let per_s = self.chance.maybe(600, |chance| *chance.pick(&[1, 3, 20, 50_000]));
@@ -361,6 +373,9 @@ impl Client<'_> {
 
     fn look(&mut self) -> Request {
         match self.chance.below(8) {
+            0 if self.temper.events && self.chance.permille(500) => {
+                Request::Depths { families: if self.chance.permille(500) { Some(self.pattern()) } else { None } }
+            }
             0 => Request::Queue { queue: self.queue() },
             1 => Request::Queues,
             2 => Request::Status,

@@ -46,7 +46,7 @@ pub const FAULTS: [&str; 34] = [
 ];
 
 /// Every kind of bulk.
-const BULKS: [&str; 10] = [
+const BULKS: [&str; 11] = [
     "cancel_runs",
     "clear",
     "drain",
@@ -56,6 +56,7 @@ const BULKS: [&str; 10] = [
     "reprioritize",
     "resume_runs",
     "retry_runs",
+    "shed",
     "unblock",
 ];
 

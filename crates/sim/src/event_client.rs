@@ -69,7 +69,7 @@ impl Client<'_> {
         vec![Request::Command(command)]
     }
 
-    fn pattern(&mut self) -> Pattern {
+    pub fn pattern(&mut self) -> Pattern {
         Pattern::parse(self.chance.pick::<&str>(&PATTERNS)).expect("a pattern")
     }
 

@@ -70,8 +70,9 @@ const DEFECTS_OF_RUNS: [&str; 28] = [
 ];
 
 /// The same in the code of events.
-const DEFECTS_OF_EVENTS: [&str; 11] = [
+const DEFECTS_OF_EVENTS: [&str; 12] = [
     "cold_event_unread",
+    "critical_shed",
     "dedup_ignored",
     "drop_rate_ignored",
     "ended_too_lately",

@@ -447,6 +447,19 @@ impl Reader for MemoryReader {
         })
     }
 
+    fn dead_families(&mut self) -> Result<Vec<(QueueName, Arc<str>, u64)>, StoreError> {
+        self.read(|durable| {
+            let mut counts: BTreeMap<(QueueName, Arc<str>), u64> = BTreeMap::new();
+            for row in durable.dead.iter().filter_map(|(_, id)| durable.found(&TASKS, &[Value::Int(*id)])) {
+                let task = Task::from_row(&row.values)?;
+                let route = task.card().route();
+                let family = route.family().map_or_else(|| route.queue().shared().clone(), |family| family.shared().clone());
+                *counts.entry((route.queue().clone(), family)).or_default() += 1;
+            }
+            Ok(counts.into_iter().map(|((queue, family), count)| (queue, family, count)).collect())
+        })
+    }
+
     fn event(&mut self, id: EventId) -> Result<Option<Row>, StoreError> {
         Ok(self.read(|durable| durable.found(&EVENTS, &[Value::Int(id.number())])))
     }

@@ -13,7 +13,7 @@ use kernel::run::{NodeAt, RunStatus};
 use kernel::task::Status;
 use kernel::time::Time;
 use std::io::Write;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// What one tick changed: its records, each dirty row once, in its last image, and histories that end with it.
@@ -232,6 +232,9 @@ pub trait Reader: RollupReader + Send {
 
     /// Dead letters per queue.
     fn dead_counts(&mut self) -> Result<Vec<(QueueName, u64)>, StoreError>;
+
+    /// And per family of the events that made them, by both; what no event made has its queue's name for one.
+    fn dead_families(&mut self) -> Result<Vec<(QueueName, Arc<str>, u64)>, StoreError>;
 
     fn event(&mut self, id: EventId) -> Result<Option<Row>, StoreError>;
 

@@ -4,14 +4,16 @@ use super::{Session, bulk_id};
 use crate::output::{Answer, Outcome};
 use crate::plain::plain_text;
 use crate::progress::{follow_bulk, noun};
-use crate::table::{bulk_status_cell, cell, facts, table};
+use crate::table::{bulk_status_cell, cell, facts, priority_text, table};
+use crate::telling::filter_text;
 use crate::units::{count_of, now, show_age};
 use clap::{Args, Subcommand};
 use doors::wire::{BulkList, BulkView, Signed};
 use kernel::ids::BulkId;
+use kernel::names::Pattern;
 use serde::de::IgnoredAny;
 
-/// Bulks: clear, drain, redrive and reprioritize over many tasks; cancel, retry, pause, resume, restart and patch over many runs
+/// Bulks: clear, drain, shed, redrive and reprioritize over many tasks; cancel, retry, pause, resume, restart and patch over many runs
 #[derive(Args, Debug)]
 pub struct BulkArgs {
     #[command(subcommand)]
@@ -52,7 +54,8 @@ pub fn run(args: BulkArgs, session: &Session) -> Outcome {
             }
             let rows = list.bulks.iter().map(|bulk| {
                 let queue = bulk.queue.as_ref().map(|queue| queue.to_string());
-                let over = queue.or(bulk.r#where.as_deref().map(shortened)).unwrap_or_default();
+                let families = (!bulk.families.is_empty()).then(|| shortened(&families_text(&bulk.families)));
+                let over = queue.or(families).or(bulk.r#where.as_deref().map(shortened)).unwrap_or_default();
                 vec![
                     cell(bulk.bulk),
                     cell(&bulk.work),
@@ -79,6 +82,10 @@ pub fn run(args: BulkArgs, session: &Session) -> Outcome {
     }
 }
 
+fn families_text(families: &[Pattern]) -> String {
+    families.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// The beginning of a condition, for a table.
 fn shortened(filter: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 40;
@@ -100,6 +107,13 @@ fn shown(session: &Session, bulk: BulkView) -> Outcome {
     ];
     if let Some(queue) = &bulk.queue {
         lines.insert(2, ("queue", queue.to_string()));
+    }
+    if let Some(filter) = &bulk.filter {
+        lines.insert(3, ("of these", filter_text(filter)));
+    }
+    if let Some(upto) = bulk.upto {
+        lines.insert(2, ("families", families_text(&bulk.families)));
+        lines.insert(3, ("up to", priority_text(upto)));
     }
     if let Some(filter) = &bulk.r#where {
         lines.insert(2, ("where", plain_text(filter).into_owned()));

@@ -1,15 +1,17 @@
 //! `signaller family`: what is said about families of events, whatever the queue.
 
+use super::queue::{Follow, would};
 use super::{Session, priority};
-use crate::output::{Answer, Outcome};
-use crate::plain::plain_text;
-use crate::table::{cell, priority_text, table};
+use crate::output::{Answer, Failure, Outcome};
+use crate::plain::{plain, plain_text};
+use crate::table::{cell, priority_text, short, table};
 use crate::units::parse_duration_ms;
 use clap::{Args, Subcommand};
-use doors::wire::{FamiliesBoost, FamiliesList, FamiliesPause, FamiliesResume, Instant, Priority};
+use doors::wire::{FamiliesBoost, FamiliesList, FamiliesPause, FamiliesResume, FamiliesShed, Instant, Priority};
 use kernel::names::Pattern;
+use serde_json::json;
 
-/// Families of events: pause, resume and boost their tasks, in whatever queue
+/// Families of events: pause, resume, boost and shed their tasks, in whatever queue
 #[derive(Args, Debug)]
 pub struct FamilyArgs {
     #[command(subcommand)]
@@ -18,7 +20,7 @@ pub struct FamilyArgs {
 
 #[derive(Subcommand, Debug)]
 enum FamilyCommand {
-    /// List the families that are paused or boosted
+    /// List the families that are paused or boosted, and those of which something waits or runs
     #[command(after_help = "Examples:\n  signaller family list")]
     List,
     /// Hand out no more tasks of these families; what runs goes on, and what is critical
@@ -43,6 +45,34 @@ enum FamilyCommand {
         #[arg(value_parser = priority, allow_hyphen_values = true)]
         boost: Priority,
     },
+    Shed(ShedArgs),
+}
+
+/// Cancel what waits of these families, in whatever queue, up to a priority
+///
+/// What runs goes on, and what is critical stays. A task's own priority counts, without boosts.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  signaller family shed 'github/*' --upto background --dry-run
+  signaller family shed github shop/mail --upto normal --yes --reason 'a storm'")]
+struct ShedArgs {
+    /// Families, or patterns such as 'github/*'
+    #[arg(value_name = "FAMILY", value_parser = Pattern::parse, required = true)]
+    families: Vec<Pattern>,
+    /// The highest priority that is shed: high, normal, background, or a head start in seconds below 3600
+    #[arg(long, value_name = "PRIORITY", value_parser = priority, allow_hyphen_values = true)]
+    upto: Priority,
+    /// Why, for everyone who asks
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Do it: without this nothing is cancelled
+    #[arg(long)]
+    yes: bool,
+    /// Show how many would be cancelled
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    #[command(flatten)]
+    follow: Follow,
 }
 
 #[derive(Args, Debug)]
@@ -66,26 +96,14 @@ pub fn run(args: FamilyArgs, session: &Session) -> Outcome {
     match args.command {
         FamilyCommand::List => {
             let list: FamiliesList = session.client.get("/v1/families")?;
-            if list.said.is_empty() {
-                return Ok(Answer::new(&list, "No family is paused or boosted."));
-            }
-            let rows = list.said.iter().map(|said| {
-                let pause = said.pause.as_ref().map_or_else(String::new, |pause| {
-                    let until = pause.until.map_or_else(String::new, |until| format!(" until {until}"));
-                    let why = if pause.reason.is_empty() { String::new() } else { format!(": {}", pause.reason) };
-                    plain_text(&format!("paused by {}{until}{why}", pause.by)).into_owned()
-                });
-                let boost = if said.boost.0.head_start_s() == 0 { String::new() } else { priority_text(said.boost) };
-                vec![cell(&said.families), cell(pause), cell(boost)]
-            });
-            Ok(Answer::new(&list, table(&session.screen, &["FAMILY", "PAUSE", "BOOST"], rows)))
+            Ok(Answer::new(&list, listed(session, &list)).next("queue depth --family FAMILY", "one of them, queue by queue"))
         }
         FamilyCommand::Pause(PauseArgs { families, for_ms, until, reason }) => {
             let body = FamiliesPause { families: families.clone(), until, for_ms, reason, by };
             let list: FamiliesList = session.client.post("/v1/families/pause", &body)?;
             let said = list.said.iter().find(|said| said.families == families);
             let until = said.and_then(|said| said.pause.as_ref()?.until).map_or_else(String::new, |at| format!(" until {at}"));
-            let answer = Answer::new(&list, format!("{families} is paused{until}; what runs goes on."));
+            let answer = Answer::new(&list, with_note(format!("{families} is paused{until}; what runs goes on."), &list));
             Ok(answer.next(format!("family resume '{families}'"), "let it go on"))
         }
         FamilyCommand::Resume { families } => {
@@ -100,7 +118,66 @@ pub fn run(args: FamilyArgs, session: &Session) -> Outcome {
                 0 => format!("{families} has no boost."),
                 _ => format!("{families} has a boost of {}.", priority_text(boost)),
             };
-            Ok(Answer::new(&list, text))
+            Ok(Answer::new(&list, with_note(text, &list)))
         }
+        FamilyCommand::Shed(args) => shed(args, session),
     }
+}
+
+fn with_note(text: String, list: &FamiliesList) -> String {
+    match &list.note {
+        Some(note) => format!("{text}\nBut {}.", plain(note)),
+        None => text,
+    }
+}
+
+fn shed(args: ShedArgs, session: &Session) -> Outcome {
+    let ShedArgs { families, upto, reason, yes, dry_run, follow } = args;
+    const PATH: &str = "/v1/families/shed";
+    let named: Vec<String> = families.iter().map(|pattern| format!("'{pattern}'")).collect();
+    let then = format!("family shed {} --upto {} --yes", named.join(" "), priority_text(upto));
+    let body = FamiliesShed { families, upto, reason, dry_run: true, by: Some(session.by.clone()) };
+    let (waiting, shown) = would(session, PATH, &body)?;
+    let would = format!("{shown} that wait, of priority {} or lower", priority_text(upto));
+    if dry_run {
+        let told = json!({"families": body.families, "upto": upto, "would_cancel": waiting});
+        return Ok(Answer::new(&told, format!("This would cancel {would}.")).next(then, "cancel them"));
+    }
+    if !yes {
+        return Err(Failure::confirmation_needed(format!("this cancels {would}")).next(then, "cancel them"));
+    }
+    let answer = session.client.post(PATH, &FamiliesShed { dry_run: false, ..body })?;
+    follow.answer(session, answer, Some(waiting), "shed")
+}
+
+fn listed(session: &Session, list: &FamiliesList) -> String {
+    if list.said.is_empty() && list.families.is_empty() {
+        return "No family is paused or boosted, and nothing of one waits or runs.".into();
+    }
+    let mut parts = Vec::new();
+    if !list.said.is_empty() {
+        let rows = list.said.iter().map(|said| {
+            let pause = said.pause.as_ref().map_or_else(String::new, |pause| {
+                let until = pause.until.map_or_else(String::new, |until| format!(" until {until}"));
+                let why = if pause.reason.is_empty() { String::new() } else { format!(": {}", pause.reason) };
+                plain_text(&format!("paused by {}{until}{why}", pause.by)).into_owned()
+            });
+            let boost = if said.boost.0.head_start_s() == 0 { String::new() } else { priority_text(said.boost) };
+            vec![cell(&said.families), cell(pause), cell(boost), cell(said.counts.queued), cell(said.counts.running)]
+        });
+        parts.push(table(&session.screen, &["SAID OF", "PAUSE", "BOOST", "QUEUED", "RUNNING"], rows));
+    }
+    if !list.families.is_empty() {
+        let rows = list.families.iter().map(|view| {
+            let queues = short(&view.queues.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), 40);
+            let counts = &view.counts;
+            let paused = if view.paused { "paused" } else { "" };
+            vec![cell(&view.family), cell(counts.ready), cell(counts.scheduled), cell(counts.running), cell(queues), cell(paused)]
+        });
+        parts.push(table(&session.screen, &["FAMILY", "READY", "SCHEDULED", "RUNNING", "QUEUES", "STATE"], rows));
+    }
+    if list.families_left > 0 {
+        parts.push(format!("There are {} more families of which something waits or runs.", list.families_left));
+    }
+    parts.join("\n\n")
 }

@@ -3,16 +3,74 @@
 use super::Door;
 use super::answer::{Json, No};
 use super::body::Body;
+use super::queues::{UPTO, bulk, depths, dry_run, of_depth};
 use super::status;
 use crate::wire::*;
 use axum::extract::State;
+use kernel::bulk::BulkWork;
 use kernel::command::Command;
+use kernel::names::Pattern;
 
-/// List the families that are paused or boosted.
+/// Families that one answer tells of.
+const FAMILIES_SHOWN: usize = 1_000;
+
+/// List the families that are paused or boosted, and those of which something waits or runs.
 #[utoipa::path(get, path = "/v1/families", tag = "families", responses((status = 200, body = FamiliesList)))]
 pub async fn list(State(door): State<Door>) -> Result<Json<FamiliesList>, No> {
-    let status = status::ask(&door).await?;
-    Ok(Json(FamiliesList { said: status.controls.iter().map(FamiliesView::from).collect() }))
+    listed(&door).await.map(Json)
+}
+
+async fn listed(door: &Door) -> Result<FamiliesList, No> {
+    let status = status::ask(door).await?;
+    let depths = depths(door, None).await?;
+    let made = || depths.iter().filter(|found| !found.plain);
+    let sum = |wanted: &dyn Fn(&str) -> bool| {
+        let meant = made().filter(|found| wanted(&found.family));
+        meant.fold(Counts::default(), |sum, found| sum.plus(&of_depth(&found.depth)))
+    };
+    let said = status.controls.iter();
+    let said = said.map(|control| FamiliesView::new(control, sum(&|family| control.families().covers_name(family)))).collect();
+    let paused = |family: &str| {
+        let mut pauses = status.controls.iter().filter(|control| control.pause().is_some());
+        pauses.any(|control| control.families().covers_name(family))
+    };
+    let mut families: Vec<FamilyView> = Vec::new();
+    for found in made() {
+        let counts = of_depth(&found.depth);
+        match families.last_mut().filter(|last| *last.family == *found.family) {
+            Some(last) => {
+                last.counts = last.counts.plus(&counts);
+                last.queues.push(found.queue.clone());
+            }
+            None => {
+                let (family, queues) = (found.family.to_string(), vec![found.queue.clone()]);
+                families.push(FamilyView { paused: paused(&family), family, counts, queues });
+            }
+        }
+    }
+    let weight = |view: &FamilyView| view.counts.queued + view.counts.running;
+    families.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.family.cmp(&b.family)));
+    let families_left = families.len().saturating_sub(FAMILIES_SHOWN) as u64;
+    families.truncate(FAMILIES_SHOWN);
+    Ok(FamiliesList { said, families, families_left, note: None })
+}
+
+/// What was said of them may be a slip of the pen: nothing of theirs is here, and no handler takes their events.
+fn note(door: &Door, list: &FamiliesList, families: &Pattern) -> Option<String> {
+    let is_here = list.said.iter().any(|said| said.families == *families && said.counts != Counts::default());
+    let force = door.engine.in_force();
+    let registry = &force.registry;
+    let is_taken = || registry.handlers().flat_map(|handler| registry.patterns(handler)).any(|taken| taken.may_be_of(families));
+    (!is_here && !is_taken()).then(|| {
+        format!("nothing is known of {families}: no task of it waits or runs, and no handler takes its events; it holds for what may come")
+    })
+}
+
+/// What is said now, with a note if it is said of nothing that is known.
+async fn noted(door: &Door, families: &Pattern) -> Result<Json<FamiliesList>, No> {
+    let mut list = listed(door).await?;
+    list.note = note(door, &list, families).filter(|_| list.said.iter().any(|said| said.families == *families));
+    Ok(Json(list))
 }
 
 /// Hand out no more tasks of these families; what runs goes on, and what is critical.
@@ -21,8 +79,9 @@ pub async fn list(State(door): State<Door>) -> Result<Json<FamiliesList>, No> {
 pub async fn pause(State(door): State<Door>, Body(body): Body<FamiliesPause>) -> Result<Json<FamiliesList>, No> {
     let until = body.until()?;
     let reason = reason("reason", body.reason)?;
+    let families = body.families.clone();
     door.command(Command::PauseFamilies { families: body.families, until, reason, by: signed_by(body.by) }).await?;
-    list(State(door)).await
+    noted(&door, &families).await
 }
 
 /// Hand out tasks of these families again. It takes back the pause with this very pattern.
@@ -37,6 +96,21 @@ pub async fn resume(State(door): State<Door>, Body(body): Body<FamiliesResume>) 
 #[utoipa::path(post, path = "/v1/families/boost", tag = "families", request_body = FamiliesBoost,
     responses((status = 200, body = FamiliesList)))]
 pub async fn boost(State(door): State<Door>, Body(body): Body<FamiliesBoost>) -> Result<Json<FamiliesList>, No> {
+    let families = body.families.clone();
     door.command(Command::BoostFamilies { families: body.families, boost: body.boost.0, by: signed_by(body.by) }).await?;
-    list(State(door)).await
+    noted(&door, &families).await
+}
+
+/// Cancel what waits of these families, in whatever queue, up to a priority. What runs goes on, and what is critical stays.
+#[utoipa::path(post, path = "/v1/families/shed", tag = "families", request_body = FamiliesShed,
+    responses((status = 200, body = BulkAnswer)))]
+pub async fn shed(State(door): State<Door>, Body(body): Body<FamiliesShed>) -> Result<Json<BulkAnswer>, No> {
+    let why = reason("reason", body.reason)?;
+    let (families, priority) = (body.families, body.upto.0);
+    let work = BulkWork::Shed { families, priority, upto: UPTO, reason: why.clone() };
+    work.check()?;
+    if body.dry_run {
+        return dry_run(&door, work).await;
+    }
+    bulk(&door, Command::StartBulk { work, by: signed_by(body.by), reason: why }).await
 }

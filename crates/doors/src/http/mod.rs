@@ -168,6 +168,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(families::pause))
         .routes(routes!(families::resume))
         .routes(routes!(families::boost))
+        .routes(routes!(families::shed))
         .routes(routes!(bulks::list))
         .routes(routes!(bulks::show))
         .routes(routes!(bulks::cancel))

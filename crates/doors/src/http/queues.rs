@@ -10,29 +10,73 @@ use engine::{Answer, Request};
 use kernel::bulk::{Bulk, BulkWork};
 use kernel::command::Command;
 use kernel::ids::TaskId;
-use kernel::names::QueueName;
-use kernel::state::QueueSummary;
+use kernel::names::{Pattern, QueueName};
+use kernel::state::{Depth, FamilyDepth, QueueSummary};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// List every queue that holds something or that something was said about.
-#[utoipa::path(get, path = "/v1/queues", tag = "queues",
+#[utoipa::path(get, path = "/v1/queues", tag = "queues", params(QueueQuery),
     responses((status = 200, body = QueueList)))]
-pub async fn list(State(door): State<Door>) -> Result<Json<QueueList>, No> {
+pub async fn list(State(door): State<Door>, Params(query): Params<QueueQuery>) -> Result<Json<QueueList>, No> {
     let Answer::Queues(summaries) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
-    let mut dead: BTreeMap<QueueName, u64> = door.read(|reader| reader.dead_counts()).await?.into_iter().collect();
-    let mut queues: Vec<QueueView> = summaries
-        .iter()
-        .map(|summary| {
-            let dead = dead.remove(&summary.name).unwrap_or(0);
-            view(summary, &[], dead)
-        })
-        .collect();
-    for (name, dead) in dead {
-        queues.push(view(&nothing_in(name), &[], dead));
+    let mut counted = match &query.family {
+        None => {
+            let mut counted: BTreeMap<QueueName, Counts> =
+                summaries.iter().map(|summary| (summary.name.clone(), counts(summary, 0))).collect();
+            for (name, dead) in door.read(|reader| reader.dead_counts()).await? {
+                counted.entry(name).or_default().dead = dead;
+            }
+            counted
+        }
+        Some(families) => of_families(&door, families).await?,
+    };
+    let mut queues: Vec<QueueView> = Vec::new();
+    for summary in &summaries {
+        if let Some(counts) = counted.remove(&summary.name) {
+            // Which is the oldest of a family is known only if all that waits is of it.
+            let oldest = summary.oldest.filter(|_| counts.queued == summary.queued as u64);
+            queues.push(QueueView { counts, oldest_at: oldest.map(Instant), ..view(summary, &[], 0) });
+        }
     }
+    queues.extend(counted.into_iter().map(|(name, counts)| QueueView { counts, ..view(&nothing_in(name), &[], 0) }));
     queues.sort_by(|a, b| a.queue.cmp(&b.queue));
     Ok(Json(QueueList { queues }))
+}
+
+/// What there is of some families, queue by queue; those that hold none are left out.
+async fn of_families(door: &Door, families: &Pattern) -> Result<BTreeMap<QueueName, Counts>, No> {
+    let mut counted: BTreeMap<QueueName, Counts> = BTreeMap::new();
+    for FamilyDepth { queue, depth, .. } in depths(door, Some(families.clone())).await? {
+        let sum = counted.entry(queue).or_default();
+        *sum = sum.plus(&of_depth(&depth));
+    }
+    for (queue, family, dead) in door.read(|reader| reader.dead_families()).await? {
+        if families.covers_name(&family) {
+            counted.entry(queue).or_default().dead += dead;
+        }
+    }
+    Ok(counted)
+}
+
+pub async fn depths(door: &Door, families: Option<Pattern>) -> Result<Vec<FamilyDepth>, No> {
+    match door.ask(Request::Depths { families }).await? {
+        Answer::Depths(depths) => Ok(FamilyDepth::sorted(depths)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub fn of_depth(depth: &Depth) -> Counts {
+    Counts {
+        queued: depth.queued as u64,
+        ready: depth.queued.saturating_sub(depth.blocked + depth.scheduled + depth.held) as u64,
+        scheduled: depth.scheduled as u64,
+        blocked: depth.blocked as u64,
+        held: depth.held as u64,
+        running: depth.running as u64,
+        overrides: depth.overrides as u64,
+        dead: 0,
+    }
 }
 
 /// A queue that has nothing but dead letters.
@@ -41,10 +85,16 @@ fn nothing_in(name: QueueName) -> QueueSummary {
     QueueSummary { name, queue: None, queued, blocked, scheduled, held, running, overrides, in_runs, oldest: None }
 }
 
-/// All that is in the queues now, or in one of them. A task's family is its queue's name.
+/// All that is in the queues now, or in one of them, or of one family.
 pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>) -> Result<Counts, No> {
-    let wanted =
-        |name: &QueueName| queue.is_none_or(|queue| queue == name) && family.is_none_or(|family| family == name.as_str());
+    let wanted = |name: &QueueName| queue.is_none_or(|queue| queue == name);
+    if let Some(family) = family {
+        // What is no pattern is the name of no family and of no queue that could stand for one.
+        let Ok(family) = Pattern::parse(family) else { return Ok(Counts::default()) };
+        let counted = of_families(door, &family).await?;
+        let counted = counted.iter().filter(|(name, _)| wanted(name));
+        return Ok(counted.fold(Counts::default(), |sum, (_, one)| sum.plus(one)));
+    }
     let Answer::Queues(queues) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
     let dead = door.read(|reader| reader.dead_counts()).await?;
     let dead = dead.iter().filter(|(name, _)| wanted(name)).map(|(_, dead)| dead).sum();
@@ -53,16 +103,8 @@ pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>)
 }
 
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {
-    Counts {
-        queued: summary.queued as u64,
-        ready: summary.queued.saturating_sub(summary.blocked + summary.scheduled + summary.held) as u64,
-        scheduled: summary.scheduled as u64,
-        blocked: summary.blocked as u64,
-        held: summary.held as u64,
-        running: summary.running as u64,
-        overrides: summary.overrides as u64,
-        dead,
-    }
+    let QueueSummary { queued, blocked, scheduled, held, running, overrides, in_runs, .. } = *summary;
+    Counts { dead, ..of_depth(&Depth { queued, blocked, scheduled, held, running, overrides, in_runs }) }
 }
 
 fn view(summary: &QueueSummary, bulks: &[Bulk], dead: u64) -> QueueView {
@@ -133,23 +175,31 @@ pub async fn resume(
     shown(&door, queue).await
 }
 
-async fn bulk(door: &Door, command: Command) -> Result<Json<BulkAnswer>, No> {
+pub async fn bulk(door: &Door, command: Command) -> Result<Json<BulkAnswer>, No> {
     let reply = door.command(command).await?;
     BulkAnswer::of(&reply).map(Json).ok_or_else(|| unexpected(&Answer::Reply(Ok(reply))))
 }
 
+/// How many of what waits now a bulk would change.
+pub async fn dry_run(door: &Door, work: BulkWork) -> Result<Json<BulkAnswer>, No> {
+    match door.ask(Request::WouldChange { work }).await? {
+        Answer::WouldChange { tasks, more } => Ok(Json(BulkAnswer::Would { would_change: tasks as u64, at_least: more })),
+        other => Err(unexpected(&other)),
+    }
+}
+
 /// Any id will do: the kernel puts the newest there is when the bulk starts.
-const UPTO: TaskId = TaskId::MAX;
+pub const UPTO: TaskId = TaskId::MAX;
 
 /// Run what waits in a queue now, past rate and schedule.
-#[utoipa::path(post, path = "/v1/queues/{queue}/drain", tag = "queues", params(("queue" = String, Path)), request_body = Signed,
+#[utoipa::path(post, path = "/v1/queues/{queue}/drain", tag = "queues", params(("queue" = String, Path)), request_body = QueueDrain,
     responses((status = 200, body = BulkAnswer)))]
 pub async fn drain(
     State(door): State<Door>,
     Named(queue): Named<QueueName>,
-    Body(body): Body<Signed>,
+    Body(body): Body<QueueDrain>,
 ) -> Result<Json<BulkAnswer>, No> {
-    let work = BulkWork::Drain { queue, upto: UPTO };
+    let work = BulkWork::Drain { queue, upto: UPTO, filter: body.filter.unwrap_or_default().into() };
     bulk(&door, Command::StartBulk { work, by: signed_by(body.by), reason: String::new() }).await
 }
 
@@ -162,7 +212,10 @@ pub async fn clear(
     Body(body): Body<QueueClear>,
 ) -> Result<Json<BulkAnswer>, No> {
     let why = reason("reason", body.reason)?;
-    let work = BulkWork::Clear { queue, upto: UPTO, reason: why.clone() };
+    let work = BulkWork::Clear { queue, upto: UPTO, reason: why.clone(), filter: body.filter.unwrap_or_default().into() };
+    if body.dry_run {
+        return dry_run(&door, work).await;
+    }
     bulk(&door, Command::StartBulk { work, by: signed_by(body.by), reason: why }).await
 }
 

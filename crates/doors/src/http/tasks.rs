@@ -63,7 +63,8 @@ pub async fn page(door: &Door, query: TaskQuery, dead: bool) -> Result<TaskList,
             Some(TaskId::parse(cursor).ok_or_else(wrong)?)
         }
     };
-    let filter = wire::TaskFilter { kind: query.kind, key: query.key, tag: query.tag, error_code: query.error_code };
+    let TaskQuery { kind, key, tag, error_code, family, .. } = query;
+    let filter = wire::TaskFilter { kind, key, tag, error_code, family };
     let status = query.status.map(Into::into);
     // One more than shown tells whether there is a next page.
     let asked = store::TaskQuery { queue: query.queue, status, filter: filter.into(), tag: None, dead, before, limit: limit + 1 };

@@ -33,19 +33,23 @@ pub struct TaskFilter {
     /// Code of the last failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Made by events of this family, or of those that a pattern such as `github/*` covers. What no event made has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub family: Option<Pattern>,
 }
 
 impl From<TaskFilter> for kernel::bulk::TaskFilter {
     fn from(filter: TaskFilter) -> kernel::bulk::TaskFilter {
-        let TaskFilter { kind, key, tag, error_code } = filter;
-        kernel::bulk::TaskFilter { kind, key: key.map(Into::into), tag, error_code }
+        let TaskFilter { kind, key, tag, error_code, family } = filter;
+        kernel::bulk::TaskFilter { kind, key: key.map(Into::into), tag, error_code, family }
     }
 }
 
 impl From<&kernel::bulk::TaskFilter> for TaskFilter {
     fn from(filter: &kernel::bulk::TaskFilter) -> TaskFilter {
-        let kernel::bulk::TaskFilter { kind, key, tag, error_code } = filter.clone();
-        TaskFilter { kind, key: key.as_ref().map(KeyPair::from), tag, error_code }
+        let kernel::bulk::TaskFilter { kind, key, tag, error_code, family } = filter.clone();
+        TaskFilter { kind, key: key.as_ref().map(KeyPair::from), tag, error_code, family }
     }
 }
 
@@ -137,7 +141,7 @@ fn check_ids(tasks: &[TaskId]) -> Result<Vec<TaskId>, Problem> {
     }
 }
 
-/// A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say.
+/// A bulk was started, or would be, or the tasks were changed at once, or a boost was set and there is nothing to say.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BulkAnswer {
@@ -149,6 +153,13 @@ pub enum BulkAnswer {
         changed: u64,
         skipped: u64,
     },
+    /// A dry run: so many tasks that wait now would be changed.
+    Would {
+        would_change: u64,
+        /// Not all that wait were looked at: there may be more.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        at_least: bool,
+    },
     Nothing {},
 }
 
@@ -158,11 +169,13 @@ impl PartialSchema for BulkAnswer {
         let field = |kind: Type, text: &str| ObjectBuilder::new().schema_type(kind).description(Some(text));
         ObjectBuilder::new()
             .description(Some(
-                "A bulk was started, or the tasks were changed at once, or a boost was set and there is nothing to say.",
+                "A bulk was started, or would be, or the tasks were changed at once, or a boost was set and there is nothing to say.",
             ))
             .property("bulk", field(Type::String, "The bulk that does it."))
             .property("changed", field(Type::Integer, "Tasks that were changed at once."))
             .property("skipped", field(Type::Integer, "Tasks that were not in a state to be changed."))
+            .property("would_change", field(Type::Integer, "Of a dry run: tasks that wait now and would be changed."))
+            .property("at_least", field(Type::Boolean, "Not all that wait were looked at: there may be more."))
             .into()
     }
 }
@@ -188,12 +201,23 @@ impl BulkAnswer {
 pub struct BulkView {
     #[schema(value_type = String)]
     pub bulk: BulkId,
-    /// `clear`, `drain`, `reprioritize`, `redrive` or `unblock`; over runs `cancel_runs`, `retry_runs`, `pause_runs`,
+    /// `clear`, `drain`, `shed`, `reprioritize`, `redrive` or `unblock`; over runs `cancel_runs`, `retry_runs`, `pause_runs`,
     /// `resume_runs`, `restart_runs` or `patch_runs`.
     pub work: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub queue: Option<QueueName>,
+    /// Which of the queue's, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<TaskFilter>,
+    /// Of a shed: which families.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub families: Vec<Pattern>,
+    /// Of a shed: the highest priority that is shed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i32>)]
+    pub upto: Option<Priority>,
     pub status: BulkStatus,
     /// Which runs, if it is over runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,6 +252,15 @@ impl From<&Bulk> for BulkView {
             bulk: bulk.id(),
             work: bulk.work().kind().to_owned(),
             queue: bulk.work().queue().cloned(),
+            filter: match bulk.work() {
+                BulkWork::Clear { filter, .. }
+                | BulkWork::Drain { filter, .. }
+                | BulkWork::Reprioritize { filter, .. }
+                | BulkWork::Redrive { filter, .. } => Some(filter).filter(|filter| !filter.is_any()).map(TaskFilter::from),
+                BulkWork::Shed { .. } | BulkWork::Unblock { .. } | BulkWork::Runs { .. } => None,
+            },
+            families: if let BulkWork::Shed { families, .. } = bulk.work() { families.clone() } else { Vec::new() },
+            upto: if let BulkWork::Shed { priority, .. } = bulk.work() { Some(Priority(*priority)) } else { None },
             status: bulk.status().into(),
             r#where: match bulk.work() {
                 BulkWork::Runs { filter, .. } => Some(filter.clone()),

@@ -2,15 +2,15 @@
 //! stay frozen while the API grows, and so that the kernel knows nothing of OpenAPI.
 
 use super::object::objects;
-use super::{BulkView, Instant, KeyPair, Priority, Problem};
+use super::{BulkView, Instant, KeyPair, Priority, Problem, TaskFilter};
 use kernel::command::PauseUntil;
 use kernel::names::*;
 use kernel::queue as inner;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-objects!(Retry, Rate, KeyLimit, Fairness, QueueConfig, QueuePut, QueuePause, QueueClear);
+objects!(Retry, Rate, KeyLimit, Fairness, QueueConfig, QueuePut, QueuePause, QueueDrain, QueueClear);
 
 /// When a failed attempt is tried again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -268,9 +268,26 @@ pub(super) fn pause_until(until: Option<Instant>, for_ms: Option<u64>) -> Result
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
+pub struct QueueDrain {
+    /// Only those that fit; without one everything that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<TaskFilter>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct QueueClear {
+    /// Only those that fit; without one everything that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<TaskFilter>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Cancel nothing: say how many would be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub by: Option<Actor>,
@@ -364,6 +381,19 @@ impl Counts {
             dead: self.dead + other.dead,
         }
     }
+}
+
+/// Which queues to list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct QueueQuery {
+    /// Count only what events of this family made, or of those that a pattern such as `github/*` covers, and list only the queues
+    /// that hold some. What no event made is of the family that its queue is called. `oldest_at` is left out
+    /// where others wait, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub family: Option<Pattern>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]

@@ -1,7 +1,7 @@
 //! The registry and families: how they are put, said and shown.
 
 use super::object::objects;
-use super::{CronDue, Instant, PauseView, Priority, Problem};
+use super::{Counts, CronDue, Instant, PauseView, Priority, Problem};
 use kernel::command::PauseUntil;
 use kernel::names::*;
 use kernel::registry::Control;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
-objects!(FamiliesPause, FamiliesResume, FamiliesBoost);
+objects!(FamiliesPause, FamiliesResume, FamiliesBoost, FamiliesShed);
 
 /// The registry in force.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -106,21 +106,67 @@ pub struct FamiliesView {
     /// A head start for their tasks, in seconds.
     #[schema(value_type = i32)]
     pub boost: Priority,
+    /// What there is of them now. Dead letters are not counted here.
+    #[serde(default)]
+    pub counts: Counts,
 }
 
-impl From<&Control> for FamiliesView {
-    fn from(control: &Control) -> FamiliesView {
+impl FamiliesView {
+    pub fn new(control: &Control, counts: Counts) -> FamiliesView {
         FamiliesView {
             families: control.families().clone(),
             pause: control.pause().map(PauseView::from),
             boost: Priority(control.boost()),
+            counts,
         }
     }
 }
 
+/// A family of which something waits or runs now.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FamilyView {
+    pub family: String,
+    /// In all queues together. Dead letters are not counted here.
+    pub counts: Counts,
+    #[schema(value_type = Vec<String>)]
+    pub queues: Vec<QueueName>,
+    /// By itself or by a pattern that covers it.
+    pub paused: bool,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FamiliesList {
+    /// What was said, of families or patterns.
     pub said: Vec<FamiliesView>,
+    /// Families of which events have made something that waits or runs now, those with the most first; at most 1000.
+    #[serde(default)]
+    pub families: Vec<FamilyView>,
+    /// Families that are not among them.
+    #[serde(default)]
+    pub families_left: u64,
+    /// What may be a mistake: what was said is of a family that nothing knows. It holds all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Cancel what waits of some families, in whatever queue. What runs goes on, and what is critical stays.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct FamiliesShed {
+    /// Families, or patterns such as `github/*`; 1 to 64.
+    #[schema(value_type = Vec<String>)]
+    pub families: Vec<Pattern>,
+    /// The highest priority that is shed, below critical: a task's own, without boosts.
+    pub upto: Priority,
+    /// Why, for everyone who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Cancel nothing: say how many would be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub by: Option<Actor>,
 }
 
 /// Hand out no task that an event of these families made, in whatever queue; events go on coming in.

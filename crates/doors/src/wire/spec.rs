@@ -189,8 +189,21 @@ impl From<&Started> for NodeWork {
 #[serde(tag = "work", rename_all = "snake_case")]
 #[rustfmt::skip]
 pub enum BulkWorkView {
-    Clear { #[schema(value_type = String)] queue: QueueName, reason: String },
-    Drain { #[schema(value_type = String)] queue: QueueName },
+    Clear {
+        #[schema(value_type = String)] queue: QueueName,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")] filter: Option<TaskFilter>,
+    },
+    Drain {
+        #[schema(value_type = String)] queue: QueueName,
+        #[serde(default, skip_serializing_if = "Option::is_none")] filter: Option<TaskFilter>,
+    },
+    /// What waits of these families, in whatever queue, if its priority is no higher than `upto`.
+    Shed {
+        #[schema(value_type = Vec<String>)] families: Vec<Pattern>,
+        #[schema(value_type = i32)] upto: Priority,
+        reason: String,
+    },
     Reprioritize {
         #[schema(value_type = String)] queue: QueueName,
         filter: TaskFilter,
@@ -214,9 +227,13 @@ pub enum BulkWorkView {
 
 impl From<&BulkWork> for BulkWorkView {
     fn from(work: &BulkWork) -> BulkWorkView {
+        let some = |filter: &kernel::bulk::TaskFilter| Some(filter).filter(|filter| !filter.is_any()).map(TaskFilter::from);
         match work.clone() {
-            BulkWork::Clear { queue, reason, .. } => BulkWorkView::Clear { queue, reason },
-            BulkWork::Drain { queue, .. } => BulkWorkView::Drain { queue },
+            BulkWork::Clear { queue, reason, filter, .. } => BulkWorkView::Clear { queue, reason, filter: some(&filter) },
+            BulkWork::Drain { queue, filter, .. } => BulkWorkView::Drain { queue, filter: some(&filter) },
+            BulkWork::Shed { families, priority, reason, .. } => {
+                BulkWorkView::Shed { families, upto: Priority(priority), reason }
+            }
             BulkWork::Reprioritize { queue, filter, priority, .. } => {
                 BulkWorkView::Reprioritize { queue, filter: TaskFilter::from(&filter), priority: Priority(priority) }
             }

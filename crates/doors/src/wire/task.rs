@@ -415,6 +415,10 @@ pub struct TaskQuery {
     /// Code of the last failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Made by events of this family, or of those that a pattern such as `github/*` covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub family: Option<Pattern>,
     /// 50 when left out, at most 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -441,6 +445,10 @@ pub struct DeadQuery {
     /// Code of the last failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Made by events of this family, or of those that a pattern such as `github/*` covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub family: Option<Pattern>,
     /// 50 when left out, at most 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -451,8 +459,8 @@ pub struct DeadQuery {
 
 impl DeadQuery {
     pub fn of(self, queue: QueueName) -> TaskQuery {
-        let DeadQuery { kind, tag, key, error_code, limit, cursor } = self;
-        TaskQuery { queue: Some(queue), status: Some(Status::Failed), kind, tag, key, error_code, limit, cursor }
+        let DeadQuery { kind, tag, key, error_code, family, limit, cursor } = self;
+        TaskQuery { queue: Some(queue), status: Some(Status::Failed), kind, tag, key, error_code, family, limit, cursor }
     }
 }
 

@@ -2,11 +2,17 @@
 
 use super::{Turn, enter};
 use crate::presence::Takers;
-use crate::request::StatusSummary;
+use crate::request::{Answer, StatusSummary};
+use kernel::bulk::BulkWork;
+use kernel::decide::would_change;
 use kernel::explain::{Explanation, Facts, Queues, RunExplanation, explain, explain_run, likeness};
 use kernel::ids::{RunId, TaskId};
+use kernel::names::QueueName;
 use kernel::record::{Entry, Owner, Record};
 use kernel::task::Task;
+
+/// Tasks that one look goes through: some milliseconds' worth, for which everybody else waits.
+const LOOKED_AT_MAX: usize = 100_000;
 
 impl Turn<'_> {
     /// What its queue says of a task: the one place where a run's explanation looks at a queue. It is a look, no decision.
@@ -27,6 +33,22 @@ impl Turn<'_> {
         let Takers { asked_at, busy, elsewhere, left_at } = self.presence.takers(route.kind(), route.queue());
         let heard = self.presence.heard(task.card().id());
         Facts { asked_at, busy, elsewhere, left_at, heard, up_since: self.up_since, stopping: *self.stopping }
+    }
+
+    pub(super) fn queue(&self, queue: &QueueName) -> Answer {
+        let state = self.step.state();
+        let bulks = state.bulks_open().filter(|bulk| bulk.work().queue() == Some(queue)).cloned().collect();
+        Answer::Queue { summary: Box::new(state.queue_summary(queue)), bulks }
+    }
+
+    pub(super) fn run_bulks(&self) -> Answer {
+        let bulks = self.step.state().bulks_open().filter(|bulk| bulk.work().is_over_runs());
+        Answer::RunBulks(bulks.cloned().collect())
+    }
+
+    pub(super) fn would_change(&self, work: &BulkWork) -> Answer {
+        let (tasks, more) = would_change(self.step.state(), work, LOOKED_AT_MAX);
+        Answer::WouldChange { tasks, more }
     }
 
     pub(super) fn status(&self) -> StatusSummary {

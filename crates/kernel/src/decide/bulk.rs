@@ -4,39 +4,22 @@
 pub(super) mod runs;
 
 use super::{reprioritize, requeue, unblock};
-use crate::bulk::{Bulk, BulkStatus, BulkWork, RunVerb};
+use crate::bulk::{Bulk, BulkStatus, BulkWork};
 use crate::command::Reply;
 use crate::ids::{BulkId, RunId, TaskId};
-use crate::limits::{BULK_FILTER_BYTES_MAX, BULK_PATCH_BYTES_MAX, BULKS_OPEN_MAX, CHUNK_ITEMS_MAX};
-use crate::names::{Actor, QueueName};
+use crate::limits::{BULKS_OPEN_MAX, CHUNK_ITEMS_MAX};
+use crate::names::{Actor, Pattern, QueueName};
 use crate::record::{CancelCause, Record};
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::Step;
 use crate::task::Task;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Bound;
 
 pub(super) fn start(step: &mut Step<'_>, work: &BulkWork, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
-    match work {
-        BulkWork::Redrive { per_s: Some(0), .. } => {
-            return Err(Rejection::Invalid { why: "a redrive at 0 a second would never end".into() });
-        }
-        BulkWork::Runs { per_s: Some(0), .. } => {
-            return Err(Rejection::Invalid { why: "0 runs a second would never end".into() });
-        }
-        BulkWork::Runs { filter, .. } if filter.len() > BULK_FILTER_BYTES_MAX => {
-            let why = format!("the filter has {} bytes; there may be {BULK_FILTER_BYTES_MAX}", filter.len());
-            return Err(Rejection::Invalid { why });
-        }
-        BulkWork::Runs { verb: RunVerb::Patch { change }, .. } if change.len() > BULK_PATCH_BYTES_MAX => {
-            let why = format!("the patch has {} bytes; one of many runs may have {BULK_PATCH_BYTES_MAX}", change.len());
-            return Err(Rejection::Invalid { why });
-        }
-        BulkWork::Unblock { .. } => {
-            return Err(Rejection::Invalid { why: "only a task that is done unblocks those that wait for it".into() });
-        }
-        _ => {}
-    }
+    work.check()?;
     if step.state().bulks_open().count() >= BULKS_OPEN_MAX {
         return Err(Rejection::BulksTaken { max: BULKS_OPEN_MAX });
     }
@@ -49,6 +32,7 @@ pub(super) fn open(step: &mut Step<'_>, mut work: BulkWork, by: &Actor, reason: 
     match &mut work {
         BulkWork::Clear { upto, .. }
         | BulkWork::Drain { upto, .. }
+        | BulkWork::Shed { upto, .. }
         | BulkWork::Reprioritize { upto, .. }
         | BulkWork::Redrive { upto, .. } => *upto = TaskId::new(id.sequence(), id.shard()),
         BulkWork::Runs { upto, .. } => *upto = RunId::new(id.sequence(), id.shard()),
@@ -76,9 +60,10 @@ pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
     let now = step.now();
     let Some(bulk) = step.state().bulk_due(now).cloned() else { return Reply::Done };
     let mut chunk: Vec<TaskId> = match bulk.work() {
-        BulkWork::Clear { queue, upto, .. } | BulkWork::Drain { queue, upto } | BulkWork::Reprioritize { queue, upto, .. } => {
-            waiting(step.state(), queue, bulk.after(), *upto)
-        }
+        BulkWork::Clear { queue, upto, .. }
+        | BulkWork::Drain { queue, upto, .. }
+        | BulkWork::Reprioritize { queue, upto, .. } => waiting(step.state(), queue, bulk.after(), *upto),
+        BulkWork::Shed { families, upto, .. } => waiting_of(step.state(), families, bulk.after(), *upto),
         BulkWork::Redrive { queue, upto, .. } => dead(step.state(), queue, bulk.after(), *upto),
         BulkWork::Unblock { blocker } => unblock::some(step, *blocker, CHUNK_ITEMS_MAX),
         BulkWork::Runs { .. } => unreachable!("it does not go on by itself"),
@@ -87,13 +72,19 @@ pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
         chunk.remove(0);
     }
     let allowed = bulk.allowance();
-    let (mut items, mut seen) = (0, 0);
+    let (mut items, mut skipped, mut seen) = (0, 0, 0);
     while seen < chunk.len() && (items as usize) < allowed {
-        items += u32::from(one(step, &bulk, chunk[seen]));
+        match look(step.state(), bulk.work(), chunk[seen]) {
+            Look::Changed => {
+                change(step, &bulk, chunk[seen]);
+                items += 1;
+            }
+            Look::Left => skipped += 1,
+            Look::Foreign => {}
+        }
         seen += 1;
     }
     chunk.truncate(seen);
-    let skipped = chunk.len() as u32 - items;
     match chunk.last() {
         None => step.record_bulk(bulk.id(), Record::BulkFinished { items, skipped }),
         Some(after) => {
@@ -104,33 +95,69 @@ pub(super) fn proceed(step: &mut Step<'_>) -> Reply {
     Reply::Items { changed: items as usize, skipped: skipped as usize }
 }
 
-fn one(step: &mut Step<'_>, bulk: &Bulk, task: TaskId) -> bool {
-    match bulk.work() {
-        BulkWork::Clear { reason, .. } => {
-            let (by, reason) = (bulk.by().clone(), reason.clone());
-            step.record_task(task, Record::TaskCancelled { cause: CancelCause::Cleared, by, reason, digest: None });
-            true
-        }
-        BulkWork::Drain { .. } => {
-            let fresh = matches!(step.state().task(task), Some(Task::Queued(queued)) if !queued.is_expedited());
-            if fresh {
-                step.record_task(task, Record::TaskExpedited { bulk: bulk.id() });
+/// What a bulk makes of one that it has come to.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Look {
+    Changed,
+    Left,
+    /// It stands among those that are meant, and is nothing to the bulk.
+    Foreign,
+}
+
+fn look(state: &State, work: &BulkWork, task: TaskId) -> Look {
+    let Some(found) = state.task(task) else { return Look::Foreign };
+    let (card, route) = (found.card(), found.card().route());
+    let changes = match work {
+        BulkWork::Clear { filter, .. } => filter.matches(card),
+        BulkWork::Shed { families, priority, .. } => {
+            if !route.family().is_some_and(|family| families.iter().any(|pattern| pattern.covers(family))) {
+                return Look::Foreign;
             }
-            fresh
+            (!route.is_critical() || crate::defect("critical_shed")) && card.priority() <= *priority
         }
-        BulkWork::Reprioritize { filter, priority, .. } => {
-            let meant = step.state().task(task).is_some_and(|task| filter.matches(task.card()));
-            meant && reprioritize::one(step, task, *priority, bulk.by())
-        }
-        BulkWork::Redrive { filter, .. } => {
-            let dead = |task: &Task| filter.matches(task.card()) && task.card().node().is_none();
-            let meant = step.state().task(task).is_some_and(dead);
-            if meant {
-                requeue::queue_again(step, task, bulk.by(), Some(bulk.id()));
-            }
-            meant
-        }
+        BulkWork::Drain { filter, .. } => matches!(found, Task::Queued(queued) if !queued.is_expedited()) && filter.matches(card),
+        BulkWork::Reprioritize { filter, priority, .. } => filter.matches(card) && reprioritize::moves(found, *priority),
+        BulkWork::Redrive { filter, .. } => filter.matches(card) && card.node().is_none(),
         BulkWork::Unblock { .. } | BulkWork::Runs { .. } => true,
+    };
+    if changes { Look::Changed } else { Look::Left }
+}
+
+fn change(step: &mut Step<'_>, bulk: &Bulk, task: TaskId) {
+    let cancelled = |cause: CancelCause, reason: &str| Record::TaskCancelled {
+        cause,
+        by: bulk.by().clone(),
+        reason: reason.to_owned(),
+        digest: None,
+    };
+    let record = match bulk.work() {
+        BulkWork::Clear { reason, .. } => cancelled(CancelCause::Cleared, reason),
+        BulkWork::Shed { reason, .. } => cancelled(CancelCause::Shed, reason),
+        BulkWork::Drain { .. } => Record::TaskExpedited { bulk: bulk.id() },
+        BulkWork::Reprioritize { priority, .. } => Record::TaskReprioritized { priority: *priority, by: bulk.by().clone() },
+        BulkWork::Redrive { .. } => return requeue::queue_again(step, task, bulk.by(), Some(bulk.id())),
+        BulkWork::Unblock { .. } | BulkWork::Runs { .. } => return,
+    };
+    step.record_task(task, record);
+}
+
+/// How many tasks that wait a bulk would change if it began now, of as many as are looked at, and whether that is not all. Of
+/// dead letters, those that wait for another and runs nothing is known here.
+pub fn would_change(state: &State, work: &BulkWork, looked_at_max: usize) -> (usize, bool) {
+    let (mut after, mut seen, mut count) = (None, 0, 0);
+    loop {
+        let chunk = match work {
+            BulkWork::Clear { queue, .. } | BulkWork::Drain { queue, .. } | BulkWork::Reprioritize { queue, .. } => {
+                waiting(state, queue, after, TaskId::MAX)
+            }
+            BulkWork::Shed { families, .. } => waiting_of(state, families, after, TaskId::MAX),
+            BulkWork::Redrive { .. } | BulkWork::Unblock { .. } | BulkWork::Runs { .. } => return (0, true),
+        };
+        if chunk.is_empty() || seen >= looked_at_max {
+            return (count, !chunk.is_empty());
+        }
+        count += chunk.iter().filter(|task| look(state, work, **task) == Look::Changed).count();
+        (after, seen) = (chunk.last().copied(), seen + chunk.len());
     }
 }
 
@@ -144,6 +171,25 @@ fn waiting(state: &State, queue: &QueueName, after: Option<TaskId>, upto: TaskId
     }
     let members = state.lanes.line(queue).map(|line| &line.members);
     members.into_iter().flat_map(|members| members.range(range(after, upto))).take(CHUNK_ITEMS_MAX).copied().collect()
+}
+
+/// The next tasks in the queues in which something of these families waits, by their ids. Others wait there, too.
+fn waiting_of(state: &State, families: &[Pattern], after: Option<TaskId>, upto: TaskId) -> Vec<TaskId> {
+    if after.is_some_and(|after| after >= upto) {
+        return Vec::new();
+    }
+    let lines = state.queues_of(families).into_iter().filter_map(|queue| state.lanes.line(&queue));
+    let mut walks: Vec<_> = lines.map(|line| line.members.range(range(after, upto)).copied()).collect();
+    let mut heads: BinaryHeap<Reverse<(TaskId, usize)>> =
+        walks.iter_mut().enumerate().filter_map(|(at, walk)| Some(Reverse((walk.next()?, at)))).collect();
+    let mut chunk = Vec::new();
+    while chunk.len() < CHUNK_ITEMS_MAX
+        && let Some(Reverse((task, at))) = heads.pop()
+    {
+        chunk.push(task);
+        heads.extend(walks[at].next().map(|task| Reverse((task, at))));
+    }
+    chunk
 }
 
 /// The dead letters that were loaded for this command, oldest first.

@@ -22,6 +22,7 @@ mod unblock;
 mod walk;
 mod workflow;
 
+pub use bulk::would_change;
 pub use run::NewRun;
 pub use run::fork::{NewFork, NewText, Part, too_many_parts};
 pub use run::patch::{NewRevision, Patched};

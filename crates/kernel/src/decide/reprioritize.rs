@@ -29,15 +29,16 @@ pub(super) fn decide(
 }
 
 /// Only what still waits has a place in an order.
-pub(super) fn one(step: &mut Step<'_>, task: TaskId, priority: Priority, by: &Actor) -> bool {
-    let waiting = match step.state().task(task) {
-        Some(found @ (Task::Idle(_) | Task::Queued(_))) => found.card().priority() != priority,
-        _ => false,
-    };
+fn one(step: &mut Step<'_>, task: TaskId, priority: Priority, by: &Actor) -> bool {
+    let waiting = step.state().task(task).is_some_and(|found| moves(found, priority));
     if waiting {
         step.record_task(task, Record::TaskReprioritized { priority, by: by.clone() });
     }
     waiting
+}
+
+pub(super) fn moves(task: &Task, priority: Priority) -> bool {
+    matches!(task, Task::Idle(_) | Task::Queued(_)) && task.card().priority() != priority
 }
 
 #[cfg(test)]

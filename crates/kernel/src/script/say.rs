@@ -152,3 +152,17 @@ pub(crate) fn task(task: &Task, now: Time) -> String {
     }
     said.join(" ")
 }
+
+pub(crate) fn depth(depth: &crate::state::Depth) -> String {
+    let counts = [
+        ("queued", depth.queued),
+        ("blocked", depth.blocked),
+        ("scheduled", depth.scheduled),
+        ("held", depth.held),
+        ("running", depth.running),
+        ("overrides", depth.overrides),
+        ("in runs", depth.in_runs),
+    ];
+    let shown: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    if shown.is_empty() { "empty".into() } else { shown.join(" ") }
+}

@@ -288,8 +288,8 @@ pub(crate) fn act(world: &mut World, op: &Op, watch: Watch<'_>) {
         Op::Bulk { queue, how } => {
             let (queue, upto, filter) = (named(queue), TaskId::MAX, Default::default());
             let work = match how {
-                0 => BulkWork::Clear { queue, upto, reason: String::new() },
-                1 => BulkWork::Drain { queue, upto },
+                0 => BulkWork::Clear { queue, upto, filter, reason: String::new() },
+                1 => BulkWork::Drain { queue, upto, filter },
                 2 => BulkWork::Reprioritize { queue, upto, filter, priority: Priority::seconds(3).unwrap() },
                 3 => BulkWork::Redrive { queue, upto, filter, per_s: None },
                 _ => BulkWork::Redrive { queue, upto, filter, per_s: Some(1) },

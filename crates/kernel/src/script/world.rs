@@ -18,7 +18,7 @@ use crate::rejection::Rejection;
 use crate::route::Route;
 use crate::row::{BULKS, CONTROLS, EVENTS, KEYS, Permits, QUEUES, REGISTRIES, Row, SHARDS, TABLES, TASKS, Value};
 use crate::shard::Shard;
-use crate::state::State;
+use crate::state::{Depth, FamilyDepth, Place, State};
 use crate::step::{Step, Stepped};
 use crate::task::{Status, Task};
 use crate::time::Time;
@@ -316,6 +316,9 @@ impl World {
             assert_eq!(live.dependents(id), rebuilt.dependents(id), "dependents of {id}");
         }
         assert_eq!(live.gathering(), rebuilt.gathering(), "windows and singletons");
+        let depths = |state: &State| FamilyDepth::sorted(state.depths_of(None));
+        assert_eq!(depths(live), depths(&rebuilt), "families");
+        assert_eq!(depths(live), counted(live), "families");
         assert_eq!(live.registry(), rebuilt.registry());
         assert!(live.controls().eq(rebuilt.controls()), "families");
         for task in live.tasks().filter(|task| !task.status().is_finished()).take(64) {
@@ -323,6 +326,33 @@ impl World {
             assert_eq!(told(live).blocked_on.len(), told(&rebuilt).blocked_on.len(), "{:?}", told(live));
         }
     }
+}
+
+/// What there is of each family in each queue, one by one.
+fn counted(state: &State) -> Vec<FamilyDepth> {
+    let mut found: BTreeMap<(Arc<str>, bool, QueueName), Depth> = BTreeMap::new();
+    for task in state.tasks() {
+        let route = task.card().route();
+        let family = route.family().map_or_else(|| route.queue().shared().clone(), |family| family.shared().clone());
+        let mut depth = Depth::default();
+        match (task, state.place(task.card().id())) {
+            (Task::Queued(_), place) => {
+                depth.queued = 1;
+                depth.held = usize::from(matches!(place, Place::Held));
+                depth.blocked = usize::from(matches!(place, Place::Blocked));
+                depth.scheduled = usize::from(matches!(place, Place::Later(_)));
+                depth.overrides = usize::from(matches!(place, Place::Override(_)));
+            }
+            (Task::Running(running), _) => match (running.lease().run(), running.lease().is_run_now()) {
+                (Some(_), _) => depth.in_runs = 1,
+                (None, true) => depth.overrides = 1,
+                (None, false) => depth.running = 1,
+            },
+            _ => continue,
+        }
+        *found.entry((family, route.family().is_none(), route.queue().clone())).or_default() += depth;
+    }
+    found.into_iter().map(|((family, plain, queue), depth)| FamilyDepth { family, plain, queue, depth }).collect()
 }
 
 fn route(task: &Task) -> (TypeName, QueueName) {

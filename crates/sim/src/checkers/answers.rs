@@ -5,10 +5,14 @@ use crate::ledger::same;
 use engine::{Answer, Held, Request, Ticket, Work, Worked};
 use kernel::command::{Added, Command, Put, Reply};
 use kernel::ids::{RecordSeq, RunId, TaskId};
+use kernel::names::{Pattern, QueueName};
 use kernel::record::{Entry, Owner, Record};
 use kernel::rejection::Rejection;
 use kernel::run::RunStatus;
+use kernel::state::FamilyDepth;
 use kernel::task::Status;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Whatever says yes has its record on the disk.
 pub fn durable(scene: &Scene<'_>) -> Check {
@@ -131,6 +135,7 @@ pub fn true_(scene: &Scene<'_>) -> Check {
                 delivered(scene, worked)?;
             }
             (Answer::Explained(Err(rejection)), _) => rejected(scene, rejection)?,
+            (Answer::Depths(told), Some(Request::Depths { families })) => depths(scene, families.as_ref(), told)?,
             (Answer::Stopping, _) => {
                 ensure(scene.presence.stopping || scene.presence.perhaps_stopping, || "stopping was told, but it goes on".into())?
             }
@@ -141,6 +146,24 @@ pub fn true_(scene: &Scene<'_>) -> Check {
     ensure(scene.turn.reloaded || scene.presence.perhaps_stopping || scene.turn.drained == drained, || {
         format!("drained is {}, with {} running", scene.turn.drained, scene.model.running.len())
     })
+}
+
+/// What waits of families, if nothing moved in this tick: a look is answered in the middle of it.
+fn depths(scene: &Scene<'_>, families: Option<&Pattern>, told: &[FamilyDepth]) -> Check {
+    if !scene.turn.entries.is_empty() {
+        return Ok(());
+    }
+    let mut queued: BTreeMap<(Arc<str>, bool, QueueName), usize> = BTreeMap::new();
+    for task in scene.model.tasks.values().filter(|task| task.status == Status::Queued) {
+        let family = task.family.as_ref().map_or_else(|| task.queue.shared().clone(), |family| family.shared().clone());
+        if families.is_none_or(|pattern| pattern.covers_name(&family)) {
+            *queued.entry((family, task.family.is_none(), task.queue.clone())).or_default() += 1;
+        }
+    }
+    let waits = told.iter().filter(|told| told.depth.queued > 0);
+    let found: BTreeMap<_, _> =
+        waits.map(|told| ((told.family.clone(), told.plain, told.queue.clone()), told.depth.queued)).collect();
+    ensure(found == queued, || format!("{found:?} were told to wait, and {queued:?} do"))
 }
 
 fn rejected(scene: &Scene<'_>, rejection: &Rejection) -> Check {

@@ -7,6 +7,8 @@ use crate::model::runs::RunModel;
 use crate::model::{BulkModel, TaskModel};
 use kernel::bulk::{BulkWork, RunVerb, TaskFilter};
 use kernel::ids::{BulkId, RunId};
+use kernel::names::Pattern;
+use kernel::priority::Priority;
 use kernel::record::{CancelCause, Entry, Owner, Record};
 use kernel::run::RunStatus;
 use kernel::task::Status;
@@ -24,6 +26,7 @@ pub fn counted(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Some(bulk) = scene.model.bulks.get(&id) else { return Ok(()) };
     if let BulkWork::Clear { upto, .. }
     | BulkWork::Drain { upto, .. }
+    | BulkWork::Shed { upto, .. }
     | BulkWork::Reprioritize { upto, .. }
     | BulkWork::Redrive { upto, .. } = &bulk.work
     {
@@ -36,13 +39,18 @@ pub fn counted(scene: &Scene<'_>, entry: &Entry) -> Check {
         let left = scene.model.tasks.values().find(|task| is_left(bulk, task));
         ensure(left.is_none(), || format!("{id} ({}) ended and left {:?}", bulk.work.kind(), left.map(|task| task.id)))?;
     }
-    let done = scene.turn.before().iter().filter(|entry| is_item(id, &bulk.work, &entry.record)).count();
+    let done: Vec<&Entry> = scene.turn.before().iter().filter(|entry| is_item(id, bulk, &entry.record)).collect();
+    let wrong = done.iter().find(|entry| !is_meant(scene, bulk, entry));
+    ensure(wrong.is_none(), || format!("{id} ({}) did not mean {:?}", bulk.work.kind(), wrong.map(|entry| &entry.owner)))?;
+    let done = done.len();
     ensure(done == items as usize, || format!("{id} ({}) counts {items} items and did {done}", bulk.work.kind()))
 }
 
-fn is_item(id: BulkId, work: &BulkWork, record: &Record) -> bool {
-    match (work, record) {
+fn is_item(id: BulkId, bulk: &BulkModel, record: &Record) -> bool {
+    match (&bulk.work, record) {
         (BulkWork::Clear { .. }, Record::TaskCancelled { cause, .. }) => *cause == CancelCause::Cleared,
+        // What events shed to make room has another name on it.
+        (BulkWork::Shed { .. }, Record::TaskCancelled { cause, by, .. }) => *cause == CancelCause::Shed && *by == bulk.by,
         (BulkWork::Drain { .. }, Record::TaskExpedited { bulk }) => *bulk == id,
         (BulkWork::Reprioritize { priority: meant, .. }, Record::TaskReprioritized { priority, .. }) => priority == meant,
         (BulkWork::Redrive { .. }, Record::TaskQueued { bulk, .. }) => *bulk == Some(id),
@@ -51,20 +59,51 @@ fn is_item(id: BulkId, work: &BulkWork, record: &Record) -> bool {
     }
 }
 
+fn matches(filter: &TaskFilter, task: &TaskModel) -> bool {
+    filter.kind.as_ref().is_none_or(|kind| *kind == task.kind)
+        && filter.key.as_ref().is_none_or(|key| task.keys.contains(key))
+        && filter.tag.as_ref().is_none_or(|tag| task.tags.contains(tag))
+        && filter.error_code.as_ref().is_none_or(|code| task.failure.as_ref().is_some_and(|failure| failure.code == *code))
+        && filter.family.as_ref().is_none_or(|pattern| is_of(pattern, task))
+}
+
+fn is_of(pattern: &Pattern, task: &TaskModel) -> bool {
+    task.family.as_ref().is_some_and(|family| pattern.covers(family))
+}
+
+fn is_shed(families: &[Pattern], priority: Priority, task: &TaskModel) -> bool {
+    let critical = task.trigger.as_ref().is_some_and(|trigger| trigger.critical);
+    families.iter().any(|pattern| is_of(pattern, task)) && task.priority <= priority && !critical
+}
+
+/// The task is one of those that the bulk was told to change. What failed is no longer told of one that was queued again.
+fn is_meant(scene: &Scene<'_>, bulk: &BulkModel, entry: &Entry) -> bool {
+    let Owner::Task(id) = entry.owner else { return false };
+    let Some(task) = scene.model.task(id) else { return false };
+    match &bulk.work {
+        BulkWork::Clear { queue, filter, .. }
+        | BulkWork::Drain { queue, filter, .. }
+        | BulkWork::Reprioritize { queue, filter, .. } => task.queue == *queue && matches(filter, task),
+        BulkWork::Redrive { queue, filter, .. } => {
+            task.queue == *queue && matches(&TaskFilter { error_code: None, ..filter.clone() }, task)
+        }
+        BulkWork::Shed { families, priority, .. } => is_shed(families, *priority, task),
+        BulkWork::Unblock { .. } | BulkWork::Runs { .. } => true,
+    }
+}
+
 /// It was there when the bulk began, has not moved since, and should have been.
 fn is_left(bulk: &BulkModel, task: &TaskModel) -> bool {
-    let matches = |filter: &TaskFilter| {
-        filter.kind.as_ref().is_none_or(|kind| *kind == task.kind)
-            && filter.key.as_ref().is_none_or(|key| task.keys.contains(key))
-            && filter.tag.as_ref().is_none_or(|tag| task.tags.contains(tag))
-            && filter.error_code.as_ref().is_none_or(|code| task.failure.as_ref().is_some_and(|failure| failure.code == *code))
-    };
+    let matches = |filter: &TaskFilter| matches(filter, task);
     if task.moved_at >= bulk.started_at {
         return false;
     }
     match &bulk.work {
-        BulkWork::Clear { queue, .. } => task.queue == *queue && task.status == Status::Queued,
-        BulkWork::Drain { queue, .. } => task.queue == *queue && task.status == Status::Queued && !task.expedited,
+        BulkWork::Clear { queue, filter, .. } => task.queue == *queue && task.status == Status::Queued && matches(filter),
+        BulkWork::Drain { queue, filter, .. } => {
+            task.queue == *queue && task.status == Status::Queued && !task.expedited && matches(filter)
+        }
+        BulkWork::Shed { families, priority, .. } => task.status == Status::Queued && is_shed(families, *priority, task),
         BulkWork::Reprioritize { queue, filter, priority, .. } => {
             task.queue == *queue && task.status == Status::Queued && matches(filter) && task.priority != *priority
         }

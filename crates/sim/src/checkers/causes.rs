@@ -116,12 +116,14 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
         (Owner::Task(id), Record::TaskReprioritized { .. }) => {
             on_task(*id) || bulk(&|work| matches!(work, BulkWork::Reprioritize { .. }))
         }
-        (Owner::Task(id), Record::TaskCancelled { cause, .. }) => {
+        (Owner::Task(id), Record::TaskCancelled { cause, by, .. }) => {
             let running = scene.model.task(*id).is_some_and(|task| task.lease.is_some());
             let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
             let late = scene.model.task(*id).and_then(|task| task.start_by).is_some_and(|start_by| start_by <= turn.now);
             // Whether events were to do it, `events` knows.
-            let made_way = matches!(cause, CancelCause::Shed | CancelCause::Replaced);
+            let by_event = matches!(cause, CancelCause::Shed | CancelCause::Replaced) && by.as_str() == "signaller";
+            let shed = *cause == CancelCause::Shed && bulk(&|work| matches!(work, BulkWork::Shed { .. }));
+            let made_way = by_event || shed;
             let expired = *cause == CancelCause::Expired && late;
             running || cleared || made_way || expired || on_task(*id) || unwanted(scene, *id)
         }

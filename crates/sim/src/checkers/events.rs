@@ -166,7 +166,9 @@ fn is_effect(model: &Model, entry: &Entry) -> bool {
     match (&entry.owner, &entry.record) {
         (_, Record::TaskAdded { spec }) => spec.trigger.is_some(),
         (_, Record::TaskDebounced { .. } | Record::TaskBatched { .. }) => true,
-        (_, Record::TaskCancelled { cause, .. }) => matches!(cause, CancelCause::Shed | CancelCause::Replaced),
+        (_, Record::TaskCancelled { cause, by, .. }) => {
+            matches!(cause, CancelCause::Shed | CancelCause::Replaced) && *by == itself()
+        }
         (Owner::Task(id), Record::TaskCancelRequested { by, .. }) => {
             // What runs do not want any more they take back, too.
             *by == itself() && model.task(*id).is_none_or(|task| task.node.is_none())

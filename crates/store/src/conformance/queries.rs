@@ -1,12 +1,13 @@
 //! Cases about what readers see.
 
 use super::sample::{key, sample, tag};
+use super::sample_events::made_by;
 use super::scribe::{Scribe, bulk, node, path, plain, queue, run, task};
 use super::{Open, scanned};
 use crate::store::{Reader, Store, TaskQuery};
 use kernel::bulk::TaskFilter;
 use kernel::ids::{RecordSeq, TaskId};
-use kernel::names::TypeName;
+use kernel::names::{Pattern, TypeName};
 use kernel::record::{Entry, Owner, Record, TaskSpec};
 use kernel::row::{BULKS, KEYS, QUEUES, Row, TABLES, TASKS};
 use kernel::task::{Status, Task};
@@ -82,6 +83,16 @@ pub(super) fn dead_letters_are_counted_per_queue(open: &mut Open<'_>) {
     scribe.record(Owner::Task(task(21)), Record::TaskReset { by: super::scribe::actor("ada") });
     store.commit(&scribe.batch()).unwrap();
     assert_eq!(store.reader().unwrap().dead_counts().unwrap(), [(queue("a-queue"), 1), (queue("ci"), 1)]);
+    let plain = [(queue("a-queue"), "a-queue".into(), 1), (queue("ci"), "ci".into(), 1)];
+    assert_eq!(store.reader().unwrap().dead_families().unwrap(), plain);
+    for (id, name) in [(81, "github/push"), (82, "github/a.opened"), (83, "github/pull")] {
+        scribe.add(task(id), TaskSpec { queue: queue("ci"), ..made_by(name) });
+        scribe.failed(task(id), "oops");
+    }
+    store.commit(&scribe.batch()).unwrap();
+    let [a, ci] = plain;
+    let made = |family: &str, count| (queue("ci"), family.into(), count);
+    assert_eq!(store.reader().unwrap().dead_families().unwrap(), [a, ci, made("github", 2), made("github/a", 1)]);
 }
 
 fn listed(reader: &mut dyn Reader, query: &TaskQuery) -> Vec<u64> {
@@ -101,6 +112,10 @@ pub(super) fn tasks_are_listed_by_every_filter(open: &mut Open<'_>) {
     scribe.add(task(5), TaskSpec { keys: vec![key("tenant", "größe \"7\"")], tags: vec![tag("größe \"7\"")], ..plain("mail") });
     scribe.add(task(6), TaskSpec { keys: vec![key("tenant", "acme")], tags: vec![tag("a")], ..plain("mail") });
     scribe.add(task(7), TaskSpec { idle: true, ..plain("mail") });
+    let names = ["hub/push", "hub/a.opened", "hub", "hub.x", "hubs/a", "a/hub/b", "hub/a.b.c"];
+    for (id, name) in (20..).zip(names) {
+        scribe.add(task(id), TaskSpec { tags: vec![tag("made")], ..made_by(name) });
+    }
     scribe.failed(task(3), "http_503");
     scribe.failed(task(6), "http_503");
     scribe.failed(task(4), "http_50");
@@ -113,14 +128,25 @@ pub(super) fn tasks_are_listed_by_every_filter(open: &mut Open<'_>) {
     let none = TaskFilter::default;
     let keyed = |name: &str, value: &str| filtered(TaskFilter { key: Some(key(name, value)), ..none() });
     let tagged = |text: &str| filtered(TaskFilter { tag: Some(tag(text)), ..none() });
+    let family = |text: &str| filtered(TaskFilter { family: Some(Pattern::parse(text).unwrap()), ..none() });
     let status = |status| TaskQuery { status: Some(status), ..all() };
     let coded = |code: &str| filtered(TaskFilter { error_code: Some(code.into()), ..none() });
     let cases: &[(TaskQuery, &[u64])] = &[
-        (all(), &[7, 6, 5, 4, 3, 2, 1]),
+        (TaskQuery { before: Some(task(8)), ..all() }, &[7, 6, 5, 4, 3, 2, 1]),
+        (family("hub"), &[23, 22, 20]),
+        (family("hub/*"), &[26, 23, 22, 21, 20]),
+        (family("hub.*"), &[23, 22, 20]),
+        (family("hub/a"), &[21]),
+        (family("hub/a.*"), &[26, 21]),
+        (family("hub/a.b"), &[26]),
+        (family("a/hub"), &[25]),
+        (family("push"), &[]),
+        (family("*"), &[26, 25, 24, 23, 22, 21, 20]),
+        (tagged("made"), &[26, 25, 24, 23, 22, 21, 20]),
         (TaskQuery { queue: Some(queue("ci")), ..all() }, &[4, 3, 2, 1]),
         (TaskQuery { queue: Some(queue("c")), ..all() }, &[]),
         (status(Status::Idle), &[7]),
-        (status(Status::Queued), &[2]),
+        (TaskQuery { before: Some(task(8)), ..status(Status::Queued) }, &[2]),
         (status(Status::Running), &[5]),
         (status(Status::Done), &[1]),
         (status(Status::Failed), &[6, 4, 3]),

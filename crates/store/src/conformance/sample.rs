@@ -5,7 +5,7 @@ use super::scribe::{Scribe, actor, bulk, plain, queue, task};
 use crate::store::Batch;
 use kernel::bulk::{BulkWork, TaskFilter};
 use kernel::ids::TaskId;
-use kernel::names::{IdempotencyKey, KeyName, KeyValue, Tag, TypeName, WorkerName};
+use kernel::names::{IdempotencyKey, KeyName, KeyValue, Pattern, Tag, TypeName, WorkerName};
 use kernel::priority::Priority;
 use kernel::queue::{BoostOn, Fairness, KeyLimit, QueueConfig};
 use kernel::rate::Rate;
@@ -162,14 +162,17 @@ fn finished_tasks(scribe: &mut Scribe) {
 fn bulks(scribe: &mut Scribe) {
     let (upto, reason) = (task(28), String::from("spring cleaning"));
     let filter = TaskFilter { key: Some(key("tenant", "acme")), error_code: Some("exit_1".into()), ..TaskFilter::default() };
+    let pattern = Pattern::parse("github/*").expect("a good pattern");
+    let of_family = TaskFilter { family: Some(pattern.clone()), ..TaskFilter::default() };
     let works = [
-        BulkWork::Drain { queue: queue("mail"), upto },
-        BulkWork::Clear { queue: queue("ci"), upto, reason: reason.clone() },
+        BulkWork::Drain { queue: queue("mail"), upto, filter: TaskFilter::default() },
+        BulkWork::Clear { queue: queue("ci"), upto, reason: reason.clone(), filter: of_family },
         BulkWork::Reprioritize { queue: queue("ci"), upto, filter: filter.clone(), priority: Priority::BACKGROUND },
         BulkWork::Redrive { queue: queue("ci"), upto, filter, per_s: Some(10) },
         BulkWork::Unblock { blocker: task(20) },
     ];
-    for (number, work) in (40..).zip(works) {
+    let shed = BulkWork::Shed { families: vec![pattern], priority: Priority::NORMAL, upto, reason: reason.clone() };
+    for (number, work) in (40..).zip(works).chain([(39, shed)]) {
         let started = Record::BulkStarted { work: Box::new(work), by: actor("ada"), reason: reason.clone() };
         scribe.record(Owner::Bulk(bulk(number)), started);
     }

@@ -78,6 +78,16 @@ fn made_of(id: EventId, window: Option<Window>) -> TaskSpec {
     TaskSpec { trigger: Some(Box::new(trigger)), ..plain("ci") }
 }
 
+/// A plain task that an event of this name made.
+pub fn made_by(name: &str) -> TaskSpec {
+    let mut spec = TaskSpec { queue: queue("made"), ..made_of(event(51), None) };
+    spec.trigger.iter_mut().for_each(|trigger| {
+        trigger.name = EventName::parse(name).expect("a good name");
+        trigger.single = None;
+    });
+    spec
+}
+
 fn tasks_of_events(scribe: &mut Scribe) {
     let at = scribe.now();
     let name = || EventName::parse("github/push").expect("a good name");

@@ -3,6 +3,7 @@
 use super::cold::limited;
 use crate::store::EventQuery;
 use kernel::ids::EventId;
+use kernel::names::Pattern;
 use kernel::row::Value;
 
 pub(super) fn events(query: &EventQuery) -> (String, Vec<Value>) {
@@ -41,4 +42,27 @@ pub(super) fn events(query: &EventQuery) -> (String, Vec<Value>) {
     sql.push_str(if query.oldest_first { " ORDER BY id LIMIT ?" } else { " ORDER BY id DESC LIMIT ?" });
     parameters.push(limited(query.limit));
     (sql, parameters)
+}
+
+/// Tasks of the families that a pattern covers, by the names of the events that made them. Names hold nothing that a glob
+/// takes for more than itself.
+pub(super) fn of_families(pattern: &Pattern, sql: &mut String, parameters: &mut Vec<Value>) {
+    let name = r#""trigger" ->> 'name'"#;
+    let stem = pattern.as_str().strip_suffix('*');
+    if stem == Some("") {
+        return sql.push_str(r#" AND "trigger" IS NOT NULL"#);
+    }
+    // The one family without what is below it: one part more, or itself if it has no more than one.
+    let family = stem.map_or(pattern.as_str(), |stem| &stem[..stem.len() - 1]);
+    sql.push_str(&format!(" AND (({name} GLOB ? AND {name} NOT GLOB ?)"));
+    parameters.extend([format!("{family}[/.]*").as_str().into(), format!("{family}[/.]*[/.]*").as_str().into()]);
+    if !family.contains(['/', '.']) {
+        sql.push_str(&format!(" OR {name} = ?"));
+        parameters.push(family.into());
+    }
+    if let Some(stem) = stem {
+        sql.push_str(&format!(" OR {name} GLOB ?"));
+        parameters.push(format!("{stem}*").as_str().into());
+    }
+    sql.push(')');
 }

@@ -7,7 +7,7 @@ use crate::chain::{self, Pace, Wanted};
 use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow};
 use crate::store::{ApprovalQuery, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, StoreError, Stretch, TaskQuery};
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
-use kernel::names::{QueueName, WorkflowName};
+use kernel::names::{EventName, QueueName, WorkflowName};
 use kernel::needs::Need;
 use kernel::record::{Entry, Payload};
 use kernel::rollup::FailedAt;
@@ -15,6 +15,7 @@ use kernel::row::{BULKS, BadRow, EVENTS, FRAMES, NODES, REGISTRIES, RUNS, Row, T
 use kernel::run::NodeAt;
 use kernel::time::Time;
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +29,9 @@ const STEPS_PER_LOOK: i32 = 10_000;
 
 pub(super) const DEAD_COUNTS: &str =
     "SELECT queue, count(*) FROM tasks WHERE status = 'failed' AND node IS NULL GROUP BY queue ORDER BY queue";
+/// By the names of the events that made them, too; null for what no event made.
+pub(super) const DEAD_NAMES: &str =
+    "SELECT queue, \"trigger\" ->> 'name', count(*) FROM tasks WHERE status = 'failed' AND node IS NULL GROUP BY 1, 2";
 
 pub struct SqliteReader {
     db: Connection,
@@ -120,6 +124,9 @@ pub(super) fn conditions(query: &TaskQuery) -> (String, Vec<Value>) {
         sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(keys) AS k WHERE k.value ->> 0 = ? AND k.value ->> 1 = ?)");
         parameters.extend([name.shared().into(), value.shared().into()]);
     }
+    if let Some(pattern) = &query.filter.family {
+        events::of_families(pattern, &mut sql, &mut parameters);
+    }
     for tag in query.tag.iter().chain(&query.filter.tag) {
         sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(tags) AS t WHERE t.value = ?)");
         parameters.push(tag.shared().into());
@@ -163,6 +170,22 @@ impl Reader for SqliteReader {
                 counts.push((queue, row.get::<_, i64>(1)? as u64));
             }
             Ok(counts)
+        })
+    }
+
+    fn dead_families(&mut self) -> Result<Vec<(QueueName, Arc<str>, u64)>, StoreError> {
+        self.bounded(|db| {
+            let mut select = db.prepare_cached(DEAD_NAMES)?;
+            let (mut rows, mut counts) = (select.query([])?, BTreeMap::new());
+            while let Some(row) = rows.next()? {
+                let queue = QueueName::parse(&row.get::<_, String>(0)?);
+                let queue = queue.map_err(|bad| BadRow { table: TASKS.name, column: "queue", why: bad.to_string() })?;
+                let name = row.get::<_, Option<String>>(1)?.map(|name| EventName::parse(&name)).transpose();
+                let name = name.map_err(|bad| BadRow { table: TASKS.name, column: "trigger", why: bad.to_string() })?;
+                let family = name.map_or_else(|| queue.shared().clone(), |name| name.family().shared().clone());
+                *counts.entry((queue, family)).or_insert(0) += row.get::<_, i64>(2)? as u64;
+            }
+            Ok(counts.into_iter().map(|((queue, family), count)| (queue, family, count)).collect())
         })
     }
 

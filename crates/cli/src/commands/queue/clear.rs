@@ -1,34 +1,51 @@
 //! `signaller queue drain` and `clear`: what waits is run now, or cancelled.
 
-use super::{Follow, path, view};
+use super::{Follow, path, view, would};
 use crate::commands::Session;
 use crate::output::{Answer, Failure, Outcome};
-use crate::units::count_of;
 use clap::Args;
-use doors::wire::{QueueClear, Signed};
-use kernel::names::QueueName;
+use doors::wire::{QueueClear, QueueDrain, TaskFilter};
+use kernel::names::{Pattern, QueueName};
 use serde_json::json;
 
 /// Run what waits in a queue now, past its rate and schedule
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller queue drain mails")]
+#[command(after_help = "Examples:\n  signaller queue drain mails\n  signaller queue drain mails --family 'shop/*'")]
 pub struct DrainArgs {
     /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     #[command(flatten)]
+    only: Only,
+    #[command(flatten)]
     follow: Follow,
+}
+
+/// Which of what waits.
+#[derive(Args, Debug)]
+struct Only {
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers
+    #[arg(long, value_parser = Pattern::parse)]
+    family: Option<Pattern>,
+}
+
+impl Only {
+    fn filter(&self) -> Option<TaskFilter> {
+        self.family.clone().map(|family| TaskFilter { family: Some(family), ..TaskFilter::default() })
+    }
 }
 
 /// Cancel everything that waits in a queue
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  signaller queue clear mails --dry-run\n  signaller queue clear mails --yes --reason 'sent twice'"
+    after_help = "Examples:\n  signaller queue clear mails --dry-run\n  signaller queue clear mails --yes --reason 'sent twice'\n  signaller queue clear mails --family 'shop/*' --yes"
 )]
 pub struct ClearArgs {
     /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
+    #[command(flatten)]
+    only: Only,
     /// Why, for the history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -43,25 +60,31 @@ pub struct ClearArgs {
 }
 
 pub fn drain(args: DrainArgs, session: &Session) -> Outcome {
-    let waiting = view(session, &args.queue)?.counts.queued;
-    let body = Signed { by: Some(session.by.clone()) };
+    let filter = args.only.filter();
+    // Only without a filter is it known how many there will be.
+    let total = if filter.is_none() { Some(view(session, &args.queue)?.counts.queued) } else { None };
+    let body = QueueDrain { filter, by: Some(session.by.clone()) };
     let answer = session.client.post(&path(&args.queue, "/drain"), &body)?;
-    args.follow.answer(session, answer, Some(waiting), "may run now")
+    args.follow.answer(session, answer, total, "may run now")
 }
 
 pub fn clear(args: ClearArgs, session: &Session) -> Outcome {
-    let ClearArgs { queue, reason, yes, dry_run, follow } = args;
-    let waiting = view(session, &queue)?.counts.queued;
-    let would = format!("{} waiting in queue {queue}", count_of(waiting, "task"));
+    let ClearArgs { queue, only, reason, yes, dry_run, follow } = args;
+    let body = QueueClear { filter: only.filter(), reason, dry_run: true, by: Some(session.by.clone()) };
+    let (waiting, shown) = would(session, &path(&queue, "/clear"), &body)?;
+    let (of, flag) = match &only.family {
+        Some(family) => (format!(" of family {family}"), format!(" --family '{family}'")),
+        None => Default::default(),
+    };
+    let would = format!("{shown}{of} waiting in queue {queue}");
+    let then = format!("queue clear {queue}{flag} --yes");
     if dry_run {
-        let answer = Answer::new(&json!({"queue": queue, "would_cancel": waiting}), format!("This would cancel {would}."));
-        return Ok(answer.next(format!("queue clear {queue} --yes"), "cancel them"));
+        let told = json!({"queue": queue, "family": only.family, "would_cancel": waiting});
+        return Ok(Answer::new(&told, format!("This would cancel {would}.")).next(then, "cancel them"));
     }
     if !yes {
-        let failure = Failure::confirmation_needed(format!("this cancels {would}"));
-        return Err(failure.next(format!("queue clear {queue} --yes"), "cancel them"));
+        return Err(Failure::confirmation_needed(format!("this cancels {would}")).next(then, "cancel them"));
     }
-    let body = QueueClear { reason, by: Some(session.by.clone()) };
-    let answer = session.client.post(&path(&queue, "/clear"), &body)?;
+    let answer = session.client.post(&path(&queue, "/clear"), &QueueClear { dry_run: false, ..body })?;
     follow.answer(session, answer, Some(waiting), "cancelled")
 }

@@ -9,7 +9,7 @@ use crate::units::parse_per_second;
 use clap::Args;
 use doors::wire::{KeyPair, PageQuery, QueueRedrive, TaskFilter, TaskList};
 use kernel::ids::TaskId;
-use kernel::names::{QueueName, Tag, TypeName};
+use kernel::names::{Pattern, QueueName, Tag, TypeName};
 
 /// List the dead letters of a queue: tasks whose attempts are spent, other than those of runs, which the run has
 #[derive(Args, Debug)]
@@ -37,7 +37,7 @@ pub struct RedriveArgs {
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
     /// These tasks only; may be given several times
-    #[arg(long = "task", value_name = "TASK", value_parser = task_id, conflicts_with_all = ["kind", "tag", "key", "error_code", "per_s"])]
+    #[arg(long = "task", value_name = "TASK", value_parser = task_id, conflicts_with_all = ["kind", "tag", "key", "error_code", "family", "per_s"])]
     tasks: Vec<TaskId>,
     /// Only those of this type
     #[arg(long = "type", value_name = "TYPE", value_parser = TypeName::parse)]
@@ -51,6 +51,9 @@ pub struct RedriveArgs {
     /// Only those that failed with this code
     #[arg(long = "error", value_name = "CODE")]
     error_code: Option<String>,
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers
+    #[arg(long, value_parser = Pattern::parse)]
+    family: Option<Pattern>,
     /// At most so many a second, such as 50/s
     #[arg(long = "rate", value_name = "RATE", value_parser = parse_per_second)]
     per_s: Option<u32>,
@@ -77,9 +80,10 @@ pub fn list(args: DeadArgs, session: &Session) -> Outcome {
 }
 
 pub fn redrive(args: RedriveArgs, session: &Session) -> Outcome {
-    let RedriveArgs { queue, tasks, kind, tag, key, error_code, per_s, follow } = args;
-    let everything = tasks.is_empty() && kind.is_none() && tag.is_none() && key.is_none() && error_code.is_none();
-    let filter = tasks.is_empty().then_some(TaskFilter { kind, key, tag, error_code });
+    let RedriveArgs { queue, tasks, kind, tag, key, error_code, family, per_s, follow } = args;
+    let filter = TaskFilter { kind, key, tag, error_code, family };
+    let everything = tasks.is_empty() && filter == TaskFilter::default();
+    let filter = tasks.is_empty().then_some(filter);
     // Only without a filter is it known how many there will be.
     let total = if everything { Some(view(session, &queue)?.counts.dead) } else { None };
     let tasks = (!tasks.is_empty()).then_some(tasks);

@@ -1,26 +1,31 @@
 //! `signaller queue depth`.
 
+use crate::client::with_query;
 use crate::commands::Session;
 use crate::output::{Answer, Outcome};
 use crate::table::{cell, table};
 use crate::units::{now, show_about_ms};
 use clap::Args;
 use comfy_table::{Cell, Color};
-use doors::wire::{Counts, Instant, QueueList, QueueView};
-use kernel::names::QueueName;
+use doors::wire::{Counts, Instant, QueueList, QueueQuery, QueueView};
+use kernel::names::{Pattern, QueueName};
 use serde::Serialize;
 
 /// Say how much waits and runs in each queue now, and for how long
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  signaller queue depth\n  signaller queue depth --family ci --json")]
+#[command(after_help = "Examples:\n  signaller queue depth\n  signaller queue depth --family 'github/*' --json")]
 pub struct DepthArgs {
-    /// Only this family; a task's family is its queue's name
-    #[arg(long)]
-    family: Option<String>,
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers; what no event made is of the
+    /// family that its queue is called
+    #[arg(long, value_parser = Pattern::parse)]
+    family: Option<Pattern>,
 }
 
 #[derive(Serialize)]
 struct Depth<'a> {
+    /// Of which everything else is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<&'a Pattern>,
     total: Counts,
     queues: Vec<QueueDepth<'a>>,
 }
@@ -28,7 +33,6 @@ struct Depth<'a> {
 #[derive(Serialize)]
 struct QueueDepth<'a> {
     queue: &'a QueueName,
-    family: &'a str,
     counts: Counts,
     /// When the one that waits longest was added.
     oldest_at: Option<Instant>,
@@ -40,7 +44,6 @@ impl QueueDepth<'_> {
     fn new(view: &QueueView, now: Instant) -> QueueDepth<'_> {
         QueueDepth {
             queue: &view.queue,
-            family: view.queue.as_str(),
             counts: view.counts,
             oldest_at: view.oldest_at,
             oldest_age_ms: view.oldest_at.map(|at| at.ms_until(now).max(0).unsigned_abs()),
@@ -50,15 +53,15 @@ impl QueueDepth<'_> {
 }
 
 pub fn run(args: DepthArgs, session: &Session) -> Outcome {
-    let list: QueueList = session.client.get("/v1/queues")?;
+    let query = QueueQuery { family: args.family.clone() };
+    let list: QueueList = session.client.get(&with_query("/v1/queues", &query))?;
     let now = now();
-    let wanted = |view: &&QueueView| args.family.as_deref().is_none_or(|family| family == view.queue.as_str());
-    let queues: Vec<QueueDepth<'_>> = list.queues.iter().filter(wanted).map(|view| QueueDepth::new(view, now)).collect();
+    let queues: Vec<QueueDepth<'_>> = list.queues.iter().map(|view| QueueDepth::new(view, now)).collect();
     let total = queues.iter().fold(Counts::default(), |sum, queue| sum.plus(&queue.counts));
-    let depth = Depth { total, queues };
+    let depth = Depth { family: args.family.as_ref(), total, queues };
     if depth.queues.is_empty() {
         let text = match &args.family {
-            Some(family) => format!("Nothing waits or runs in family {family}, and nothing was said about it."),
+            Some(family) => format!("Nothing of family {family} waits or runs."),
             None => "Nothing waits or runs: there is no queue yet. One comes to be with its first task.".into(),
         };
         return Ok(Answer::new(&depth, text).next("queue stats", "how the last hour went"));

@@ -13,13 +13,14 @@ mod stats;
 
 use super::Session;
 use crate::client::segment;
-use crate::output::{Answer, Failure, Outcome};
+use crate::output::{Answer, Exit, Failure, Outcome};
 use crate::progress::follow_bulk;
 use crate::units::{count_of, were};
 use clap::{Args, Subcommand};
 use doors::wire::{BulkAnswer, BulkView, QueueView};
 use kernel::ids::BulkId;
 use kernel::names::QueueName;
+use serde::Serialize;
 
 /// Queues: list, configure, pause, drain, clear, reprioritize and redrive them
 #[derive(Args, Debug)]
@@ -76,12 +77,12 @@ fn view(session: &Session, queue: &QueueName) -> Result<QueueView, Failure> {
 pub struct Follow {
     /// Answer as soon as it has begun, with its id, instead of waiting for its end
     #[arg(long)]
-    no_wait: bool,
+    pub no_wait: bool,
 }
 
 impl Follow {
     /// The answer to a command over many tasks. `total` is about how many it will touch, `done` what it does to one.
-    fn answer(&self, session: &Session, answer: BulkAnswer, total: Option<u64>, done: &str) -> Outcome {
+    pub fn answer(&self, session: &Session, answer: BulkAnswer, total: Option<u64>, done: &str) -> Outcome {
         match answer {
             BulkAnswer::Started { bulk } if self.no_wait => Ok(begun(bulk)),
             BulkAnswer::Started { bulk } => {
@@ -92,8 +93,24 @@ impl Follow {
                 let left = if skipped == 0 { String::new() } else { format!("; {} left as they are", were(skipped)) };
                 Ok(Answer::new(&answer, format!("{} {done}{left}.", count_of(changed, "task"))))
             }
+            BulkAnswer::Would { would_change, at_least } => {
+                Ok(Answer::new(&answer, format!("This would change {}.", would_text(would_change, at_least))))
+            }
             BulkAnswer::Nothing {} => Ok(Answer::new(&answer, "Done.")),
         }
+    }
+}
+
+/// Of a dry run: how many tasks.
+pub fn would_text(count: u64, at_least: bool) -> String {
+    format!("{}{}", if at_least { "at least " } else { "" }, count_of(count, "task"))
+}
+
+/// How many tasks a command over many would change, asked by a dry run.
+pub fn would(session: &Session, path: &str, dry: &impl Serialize) -> Result<(u64, String), Failure> {
+    match session.client.post(path, dry)? {
+        BulkAnswer::Would { would_change, at_least } => Ok((would_change, would_text(would_change, at_least))),
+        other => Err(Failure::new(Exit::Unavailable, "unexpected", format!("a dry run was answered with {other:?}"))),
     }
 }
 

@@ -7,17 +7,18 @@ use crate::table::priority_text;
 use clap::Args;
 use doors::wire::{BulkAnswer, KeyPair, Priority, QueueReprioritize, TaskFilter};
 use kernel::ids::TaskId;
-use kernel::names::{QueueName, Tag, TypeName};
+use kernel::names::{Pattern, QueueName, Tag, TypeName};
 
 /// Change the priority of what waits in a queue: all of it, one key's, or chosen tasks
 ///
 /// On the whole queue or one key it is a boost: it also counts for tasks to come, and `normal` removes it.
-/// By --task, --type or --tag it changes the tasks that wait now.
+/// By --task, --type, --tag or --family it changes the tasks that wait now.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   signaller queue priority ci high
   signaller queue priority ci critical --key tenant=acme
   signaller queue priority ci background --type lint
+  signaller queue priority ci high --family 'github/*'
   signaller queue priority ci 90 --task task-9m2 --task task-9m3")]
 pub struct PriorityArgs {
     /// The queue, by its name
@@ -27,7 +28,7 @@ pub struct PriorityArgs {
     #[arg(value_parser = priority, allow_hyphen_values = true)]
     priority: Priority,
     /// These tasks only; may be given several times
-    #[arg(long = "task", value_name = "TASK", value_parser = task_id, conflicts_with_all = ["key", "kind", "tag"])]
+    #[arg(long = "task", value_name = "TASK", value_parser = task_id, conflicts_with_all = ["key", "kind", "tag", "family"])]
     tasks: Vec<TaskId>,
     /// Only this value of a limit key
     #[arg(long, value_name = "NAME=VALUE", value_parser = key_pair)]
@@ -38,6 +39,9 @@ pub struct PriorityArgs {
     /// Only those with this tag
     #[arg(long, value_parser = Tag::parse)]
     tag: Option<Tag>,
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers
+    #[arg(long, value_parser = Pattern::parse)]
+    family: Option<Pattern>,
     #[command(flatten)]
     follow: Follow,
 }
@@ -60,10 +64,10 @@ fn body_of(args: PriorityArgs) -> QueueReprioritize {
     if !args.tasks.is_empty() {
         return QueueReprioritize { tasks: Some(args.tasks), ..body };
     }
-    if args.kind.is_none() && args.tag.is_none() {
+    if args.kind.is_none() && args.tag.is_none() && args.family.is_none() {
         return QueueReprioritize { boost: true, key: args.key, ..body };
     }
-    let filter = TaskFilter { kind: args.kind, key: args.key, tag: args.tag, error_code: None };
+    let filter = TaskFilter { kind: args.kind, key: args.key, tag: args.tag, error_code: None, family: args.family };
     QueueReprioritize { filter: Some(filter), ..body }
 }
 
@@ -82,6 +86,7 @@ mod tests {
                 "critical --type lint --key tenant=acme",
                 r#"{"priority":3600,"filter":{"type":"lint","key":{"name":"tenant","value":"acme"}}}"#,
             ),
+            ("high --family github/*", r#"{"priority":600,"filter":{"family":"github/*"}}"#),
         ] {
             let words = ["signaller", "queue", "priority", "ci"].into_iter().chain(args.split_whitespace());
             let crate::commands::Command::Queue(queue) = Cli::try_parse_from(words).unwrap().command else { unreachable!() };
@@ -90,7 +95,9 @@ mod tests {
             assert!(body.on().is_ok());
             assert_eq!(serde_json::to_string(&body).unwrap(), json);
         }
-        for args in ["urgent", "high --task task-1 --key a=b", "high --key a"] {
+        for args in
+            ["urgent", "high --task task-1 --key a=b", "high --key a", "high --family *a", "high --family a --task task-1"]
+        {
             let words = ["signaller", "queue", "priority", "ci"].into_iter().chain(args.split_whitespace());
             assert!(Cli::try_parse_from(words).is_err(), "{args}");
         }

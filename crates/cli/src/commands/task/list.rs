@@ -7,7 +7,7 @@ use crate::units::{now, show_about_ms, show_age};
 use crate::{client::with_query, output::Screen};
 use clap::Args;
 use doors::wire::{Instant, KeyPair, Status, TaskList, TaskQuery, TaskView};
-use kernel::names::{QueueName, Tag, TypeName};
+use kernel::names::{Pattern, QueueName, Tag, TypeName};
 
 /// List tasks, newest first
 #[derive(Args, Debug)]
@@ -33,6 +33,9 @@ pub struct ListArgs {
     /// Only tasks whose last failure has this code
     #[arg(long = "error", value_name = "CODE")]
     error_code: Option<String>,
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers
+    #[arg(long, value_parser = Pattern::parse)]
+    family: Option<Pattern>,
     /// How many [default: 50, at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
@@ -47,8 +50,8 @@ fn status(text: &str) -> Result<Status, String> {
 }
 
 pub fn run(args: ListArgs, session: &Session) -> Outcome {
-    let ListArgs { queue, kind, status, tag, key, error_code, limit, cursor } = args;
-    let query = TaskQuery { queue, kind, status, tag, key, error_code, limit, cursor };
+    let ListArgs { queue, kind, status, tag, key, error_code, family, limit, cursor } = args;
+    let query = TaskQuery { queue, kind, status, tag, key, error_code, family, limit, cursor };
     let list: TaskList = session.client.get(&with_query("/v1/tasks", &query))?;
     let asked = typed(&TaskQuery { limit: None, ..query.clone() });
     let none = if asked == "task list" { "There is no task yet. Try: signaller task add TYPE" } else { "No task fits." };
@@ -68,6 +71,7 @@ fn typed(query: &TaskQuery) -> String {
         ("--tag", query.tag.as_ref().map(|tag| format!("'{tag}'"))),
         ("--key", query.key.as_ref().map(|key| format!("'{key}'"))),
         ("--error", query.error_code.clone()),
+        ("--family", query.family.as_ref().map(|family| format!("'{family}'"))),
         ("--limit", query.limit.map(|limit| limit.to_string())),
     ];
     for (flag, value) in flags {

@@ -126,6 +126,117 @@ fn reprioritizing_by_a_filter_moves_what_it_names() {
     );
 }
 
+#[test]
+fn clearing_and_draining_by_a_filter_mean_what_it_names() {
+    let made = "emit e a/b + h; emit f c/d + h; emit g a/b.c + h type=u; add p";
+    for (filter, changed, ends) in [
+        ("family=a", 1, "e cancelled, f queued, g queued, p queued"),
+        ("family=a/*", 2, "e cancelled, f queued, g cancelled, p queued"),
+        ("family=* type=u", 1, "e queued, f queued, g cancelled, p queued"),
+        ("family=*", 3, "e cancelled, f cancelled, g cancelled, p queued"),
+        ("family=q", 0, "e queued, f queued, g queued, p queued"),
+    ] {
+        check(
+            &format!("{made}; clear q {filter}; advance 0s; bulk 1"),
+            &format!("e: queued; f: queued; g: queued; bulk 1 done: {changed} changed, {} left | {ends}", 4 - changed),
+        );
+        let drained = "queue q rate=1/1h; add z; lease w";
+        let shown = if changed == 1 && filter == "family=a" { "e" } else { continue };
+        check(
+            &format!("{drained}; {made}; drain q {filter}; advance 0s; bulk 1; lease w t,u want=9"),
+            &format!("leased z; e: queued; f: queued; g: queued; bulk 1 done: 1 changed, 3 left; leased {shown}"),
+        );
+    }
+    check(
+        &format!("{made}; reprioritize q high family=a/*; advance 0s; bulk 1; show e,f,g,p"),
+        "e: queued; f: queued; g: queued; bulk 1 done: 2 changed, 2 left; e queued prio=600; f queued; g queued prio=600; p queued",
+    );
+}
+
+#[test]
+fn a_shed_cancels_what_waits_of_its_families_in_every_queue_upto_a_priority() {
+    check(
+        "emit e a/b + h + h2 queue=r; emit f a/b + h prio=high; emit g c/d + h queue=r; add p; emit i a/b + h delay=1h prio=background
+         shed a normal because=a_storm; emit l a/b + h; advance 0s; bulk 1; show e.h; explain e.h",
+        "e: queued, queued; f: queued; g: queued; i: queued; l: queued; bulk 1 done: 3 changed, 1 left
+         e.h cancelled shed by ann because a storm; e.h is cancelled: ann shed work of its family: a storm. [cancelled] no eta
+         | e.h cancelled, e.h2 cancelled, f queued, g queued, p queued, i cancelled, l queued",
+    );
+    check(
+        "emit e a/b + h; emit f c/d.x + h; emit g c/e + h; emit i d + h; shed a,c/* 599; advance 0s; bulk 1",
+        "e: queued; f: queued; g: queued; i: queued; bulk 1 done: 3 changed, 0 left
+         | e cancelled, f cancelled, g cancelled, i queued",
+    );
+}
+
+#[test]
+fn what_a_bulk_would_change_is_counted_beforehand() {
+    use crate::bulk::{BulkWork, TaskFilter};
+    use crate::names::Pattern;
+    use crate::priority::Priority;
+    let script = "add x*1500; emit e a/b + h; emit f a/b + h prio=high; emit g c/d + h queue=r; emit i a/b + h queue=r";
+    let told = crate::script::tell(Memory::Cools, script);
+    let pattern = |text: &str| Pattern::parse(text).unwrap();
+    let (queue, upto, reason) = (crate::script::say::queue("q"), crate::ids::TaskId::MAX, String::new());
+    let clear = |family: Option<&str>| BulkWork::Clear {
+        queue: queue.clone(),
+        upto,
+        reason: reason.clone(),
+        filter: TaskFilter { family: family.map(pattern), ..TaskFilter::default() },
+    };
+    let shed = |families: &[&str], priority| BulkWork::Shed {
+        families: families.iter().map(|text| pattern(text)).collect(),
+        priority,
+        upto,
+        reason: reason.clone(),
+    };
+    let would = |work: &BulkWork, max| super::would_change(&told.world.state, work, max);
+    for (work, max, expected) in [
+        (clear(None), 10_000, (1_502, false)),
+        (clear(None), 900, (1_000, true)),
+        (clear(Some("a")), 10_000, (2, false)),
+        (shed(&["a"], Priority::NORMAL), 10_000, (2, false)),
+        (shed(&["*"], Priority::HIGH), 10_000, (4, false)),
+        (shed(&["a", "c/*"], Priority::NORMAL), 10_000, (3, false)),
+        (shed(&["b"], Priority::HIGH), 10_000, (0, false)),
+        (BulkWork::Drain { queue: queue.clone(), upto, filter: TaskFilter::default() }, 10_000, (1_502, false)),
+    ] {
+        assert_eq!(would(&work, max), expected, "{work:?}");
+    }
+}
+
+#[test]
+fn what_runs_and_what_is_critical_is_not_shed() {
+    check(
+        "emit e a/b + h; lease w; emit f a/b + h critical; emit g a/b + h prio=critical; emit i a/b + h; shed * high; advance 0s
+         bulk 1; finish e done",
+        "e: queued; leased e; f: queued; g: queued; i: queued; bulk 1 done: 1 changed, 2 left
+         | e done, f queued, g queued, i cancelled",
+    );
+}
+
+#[test]
+fn a_shed_goes_on_chunk_by_chunk_through_all_queues() {
+    let many: String = (0..520).map(|n| format!("emit e{n} a/b + h + h2 queue=r;")).collect();
+    let mut told = crate::script::tell(Memory::Cools, &format!("{many} add x*300; shed a normal; proceed"));
+    let bulk = told.world.state.bulks_open().next().expect("it is not through").id();
+    let items = told.world.bulk(bulk).items();
+    assert!((1..=1_000).contains(&items), "{items}");
+    told.world.advance(told.world.now);
+    let bulk = told.world.bulk(bulk);
+    assert_eq!((bulk.items(), bulk.skipped()), (1_040, 0), "plain tasks are nothing to it");
+    assert_eq!(told.world.state.counts().queued, 300);
+}
+
+#[test]
+fn a_shed_names_families_and_stays_below_what_is_critical() {
+    check("shed a critical", "shed a: invalid");
+    check("shed a 3601", "shed a: invalid");
+    check("shed a 3599; advance 0s; bulk 1", "bulk 1 done: 0 changed, 0 left");
+    let many: Vec<String> = (0..=crate::limits::SHED_FAMILIES_MAX).map(|n| format!("f{n}")).collect();
+    check(&format!("shed {} normal", many.join(",")), &format!("shed {}: invalid", many.join(",")));
+}
+
 const DEAD: &str =
     "add a; add b; add c type=u; add d queue=r; lease w t,u want=4; finish a,d failed=x final; finish b,c failed=y final";
 

@@ -56,3 +56,19 @@ fn a_boosted_family_goes_first_and_taking_the_boost_away_reverts_it() {
 fn resuming_what_is_not_paused_is_no_mistake() {
     check("resume_families a; boost_families a normal; pause_families a until=0s", "pause_families a: invalid");
 }
+
+#[test]
+fn the_depth_of_a_family_is_known_in_each_queue() {
+    check(
+        "emit e a/b + h + h2 queue=r; emit f a/b + h delay=1h; emit g c/d + h; add p; add i queue=a; lease w want=1; depth a; depth c
+         depth q; finish e.h done; advance 1h; depth a; clear q; clear r; clear a; advance 0s; depth *",
+        "e: queued, queued; f: queued; g: queued; leased e.h
+         a in q: 1 queued 1 scheduled 1 running; a in r: 1 queued; a in a: 1 queued; c in q: 1 queued; q in q: 1 queued
+         a in q: 1 queued; a in r: 1 queued; a in a: 1 queued; nothing of *",
+    );
+    // A window goes with the family of its newest event.
+    check(
+        "emit e a/b + h debounce=k/1s; emit f c/d + h debounce=k/1s; depth a; depth c",
+        "e: queued; f: debounced e; nothing of a; c in q: 1 queued 1 scheduled",
+    );
+}
