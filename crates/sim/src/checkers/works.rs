@@ -31,6 +31,10 @@ pub fn agree(scene: &Scene<'_>) -> Check {
     }
     for (id, _) in runs.running() {
         for (at, node) in runs.nodes_of(id) {
+            // What is undone is stopped in one of the next batches, and its work may end before that.
+            if runs.is_undone(id, &at.frame) {
+                continue;
+            }
             match &node.state {
                 NodeState::Started(Started::Working { task }) => {
                     let status = model.task(*task).map(|task| task.status);

@@ -1,0 +1,96 @@
+//! Runs that wait for events, through the real binary: told while they wait, woken by the one that is meant, through a `kill -9`.
+
+mod house;
+mod server;
+mod talk;
+
+use house::House;
+use serde_json::{Value, json};
+use server::Server;
+use talk::until;
+
+const ORDER: &str = "
+workflow: order
+nodes:
+  paid: {type: wait, event: pay/paid, match: event.data.order == input.order, timeout: 3d, on_timeout: late}
+  ship: {type: transform, after: paid, value: \"{'shipped': input.order, 'receipt': output.receipt}\"}
+  late: {type: transform, value: \"'late'\"}
+output: nodes.ship.output
+";
+
+#[test]
+fn a_wait_is_told_while_it_lasts_and_after() {
+    let house = House::start();
+    let file = house.file("order.yaml", ORDER);
+    house.ok(&format!("workflow put {file}"));
+    let run = house.ok("run start order --input '{\"order\":\"o-7\"}'")["run"].as_str().unwrap().to_owned();
+    let shown = house.ok(&format!("run show {run}"));
+    assert_eq!(shown["counts"]["awaiting"], 1, "{shown}");
+    let explained = house.told(&format!("run explain {run}"));
+    assert!(explained.contains("it waits for an event `pay/paid` whose `event.data.order` is \"o-7\""), "{explained}");
+    let node = house.ok(&format!("run show {run}/paid"));
+    assert_eq!((&node["status"], &node["awaits"]), (&json!("awaiting"), &json!("pay/paid")));
+    assert_eq!(node["await_key"], json!({"of": "event.data.order", "is": "o-7"}));
+    assert!(house.told(&format!("run show {run}")).contains("~"), "its sign");
+    // Others change nothing.
+    house.ok("emit pay/paid -d '{\"order\":\"o-8\"}'");
+    assert_eq!(house.ok(&format!("run show {run}"))["status"], "running");
+    let event = house.ok("emit pay/paid -d '{\"order\":\"o-7\",\"receipt\":3}'")["event"].clone();
+    let done = house.ok(&format!("run show {run}"));
+    assert_eq!((&done["status"], &done["output"]), (&json!("done"), &json!({"shipped": "o-7", "receipt": 3})));
+    assert_eq!(house.ok(&format!("run show {run}/paid"))["heard"], event);
+    let trace = house.told(&format!("run trace {run}"));
+    assert!(trace.contains("waits for an event pay/paid whose event.data.order is \"o-7\", for 3 d at most"), "{trace}");
+    let line = house.ok(&format!("run timeline {run}"));
+    let spans: Vec<&Value> = line["rows"].as_array().unwrap().iter().flat_map(|row| row["spans"].as_array().unwrap()).collect();
+    assert!(spans.iter().any(|span| span["what"] == "awaiting"), "{line}");
+    assert!(house.told(&format!("workflow graph {file}")).contains("wait pay/paid"), "drawn");
+}
+
+#[test]
+fn what_comes_between_an_event_and_the_run_it_starts_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let registry = folder.path().join("registry.yaml");
+    std::fs::write(&registry, "handlers:\n  order: {on: shop/ordered, workflow: order}\n").unwrap();
+    let args = ["--registry", registry.to_str().unwrap()];
+    let mut server = Server::start_with(&data, 0, &args, &[]);
+    server.post("/v1/workflows", &json!({"text": ORDER}));
+    // Both are there before the run is, and the process ends in the middle.
+    let batch = json!({"events": [
+        {"name": "pay/paid", "data": {"order": 1, "receipt": "before"}},
+        {"name": "shop/ordered", "data": {"order": 1}},
+        {"name": "pay/paid", "data": {"order": 1, "receipt": "r-1"}},
+    ]});
+    server.post("/v1/events/batch", &batch);
+    server.kill_9();
+    let server = Server::start_with(&data, 0, &args, &[]);
+    let ended = until("the run is done", || {
+        let runs = server.get("/v1/runs");
+        runs["runs"].as_array().and_then(|runs| runs.first()).filter(|run| run["status"] == "done").cloned()
+    });
+    let run = server.get(&format!("/v1/runs/{}", ended["run"].as_str().unwrap()));
+    assert_eq!(run["output"], json!({"shipped": 1, "receipt": "r-1"}));
+    assert!(run["event"].as_str().is_some_and(|event| event.starts_with("event-")), "{run}");
+}
+
+#[test]
+fn a_wait_that_is_written_wrong_is_told() {
+    let house = House::start();
+    let check = |node: &str| {
+        let file = house.file("w.yaml", &format!("workflow: w\nnodes:\n  w: {{type: wait, {node}}}\n"));
+        house.told(&format!("workflow validate {file}"))
+    };
+    for (node, told) in [
+        ("match: event.data.a == 1", "a node of type `wait` needs `event`"),
+        ("event: 'a/*'", "a wait is for one event by its whole name, not for a pattern"),
+        ("event: a/b, match: evnt.data.a == 1", "there is no name `evnt`"),
+        ("event: a/b, match: event.dta.a == 1", "no key `dta`"),
+        ("event: a/b, match: event.data.a + 1", "a boolean"),
+        ("event: a/b, on_timeout: w", "`on_timeout` needs a `timeout`"),
+        ("event: a/b, match: event.data.n > 3", "nothing in it tells those who wait for `a/b` apart"),
+    ] {
+        let said = check(node);
+        assert!(said.contains(told), "{node}: {said}");
+    }
+}
