@@ -137,8 +137,11 @@ impl Client<'_> {
 
     fn routed(&mut self, name: &str) -> Routed {
         let handler = HandlerName::parse(name).expect("a name");
+        let at = HANDLERS.iter().position(|known| *known == name).unwrap_or(0);
+        let queue = self.temper.queues[at % self.temper.queues.len()].clone();
+        let shadow = self.chance.permille(30);
         if self.chance.permille(20) {
-            return Routed { handler, handling: Err("no such field".into()) };
+            return Routed { handler, queue, shadow, handling: Err("no such field".into()) };
         }
         let singleton = matches!(name, "skip" | "swap").then(|| Singleton { key: self.value(), replace: name == "swap" });
         let mut keys: BTreeMap<KeyName, KeyValue> = BTreeMap::new();
@@ -169,9 +172,8 @@ impl Client<'_> {
             }),
             _ => None,
         };
-        let at = HANDLERS.iter().position(|known| *known == name).unwrap_or(0);
         let handling = Handling {
-            queue: self.temper.queues[at % self.temper.queues.len()].clone(),
+            queue: queue.clone(),
             kind,
             workflow,
             whole: self.chance.permille(200),
@@ -188,7 +190,7 @@ impl Client<'_> {
             singleton,
             gather,
         };
-        Routed { handler, handling: Ok(Box::new(handling)) }
+        Routed { handler, queue, shadow, handling: Ok(Box::new(handling)) }
     }
 
     fn value(&mut self) -> KeyValue {

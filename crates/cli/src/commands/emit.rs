@@ -65,7 +65,8 @@ pub fn run(args: EmitArgs, session: &Session) -> Outcome {
 /// What became of one.
 pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     let id = emitted.event;
-    let mut text = match (emitted.duplicate, emitted.handled.is_empty()) {
+    let taken = emitted.handled.iter().any(|handled| handled.outcome != "shadow");
+    let mut text = match (emitted.duplicate, !taken) {
         (true, _) => format!("{id} had come before with this id; nothing happens twice."),
         (false, true) => format!("{id} is kept; no handler takes {name}."),
         (false, false) => format!("{id}: {name}."),

@@ -197,7 +197,7 @@ pub(super) fn tasks_are_listed_in_pages(open: &mut Open<'_>) {
 pub(super) fn bulks_are_listed_newest_first(open: &mut Open<'_>) {
     let (store, scribe, _) = with_sample(open);
     let mut reader = store.reader().unwrap();
-    let expected: Vec<Row> = (40..=45).rev().map(|id| scribe.row(&Owner::Bulk(bulk(id))).unwrap()).collect();
+    let expected: Vec<Row> = (39..=45).rev().map(|id| scribe.row(&Owner::Bulk(bulk(id))).unwrap()).collect();
     assert_eq!(reader.bulks(10).unwrap(), expected);
     assert_eq!(reader.bulks(2).unwrap(), expected[..2]);
     assert_eq!(reader.bulk(bulk(41)).unwrap().as_ref(), Some(&expected[4]));
