@@ -257,7 +257,12 @@ fn events_are_passed_on_and_tried_again_and_a_line_in_the_registry_cuts_over() {
         )
     };
     let house = house(&forward(", mode: shadow"));
-    assert_eq!(house.ok("emit a/b")["handled"], json!([]), "in shadow nothing is done");
+    let shadow = house.ok("emit a/b");
+    let told = &shadow["handled"][0];
+    assert_eq!((&told["handler"], &told["outcome"], &told["task"]), (&json!("old"), &json!("shadow"), &Value::Null), "{shadow}");
+    let event = shadow["event"].as_str().unwrap();
+    assert!(house.told(&format!("event show {event}")).contains("it would have gone to old (shadow)"), "told");
+    assert_eq!(house.ok("event unhandled")["events"][0]["event"], json!(event), "in shadow nothing is done");
     let traced = house.ok("registry simulate -e '{\"name\":\"a/b\"}'");
     assert_eq!(traced["handlers"][0]["outcome"], "shadow", "{traced}");
     let file = house.file("registry.yaml", &forward(""));
@@ -374,6 +379,51 @@ fn families_are_paused_and_let_go_from_the_command_line() {
     assert!(house.told("family boost 'a/*' high").contains("boost"), "told");
     assert_eq!(house.told("family boost 'a/*' 0"), "a/* has no boost.\n");
     house.refused("family pause '*x'", 2, "usage");
+}
+
+#[test]
+fn what_did_not_become_work_is_counted_listed_and_told() {
+    let house = house(
+        "handlers:
+  once: {on: a/*, task: t, queue: work, dedup: {key: event.data.k, window: 1h}}
+  few: {on: b/*, task: t, drop_rate: 1/1h}
+  seen: {on: b/*, task: t, mode: shadow}
+  wrong: {on: c/d, task: t, priority: event.data.none}
+",
+    );
+    for line in ["a/x -d '{\"k\":\"1\"}'", "a/x -d '{\"k\":\"1\"}'", "b/x", "b/x", "c/d -d '{}'", "z"] {
+        house.ok(&format!("emit {line}"));
+    }
+    let counts = json!({"duplicate": 1, "failed": 1, "rate_dropped": 1, "shadow": 2, "unhandled": 1});
+    let stats = house.ok("queue stats");
+    assert_eq!(stats["events"], counts, "{stats}");
+    assert_eq!(house.ok("status")["events"], counts);
+    assert!(
+        house.told("queue stats").contains("1 duplicate, 1 failed, 1 rate_dropped, 2 shadow, 1 unhandled did not become work")
+    );
+    assert!(house.told("status").contains("1 unhandled did not become work"));
+    assert_eq!(house.ok("queue stats --queue work")["events"], json!({"duplicate": 1}), "of one queue");
+    assert_eq!(house.ok("queue stats --queue wrong")["events"], json!({"failed": 1}), "of one queue");
+    assert_eq!(house.ok("queue stats --family b")["events"], json!({"rate_dropped": 1, "shadow": 2}), "of one family");
+
+    let names = |line: &str| {
+        let list = house.ok(&format!("event list {line}"));
+        list["events"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("--outcome rate_dropped"), ["b/x"]);
+    assert_eq!(names("--outcome shadow"), ["b/x", "b/x"]);
+    assert_eq!(names("--handler wrong"), ["c/d"]);
+    assert_eq!(names("--handler few --outcome queued"), ["b/x"]);
+    assert_eq!(names("--handler few --outcome shadow"), Vec::<String>::new());
+    assert_eq!(names("--outcome unhandled"), ["z"]);
+    house.refused("event list --outcome lost", 2, "invalid");
+
+    let first = house.ok("event list --handler once --outcome queued")["events"][0]["event"].as_str().unwrap().to_owned();
+    let queued = house.ok(&format!("event show {first}"));
+    assert_eq!(queued["handled"][0]["status"], json!("queued"), "{queued}");
+    let task = queued["handled"][0]["task"].as_str().unwrap();
+    house.ok(&format!("task cancel {task}"));
+    assert!(house.told(&format!("event show {first}")).contains("; it is cancelled now"), "as it is now");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! goes on exactly where it was. It sleeps until something was committed, and then looks once a second at most.
 
 use kernel::ids::{RecordSeq, TaskId};
+use kernel::names::Family;
 use kernel::record::{Entry, Owner, Record};
 use kernel::rollup::{Minute, Projection, Trail};
 use kernel::time::Time;
@@ -57,6 +58,12 @@ impl Folder {
                 self.projection.take_queue(queue, entry);
                 Ok(())
             }
+            Owner::Event(_) => {
+                if let Some(family) = family_of(entry, reader)? {
+                    self.projection.take_event(&family, entry);
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -82,6 +89,19 @@ impl Folder {
             self.trails.put(task, trail);
         }
         Ok(())
+    }
+}
+
+/// Of an event: its first record has its name. `None`: it is gone meanwhile.
+fn family_of(entry: &Entry, reader: &mut dyn Reader) -> Result<Option<Family>, StoreError> {
+    let mut found = entry.clone();
+    loop {
+        if let Record::EventReceived { spec, .. } = &found.record {
+            return Ok(Some(spec.name.family()));
+        }
+        let before = reader.entries(&[found.prev])?.pop();
+        let Some(before) = before else { return Ok(None) };
+        found = before.map_err(|(_, bad)| bad)?;
     }
 }
 

@@ -501,7 +501,7 @@ impl Turn<'_> {
         for entry in &self.step.entries()[before..] {
             let soon = match &entry.record {
                 Record::TaskAdded { spec } => spec.node.is_some(),
-                Record::EventReceived { handled, .. } => !handled.is_empty(),
+                Record::EventReceived { handled, .. } => handled.iter().any(|handled| handled.outcome.is_work()),
                 _ => false,
             };
             if let Some(input) = entry.payload.as_ref().filter(|_| soon) {

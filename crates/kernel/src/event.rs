@@ -8,7 +8,7 @@
 
 use crate::ids::{EventId, RecordSeq, TaskId};
 use crate::limits::EVENT_REPLAYS_MAX;
-use crate::names::{EventKey, EventName, HandlerName, KeyValue};
+use crate::names::{EventKey, EventName, HandlerName, KeyValue, QueueName};
 use crate::priority::Priority;
 use crate::record::{Entry, Record};
 use crate::task::{Status, Task};
@@ -80,8 +80,24 @@ impl EventSpec {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Handled {
     pub handler: HandlerName,
+    /// That no work came to, unless it is called as the handler is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueName>,
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+impl Handled {
+    pub fn new(handler: HandlerName, queue: &QueueName, outcome: Outcome) -> Handled {
+        let told = !outcome.is_work() && queue.as_str() != handler.as_str();
+        Handled { queue: told.then(|| queue.clone()), handler, outcome }
+    }
+
+    /// Where its work would have gone, of one that none came of.
+    pub fn queue(&self) -> QueueName {
+        let named = || QueueName::parse(self.handler.as_str()).expect("a handler's name would do for a queue");
+        self.queue.clone().unwrap_or_else(named)
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -107,9 +123,27 @@ pub enum Outcome {
     BacklogDropped { max: u32 },
     /// What the handler works out from it failed.
     Failed { message: Box<str> },
+    /// The handler is in shadow: it would have taken it. `failed`: and would have failed.
+    Shadow {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<Box<str>>,
+    },
 }
 
 impl Outcome {
+    pub const NAMES: [&'static str; 9] =
+        ["queued", "debounced", "batched", "duplicate", "skipped", "rate_dropped", "backlog_dropped", "failed", "shadow"];
+
+    /// It is in some task, or is one: of all others there is no work.
+    pub const fn is_work(&self) -> bool {
+        matches!(self, Outcome::Queued { .. } | Outcome::Batched { .. })
+    }
+
+    /// The handler is one of those that take it, whatever it made of it.
+    pub const fn is_taken(&self) -> bool {
+        !matches!(self, Outcome::Shadow { .. })
+    }
+
     pub const fn as_str(&self) -> &'static str {
         match self {
             Outcome::Queued { .. } => "queued",
@@ -120,6 +154,7 @@ impl Outcome {
             Outcome::RateDropped { .. } => "rate_dropped",
             Outcome::BacklogDropped { .. } => "backlog_dropped",
             Outcome::Failed { .. } => "failed",
+            Outcome::Shadow { .. } => "shadow",
         }
     }
 
@@ -139,7 +174,9 @@ impl Outcome {
             | Outcome::Batched { task }
             | Outcome::Duplicate { task }
             | Outcome::Skipped { task } => Some(*task),
-            Outcome::RateDropped { .. } | Outcome::BacklogDropped { .. } | Outcome::Failed { .. } => None,
+            Outcome::RateDropped { .. } | Outcome::BacklogDropped { .. } | Outcome::Failed { .. } | Outcome::Shadow { .. } => {
+                None
+            }
         }
     }
 }
@@ -211,6 +248,11 @@ impl Event {
     /// What became of it, the first time and each time it was replayed.
     pub fn handled(&self) -> &[Handled] {
         &self.handled
+    }
+
+    /// No handler took it.
+    pub fn is_unhandled(&self) -> bool {
+        !self.handled.iter().any(|handled| handled.outcome.is_taken())
     }
 
     pub fn replays(&self) -> u32 {

@@ -21,6 +21,10 @@ pub const DROP_KEY: &str = "@drop";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Routed {
     pub handler: HandlerName,
+    /// That it feeds.
+    pub queue: QueueName,
+    /// It makes nothing: what it would have taken is told.
+    pub shadow: bool,
     pub handling: Result<Box<Handling>, Box<str>>,
 }
 

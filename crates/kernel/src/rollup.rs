@@ -4,13 +4,17 @@
 
 use crate::histogram::Histogram;
 use crate::ids::{RecordSeq, TaskId};
-use crate::names::QueueName;
+use crate::names::{Family, QueueName};
 use crate::priority::Priority;
 use crate::record::{Entry, Record, TaskSpec};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Under which events are counted that no handler took; they were on their way to no queue.
+const UNHANDLED_QUEUE: &str = "@nobody";
+pub const UNHANDLED: &str = "unhandled";
 
 const MINUTE_US: i64 = 60_000_000;
 
@@ -69,6 +73,9 @@ pub struct Rollup {
     /// By cause.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cancelled: BTreeMap<String, u64>,
+    /// What came of events that no work came of, by outcome.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub events: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Promotions::is_empty")]
     pub promotions: Promotions,
     /// From ready to leased.
@@ -120,6 +127,9 @@ impl Rollup {
         self.failed += other.failed;
         for (cause, count) in &other.cancelled {
             *self.cancelled.entry(cause.clone()).or_default() += count;
+        }
+        for (outcome, count) in &other.events {
+            *self.events.entry(outcome.clone()).or_default() += count;
         }
         self.promotions.run_now += other.promotions.run_now;
         self.promotions.expedited += other.promotions.expedited;
@@ -250,6 +260,24 @@ impl Projection {
         {
             let key = RollupKey { minute: Minute::of(entry.at), queue: queue.clone(), family: queue.shared().clone() };
             self.rows.entry(key).or_default().promotions.boosts += 1;
+        }
+    }
+
+    /// One more record of an event of this family: what it did not become, in the queues in which it did not.
+    pub fn take_event(&mut self, family: &Family, entry: &Entry) {
+        let handled = match &entry.record {
+            Record::EventReceived { handled, .. } | Record::EventReplayed { handled, .. } => handled,
+            _ => return,
+        };
+        let mut count = |queue: QueueName, outcome: &str| {
+            let key = RollupKey { minute: Minute::of(entry.at), queue, family: family.shared().clone() };
+            *self.rows.entry(key).or_default().events.entry(outcome.to_owned()).or_default() += 1;
+        };
+        if !handled.iter().any(|handled| handled.outcome.is_taken()) {
+            count(QueueName::parse(UNHANDLED_QUEUE).expect("a legal name"), UNHANDLED);
+        }
+        for handled in handled.iter().filter(|handled| !handled.outcome.is_work()) {
+            count(handled.queue(), handled.outcome.as_str());
         }
     }
 

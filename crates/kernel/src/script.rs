@@ -10,7 +10,7 @@
 //! pause q until=10s because=why · resume q · boost q high key.tenant=acme · clear q · drain q · redrive q a,b
 //! reprioritize q high type=t · redrive_all q per_s=10 code=x · proceed · stop_bulk 1
 //! emit e a/b id=x ts=5s + handler type=t queue=q dedup=k/10s drop=k/2/10s single=k replace debounce=k/5s/20s batch=k/3/10s
-//!   delay=1s within=10s critical whole key.tenant=acme + …    replay e + handler …    expire e,f before=1h    registry q concurrency=1 …
+//!   delay=1s within=10s critical whole shadow broken key.tenant=acme + …    replay e + handler …    expire e,f before=1h    registry q concurrency=1 …
 //! pause_families a/* until=10s · resume_families a/* · boost_families a/* high · shed a,b/* normal because=why
 //! advance 10s · show a · summary q · depth a/* · bulk 1 · due · explain a asked=10s stopping
 //! ```

@@ -90,8 +90,8 @@ const CAUSES: [&str; 25] = [
 ];
 
 /// All that may become of an event.
-const OUTCOMES: [&str; 9] =
-    ["backlog_dropped", "batched", "debounced", "duplicate", "failed", "queued", "rate_dropped", "skipped", "stale"];
+const OUTCOMES: [&str; 10] =
+    ["backlog_dropped", "batched", "debounced", "duplicate", "failed", "queued", "rate_dropped", "shadow", "skipped", "stale"];
 
 #[derive(Clone, Debug)]
 pub struct Coverage {

@@ -128,8 +128,13 @@ impl Client<'_> {
 
     fn routed(&mut self, name: &str) -> Routed {
         let handler = HandlerName::parse(name).expect("a name");
+        // Handlers change their queues now and then.
+        let moved = usize::from(self.chance.permille(150));
+        let at = HANDLERS.iter().position(|known| *known == name).unwrap_or(0) + moved;
+        let queue = self.temper.queues[at % self.temper.queues.len()].clone();
+        let shadow = self.chance.permille(30);
         if self.chance.permille(20) {
-            return Routed { handler, handling: Err("no such field".into()) };
+            return Routed { handler, queue, shadow, handling: Err("no such field".into()) };
         }
         let singleton = matches!(name, "skip" | "swap").then(|| Singleton { key: self.value(), replace: name == "swap" });
         let mut keys: BTreeMap<KeyName, KeyValue> = BTreeMap::new();
@@ -160,11 +165,8 @@ impl Client<'_> {
             }),
             _ => None,
         };
-        // Handlers change their queues now and then.
-        let moved = usize::from(self.chance.permille(150));
-        let at = HANDLERS.iter().position(|known| *known == name).unwrap_or(0) + moved;
         let handling = Handling {
-            queue: self.temper.queues[at % self.temper.queues.len()].clone(),
+            queue: queue.clone(),
             kind,
             workflow,
             whole: self.chance.permille(200),
@@ -181,7 +183,7 @@ impl Client<'_> {
             singleton,
             gather,
         };
-        Routed { handler, handling: Ok(Box::new(handling)) }
+        Routed { handler, queue, shadow, handling: Ok(Box::new(handling)) }
     }
 
     fn value(&mut self) -> KeyValue {

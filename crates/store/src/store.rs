@@ -5,7 +5,7 @@ use crate::rollups::{RollupReader, RollupStore};
 use kernel::bulk::TaskFilter;
 use kernel::frame::FramePath;
 use kernel::ids::{BulkId, EventId, RecordSeq, RunId, TaskId};
-use kernel::names::{EventKey, IdempotencyKey, NodeId, Pattern, QueueName, Tag, WorkflowName};
+use kernel::names::{EventKey, HandlerName, IdempotencyKey, NodeId, Pattern, QueueName, Tag, WorkflowName};
 use kernel::needs::{Begun, Need};
 use kernel::record::{Entry, Payload};
 use kernel::row::{BadRow, Row, Table, Value};
@@ -152,6 +152,9 @@ pub struct EventQuery {
     pub pattern: Option<Pattern>,
     /// Those alone that no handler took.
     pub unhandled: bool,
+    /// At one of its handlers this became of it, and this is the handler.
+    pub outcome: Option<Arc<str>>,
+    pub handler: Option<HandlerName>,
     pub key: Option<EventKey>,
     pub since: Option<Time>,
     pub before: Option<EventId>,

@@ -77,7 +77,8 @@ fn trace(correlation_id: Option<String>, causation_id: Option<String>) -> Option
 /// What became of one.
 pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     let id = emitted.event;
-    let mut text = match (emitted.duplicate, emitted.handled.is_empty()) {
+    let taken = emitted.handled.iter().any(|handled| handled.outcome != "shadow");
+    let mut text = match (emitted.duplicate, !taken) {
         (true, _) if emitted.differs => {
             format!("{id} had come before with this id, and with another name or other data: those stay, nothing happens twice.")
         }

@@ -11,7 +11,7 @@ use crate::units::{now, parse_since, show_age};
 use clap::{Args, Subcommand};
 use doors::wire::{EventEmitted, EventList, EventQuery, EventView, Instant, Signed};
 use kernel::ids::EventId;
-use kernel::names::{EventKey, Pattern};
+use kernel::names::{EventKey, HandlerName, Pattern};
 
 /// Events: list, show and replay them; see those that nobody handles
 #[derive(Args, Debug)]
@@ -23,7 +23,9 @@ pub struct EventArgs {
 #[derive(Subcommand, Debug)]
 enum EventCommand {
     /// List events, newest first
-    #[command(after_help = "Examples:\n  signaller event list\n  signaller event list --name 'github/*' --since 1h")]
+    #[command(
+        after_help = "Examples:\n  signaller event list\n  signaller event list --name 'github/*' --since 1h\n  signaller event list --outcome rate_dropped --handler mail"
+    )]
     List(ListArgs),
     /// List events that no handler took, newest first
     #[command(after_help = "Examples:\n  signaller event unhandled\n  signaller event unhandled --name 'github/*'")]
@@ -52,6 +54,13 @@ struct ListArgs {
     /// Only the one that came with this id
     #[arg(long, value_name = "ID", value_parser = EventKey::parse)]
     id: Option<EventKey>,
+    /// Only those of which this became at a handler: queued, debounced, batched, duplicate, skipped, rate_dropped,
+    /// backlog_dropped, failed or shadow; or unhandled
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Only those that this handler took, or would have; with --outcome, at this one
+    #[arg(long, value_parser = HandlerName::parse)]
+    handler: Option<HandlerName>,
     /// Only those that came from then on: a while ago such as 30m, an instant, or milliseconds since 1970
     #[arg(long, value_name = "WHEN", value_parser = parse_since)]
     since: Option<Instant>,
@@ -82,11 +91,12 @@ pub fn run(args: EventArgs, session: &Session) -> Outcome {
 }
 
 fn list(args: ListArgs, unhandled: bool, session: &Session) -> Outcome {
-    let ListArgs { name, id, since, limit, cursor } = args;
-    let query = EventQuery { name, unhandled, id, since, limit, cursor };
+    let ListArgs { name, id, outcome, handler, since, limit, cursor } = args;
+    let query = EventQuery { name, unhandled, outcome, handler, id, since, limit, cursor };
     let list: EventList = session.client.get(&with_query("/v1/events", &query))?;
     if list.events.is_empty() {
-        let any = query.name.is_some() || query.id.is_some() || query.since.is_some() || query.cursor.is_some();
+        let became = query.outcome.is_some() || query.handler.is_some();
+        let any = became || query.name.is_some() || query.id.is_some() || query.since.is_some() || query.cursor.is_some();
         let text = match (any, unhandled) {
             (true, _) => "No event fits.",
             (false, true) => "Every event that is kept was taken by a handler.",
@@ -132,11 +142,17 @@ fn show(event: EventId, session: &Session) -> Outcome {
     say("dedup key", view.dedup_key.as_ref().map(ToString::to_string));
     say("replayed", (view.replays > 0).then(|| format!("{} times", view.replays)));
     say("data", view.data.as_ref().map(|data| pretty(data.get())));
-    if view.handled.is_empty() {
+    if view.handled.iter().all(|handled| handled.outcome == "shadow") {
         say("handled", Some("by nobody: it is kept".into()));
     }
     for handled in &view.handled {
-        say("handled", Some(format!("{}: {}, {}", handled.handler, handled.outcome, handled.why)));
+        let run = match (&handled.run, handled.run_status) {
+            (Some(run), Some(status)) => format!(" by {run}, which is {status}"),
+            (Some(run), None) => format!(" by {run}, which is gone"),
+            (None, _) => String::new(),
+        };
+        let now = handled.status.map_or_else(String::new, |status| format!("; it is {status} now{run}"));
+        say("handled", Some(format!("{}: {}, {}{now}", handled.handler, handled.outcome, handled.why)));
     }
     let mut answer = Answer::new(&view, facts(&session.screen, &lines));
     for task in view.handled.iter().filter_map(|handled| handled.task).take(3) {

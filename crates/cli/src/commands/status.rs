@@ -1,6 +1,7 @@
 //! `signaller status`: the server, its store, its work and its workers.
 
 use super::Session;
+use super::queue::outcomes_text;
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain;
 use crate::table::{cell, facts, table};
@@ -32,6 +33,10 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
             ("watchdog", watchdog_text(screen, &status.watchdog)),
         ],
     );
+    if !status.events.is_empty() {
+        let told = format!("{} did not become work in the last hour", outcomes_text(&status.events));
+        text.push_str(&format!("\n{}", facts(screen, &[("events", plain(&told).into_owned())])));
+    }
     if let Some(registry) = &status.registry {
         text.push_str(&format!("\n{}", facts(screen, &registry_lines(screen, registry))));
     }

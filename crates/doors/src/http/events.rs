@@ -9,14 +9,17 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use engine::Answer;
 use kernel::command::{Emitted, Reply};
-use kernel::event::{Event, EventSpec};
+use kernel::event::{Event, EventSpec, Outcome};
 use kernel::ids::EventId;
 use kernel::names::EventName;
-use kernel::record::Payload;
+use kernel::record::{Entry, Payload, Record};
 use kernel::rejection::Rejection;
-use kernel::run::ValueAt;
+use kernel::rollup::UNHANDLED;
+use kernel::run::{Run, ValueAt};
+use kernel::task::Task;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use store::{Reader, StoreError};
 
 /// Take an event in: durable when it is answered, with what each handler makes of it.
 #[utoipa::path(post, path = "/v1/events", tag = "events", request_body = EventEmit,
@@ -107,10 +110,22 @@ pub async fn list(State(door): State<Door>, Params(query): Params<EventQuery>) -
         Problem::new("invalid", format!("`{cursor}` is not a cursor of this list"), fix)
     };
     let before = query.cursor.as_deref().map(|cursor| EventId::parse(cursor).ok_or_else(|| wrong(cursor))).transpose()?;
+    let (outcome, unhandled) = match query.outcome.as_deref() {
+        None => (None, query.unhandled),
+        Some(UNHANDLED) => (None, true),
+        Some(name) if Outcome::NAMES.contains(&name) => (Some(name.into()), query.unhandled),
+        Some(name) => {
+            let shown: String = name.chars().take(40).collect();
+            let why = format!("outcome: `{shown}` is none of {}, {UNHANDLED}", Outcome::NAMES.join(", "));
+            return Err(Problem::invalid(why).into());
+        }
+    };
     // One more than shown tells whether there is a next page.
     let asked = store::EventQuery {
         pattern: query.name,
-        unhandled: query.unhandled,
+        unhandled,
+        outcome,
+        handler: query.handler,
         key: query.id,
         since: query.since.map(|since| since.0),
         before,
@@ -134,10 +149,32 @@ pub async fn show(State(door): State<Door>, Named(event): Named<EventId>) -> Res
             let Some(row) = reader.event(event)? else { return Ok(None) };
             let found = Event::from_row(&row.values)?;
             let data = value(reader, engine.blobs(), ValueAt::Record(found.data()))?;
-            Ok(Some(EventView { data, ..EventView::from(&found) }))
+            let mut view = EventView { data, ..EventView::from(&found) };
+            view.handled.iter_mut().try_for_each(|handled| stands(reader, handled))?;
+            Ok(Some(view))
         })
     });
     Ok(Json(found.await?.ok_or(Rejection::EventNotFound { event })?))
+}
+
+/// Records of a task that are looked through for the run that it was handed over to.
+const HANDED_WITHIN: usize = 100;
+
+/// How what it became is now.
+fn stands(reader: &mut dyn Reader, handled: &mut HandledView) -> Result<(), StoreError> {
+    let Some(row) = handled.task.map(|task| reader.task(task)).transpose()?.flatten() else { return Ok(()) };
+    let task = Task::from_row(&row.values)?;
+    handled.status = Some(task.status().into());
+    if task.card().trigger().is_none_or(|trigger| trigger.workflow.is_none()) {
+        return Ok(());
+    }
+    let history = reader.history(task.card().last(), HANDED_WITHIN)?;
+    let over = |entry: &Entry| if let Record::TaskHandedOver { run } = &entry.record { Some(*run) } else { None };
+    handled.run = history.iter().find_map(over);
+    if let Some(row) = handled.run.map(|run| reader.run(run)).transpose()?.flatten() {
+        handled.run_status = Some(Run::from_row(&row.values)?.status().into());
+    }
+    Ok(())
 }
 
 /// Handle an event once more, by the registry in force; that it came before is no reason not to.

@@ -8,7 +8,10 @@ use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::{Answer, Request, RollupState, StatusSummary, WatchdogState};
+use kernel::rollup::{Minute, Rollup};
+use std::collections::BTreeMap;
 use std::time::Duration;
+use store::RollupQuery;
 
 /// A writer that does not answer within this is not ready.
 const READY_WITHIN: Duration = Duration::from_secs(2);
@@ -22,6 +25,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         Err(_) => return Err(silent(&door)),
     };
     let total = depth(&door, None, None).await?;
+    let events = events(&door).await?;
     let workers = status.workers.iter().map(|worker| WorkerView {
         worker: worker.worker.clone(),
         types: worker.types.to_vec(),
@@ -44,9 +48,24 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         commits_failed: status.commits_failed,
         records: status.last_record.0,
         rollups: rollups(&door),
+        events,
         watchdog: watchdog(&door),
         registry: registry(&door).await,
     }))
+}
+
+/// Roll-ups that are read for one answer, the newest first.
+const ROLLUPS_MAX: usize = 20_000;
+
+async fn events(door: &Door) -> Result<BTreeMap<String, u64>, No> {
+    let from = Minute(Minute::of(engine::clock::wall()).0 - 60);
+    let query = RollupQuery { from: Some(from), limit: ROLLUPS_MAX, ..RollupQuery::default() };
+    let sum = door.read(move |reader| {
+        let mut sum = Rollup::default();
+        reader.rollups(&query, &mut |(_, row)| sum.merge(&Rollup { events: row.events, ..Rollup::default() }))?;
+        Ok(sum)
+    });
+    Ok(sum.await?.events)
 }
 
 /// `None`: no registry was ever tried.

@@ -2,11 +2,11 @@
 
 use super::object::objects;
 use super::task::{at_most, payload};
-use super::{Instant, Priority, Problem};
+use super::{Instant, Priority, Problem, RunStatus, Status};
 use kernel::command::Emitted;
 use kernel::event::{Event, EventSpec, Handled, Outcome};
 use kernel::handler::{Trigger, Window};
-use kernel::ids::{EventId, TaskId};
+use kernel::ids::{EventId, RunId, TaskId};
 use kernel::limits::{EMIT_EVENTS_MAX, EVENT_SOURCE_BYTES_MAX};
 use kernel::names::*;
 use kernel::record::Payload;
@@ -138,7 +138,7 @@ pub struct EventsEmitted {
     pub events: Vec<EventEmitted>,
 }
 
-/// `outcome`: `queued`, `debounced`, `batched`, `duplicate`, `skipped`, `rate_dropped`, `backlog_dropped` or `failed`.
+/// `outcome`: `queued`, `debounced`, `batched`, `duplicate`, `skipped`, `rate_dropped`, `backlog_dropped`, `failed` or `shadow`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HandledView {
     #[schema(value_type = String)]
@@ -148,6 +148,15 @@ pub struct HandledView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
+    /// How that task is now. Only where one event is shown, and the task is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// The run that does its work, and how that is now; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_status: Option<RunStatus>,
     /// A sentence.
     pub why: String,
 }
@@ -158,6 +167,9 @@ impl From<&Handled> for HandledView {
             handler: handled.handler.clone(),
             outcome: handled.outcome.as_str().into(),
             task: handled.outcome.task(),
+            status: None,
+            run: None,
+            run_status: None,
             why: match &handled.outcome {
                 Outcome::Queued { task } => format!("it made {task}"),
                 Outcome::Debounced { task, stale: false } => format!("it is the newest that {task} waits with"),
@@ -168,6 +180,10 @@ impl From<&Handled> for HandledView {
                 Outcome::RateDropped { key } => format!("too many came of late for key {key}"),
                 Outcome::BacklogDropped { max } => format!("{max} wait in its queue, as many as may"),
                 Outcome::Failed { message } => message.to_string(),
+                Outcome::Shadow { failed: None } => format!("it would have gone to {} (shadow)", handled.handler),
+                Outcome::Shadow { failed: Some(why) } => {
+                    format!("it would have gone to {} (shadow), and failed there: {why}", handled.handler)
+                }
             },
         }
     }
@@ -295,6 +311,14 @@ pub struct EventQuery {
     /// Those alone that nobody took.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unhandled: bool,
+    /// Those alone of which this became at a handler: `queued`, `debounced`, `batched`, `duplicate`, `skipped`, `rate_dropped`,
+    /// `backlog_dropped`, `failed` or `shadow`; or `unhandled`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// Those alone that this handler took, or would have; with `outcome`, at this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub handler: Option<HandlerName>,
     /// The one that came with this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>)]

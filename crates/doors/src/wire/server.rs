@@ -3,6 +3,7 @@
 use super::Counts;
 use kernel::names::{TypeName, WorkerName};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -39,6 +40,9 @@ pub struct ServerStatus {
     /// How far the statistics are.
     #[serde(default)]
     pub rollups: RollupsView,
+    /// Of the last hour: events that did not become work, by what became of them, as in `/v1/stats`.
+    #[serde(default)]
+    pub events: BTreeMap<String, u64>,
     #[serde(default)]
     pub watchdog: WatchdogView,
     /// The registry of events, where there is one.

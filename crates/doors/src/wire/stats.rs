@@ -113,6 +113,10 @@ pub struct Figures {
     pub dispatch_duration_ms: Durations,
     pub promotions: Promotions,
     pub tasks: TaskFigures,
+    /// Events that did not become work, by what became of them at a handler: `debounced` (another took its place), `duplicate`,
+    /// `skipped`, `rate_dropped`, `backlog_dropped`, `failed`, `shadow`; and `unhandled`, which are of no queue.
+    #[serde(default)]
+    pub events: BTreeMap<String, u64>,
 }
 
 #[derive(Copy, Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -229,6 +233,7 @@ impl Figures {
                 failed: sum.failed,
                 cancelled: sum.cancelled.clone(),
             },
+            events: sum.events.clone(),
         }
     }
 }

@@ -53,7 +53,8 @@ pub fn registry(document: &Value, problems: &mut Problems) -> Option<Registry> {
             Route::new(handler, keys)
         })
         .collect();
-    let live = |at: usize| (routes[at].handler.mode == Mode::Live).then_some(&routes[at].reads);
+    // Those in shadow are asked, too: what they would have taken is told.
+    let live = |at: usize| (routes[at].handler.mode != Mode::Off).then_some(&routes[at].reads);
     if queues.len() > REGISTRY_QUEUES_MAX {
         let told = format!("{} queues are stated or fed; at most {REGISTRY_QUEUES_MAX} may be", queues.len());
         problems.say(&document.at, told);

@@ -190,7 +190,8 @@ impl Working<'_> {
 
 impl Registry {
     /// What each handler that takes the event makes of it, in the order of the file. An expression that fails fails its own
-    /// handler only. Handlers in shadow are left out: `trace` shows what they would do.
+    /// handler only. Handlers in shadow are marked: they
+    /// make nothing.
     pub fn route(&self, arrival: &Arrival<'_>) -> Vec<Routed> {
         let Some(taken) = self.index.find(&arrival.spec.name) else { return Vec::new() };
         let event = BoundEvent::bind(arrival, &taken.reads);
@@ -203,7 +204,9 @@ impl Registry {
                 Ok(handling) => Ok(handling),
                 Err(_) => route.handle(arrival, &whole, fired)?,
             };
-            Some(Routed { handler: route.handler.name.clone(), handling: handling.map(Box::new).map_err(Into::into) })
+            let Handler { name, queue, mode, .. } = &route.handler;
+            let (handler, queue, shadow) = (name.clone(), queue.clone(), *mode == Mode::Shadow);
+            Some(Routed { handler, queue, shadow, handling: handling.map(Box::new).map_err(Into::into) })
         });
         made.collect()
     }

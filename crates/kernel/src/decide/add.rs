@@ -1,26 +1,37 @@
-//! Add tasks: all of them or none. A task whose idempotency key was used within the window is the one it made then.
+//! Add tasks: all of them or none. Where a full queue drops its oldest, these make way. A task whose idempotency key was used within the window is the one it made then.
 
+use super::backlog;
 use crate::command::{Added, NewTask, Reply};
 use crate::ids::TaskId;
-use crate::record::{Payload, Record, TaskSpec};
+use crate::names::QueueName;
+use crate::queue::BacklogFull;
+use crate::record::{CancelCause, Payload, Record, TaskSpec};
 use crate::rejection::Rejection;
 use crate::state::State;
 use crate::step::Step;
 use crate::task::Status;
 use crate::time::Time;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 pub(super) fn decide(step: &mut Step<'_>, tasks: &[NewTask]) -> Result<Reply, Rejection> {
-    check(step.state(), tasks, step.now())?;
+    for task in check(step.state(), tasks, step.now())? {
+        let (cause, by, reason) = (CancelCause::Shed, super::itself(), backlog::SHED.into());
+        step.record_task(task, Record::TaskCancelled { cause, by, reason, digest: None });
+    }
     let added = tasks.iter().map(|new| add(step, new)).collect();
     Ok(Reply::Added(added))
 }
 
-fn check(state: &State, tasks: &[NewTask], now: Time) -> Result<(), Rejection> {
-    let mut entering: FxHashMap<_, usize> = FxHashMap::default();
+/// Those that make way for them.
+fn check(state: &State, tasks: &[NewTask], now: Time) -> Result<Vec<TaskId>, Rejection> {
+    let mut entering: BTreeMap<&QueueName, usize> = BTreeMap::new();
     let mut keys = FxHashSet::default();
+    // What they wait for, or are the same as, does not make way for them.
+    let mut needed: FxHashSet<TaskId> = FxHashSet::default();
     for new in tasks {
-        if state.duplicate_of(&new.spec, now).is_some() {
+        if let Some(task) = state.duplicate_of(&new.spec, now) {
+            needed.insert(task);
             continue;
         }
         // A key that stands twice in one add makes one task.
@@ -33,17 +44,26 @@ fn check(state: &State, tasks: &[NewTask], now: Time) -> Result<(), Rejection> {
         if let Some(blocker) = new.spec.blocked_by.iter().find(|blocker| state.task(**blocker).is_none()) {
             return Err(Rejection::BlockerNotFound { blocker: *blocker });
         }
-        if !new.spec.idle
-            && let Some(max) = state.queue(&new.spec.queue).and_then(|queue| queue.config().backlog_max)
-        {
-            let entering = entering.entry(&new.spec.queue).or_default();
-            *entering += 1;
-            if state.backlog(&new.spec.queue) + *entering > max as usize {
-                return Err(Rejection::BacklogFull { queue: new.spec.queue.clone(), max });
-            }
+        needed.extend(&new.spec.blocked_by);
+        if !new.spec.idle {
+            *entering.entry(&new.spec.queue).or_default() += 1;
         }
     }
-    Ok(())
+    let mut gone = Vec::new();
+    for (queue, entering) in entering {
+        let config = state.config(queue);
+        let Some(max) = config.backlog_max else { continue };
+        let over = (state.backlog(queue) + entering).saturating_sub(max as usize);
+        let drops = config.backlog_full == BacklogFull::DropOldest && entering <= max as usize;
+        let before = gone.len();
+        if over > 0 && drops {
+            gone.extend(backlog::oldest(state, queue).filter(|task| !needed.contains(task)).take(over));
+        }
+        if gone.len() - before < over {
+            return Err(Rejection::BacklogFull { queue: queue.clone(), max });
+        }
+    }
+    Ok(gone)
 }
 
 fn add(step: &mut Step<'_>, new: &NewTask) -> Added {

@@ -144,6 +144,11 @@ fn change(step: &mut Step<'_>, bulk: &Bulk, task: TaskId) {
 /// How many tasks that wait a bulk would change if it began now, of as many as are looked at, and whether that is not all. Of
 /// dead letters, those that wait for another and runs nothing is known here.
 pub fn would_change(state: &State, work: &BulkWork, looked_at_max: usize) -> (usize, bool) {
+    if let BulkWork::Clear { queue, filter, .. } = work
+        && filter.is_any()
+    {
+        return (state.backlog(queue), false);
+    }
     let (mut after, mut seen, mut count) = (None, 0, 0);
     loop {
         let chunk = match work {

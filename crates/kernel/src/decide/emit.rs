@@ -85,7 +85,7 @@ fn plan_all(step: &mut Step<'_>, about: &About<'_>, routed: &[Routed], again: bo
         .map(|routed| {
             let (outcome, plan) = planner.plan(step, routed);
             planned.extend(plan);
-            Handled { handler: routed.handler.clone(), outcome }
+            Handled::new(routed.handler.clone(), &routed.queue, outcome)
         })
         .collect();
     (handled, planned)

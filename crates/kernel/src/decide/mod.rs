@@ -2,6 +2,7 @@
 //! first record, so a refused command changes nothing.
 
 mod add;
+mod backlog;
 mod bulk;
 mod cancel;
 mod delete;

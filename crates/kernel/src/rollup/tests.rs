@@ -10,9 +10,16 @@ use proptest::prelude::*;
 /// As whoever keeps every trail for ever would do it.
 fn project(entries: &[Entry]) -> Projection {
     let (mut projection, mut trails) = (Projection::default(), BTreeMap::<TaskId, Trail>::new());
+    let mut families = BTreeMap::new();
     for entry in entries {
         match &entry.owner {
             Owner::Queue(queue) => projection.take_queue(queue, entry),
+            Owner::Event(id) => {
+                if let Record::EventReceived { spec, .. } = &entry.record {
+                    families.insert(*id, spec.name.family());
+                }
+                projection.take_event(&families[id], entry);
+            }
             Owner::Task(id) => match trails.get_mut(id) {
                 Some(trail) => projection.take(entry, trail),
                 None => trails.extend(projection.begin(entry).map(|trail| (*id, trail))),
@@ -180,4 +187,31 @@ fn what_runs_ahead_of_its_turn_is_counted_once_by_why() {
         let row = project(&entries).rows.into_values().next().unwrap();
         assert_eq!(serde_json::to_string(&row.promotions).unwrap(), expected, "{script}");
     }
+}
+
+#[test]
+fn what_events_do_not_become_is_counted_by_outcome_queue_and_family() {
+    let told = tell(
+        Memory::Cools,
+        "queue q backlog=1; emit a x/y; emit b x/y + h dedup=k/1h + h2 broken queue=r; emit c x/y + h dedup=k/1h; emit d z + s shadow
+         emit e x/y + h2 queue=q; emit f x/y.z + g debounce=k/1s queue=g; emit i x/y.z + g debounce=k/1s queue=g; replay a + h2 broken queue=r
+         emit l x/y + b batch=k/9/1s queue=o; emit m x/y + b batch=k/9/1s queue=o",
+    );
+    let mut found = Vec::new();
+    for (key, row) in project(&told.world.history).rows {
+        found.extend(row.events.iter().map(|(outcome, count)| format!("{} {} {outcome} {count}", key.queue, key.family)));
+    }
+    let expected = [
+        "@nobody x unhandled 1",
+        "@nobody z unhandled 1",
+        "q x duplicate 1",
+        "q x backlog_dropped 1",
+        "g x/y debounced 1",
+        "r x failed 2",
+        "s z shadow 1",
+    ];
+    let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
 }

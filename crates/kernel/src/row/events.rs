@@ -62,7 +62,7 @@ impl Event {
             key.as_ref().map(EventKey::shared).into(),
             self.received_at.into(),
             self.data.into(),
-            flag(self.handled.is_empty()),
+            flag(self.is_unhandled()),
             json_list(&self.handled),
             Some(i64::from(self.replays)).filter(|replays| *replays > 0).into(),
             source.as_deref().into(),
@@ -90,7 +90,7 @@ impl Event {
         let data = c.seq()?;
         let unhandled = c.flag()?;
         let handled: Vec<Handled> = c.json_or_null()?.unwrap_or_default();
-        if unhandled != handled.is_empty() {
+        if unhandled == handled.iter().any(|handled| handled.outcome.is_taken()) {
             return Err(c.bad("does not fit `unhandled`"));
         }
         let replays = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);

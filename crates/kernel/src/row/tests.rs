@@ -98,6 +98,7 @@ fn event_in_full() -> Event {
     };
     let handled = vec![Handled {
         handler: crate::names::HandlerName::parse("h").unwrap(),
+        queue: Some(crate::names::QueueName::parse("q").unwrap()),
         outcome: Outcome::Failed { message: "no \"such\" field".into() },
     }];
     let by = Actor::parse("ann").unwrap();

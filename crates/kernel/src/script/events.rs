@@ -76,8 +76,10 @@ impl Script {
 fn routed(text: &str) -> Routed {
     let mut words = Words::new(text);
     let handler = HandlerName::parse(words.word()).unwrap();
+    let (shadow, queue) = (words.flag("shadow"), words.option("queue"));
+    let queue = say::queue(queue.unwrap_or(if shadow { "s" } else { "q" }));
     if words.flag("broken") {
-        return Routed { handler, handling: Err("no such field".into()) };
+        return Routed { handler, queue, shadow, handling: Err("no such field".into()) };
     }
     let parts = |text: &'static str| text.split('/').collect::<Vec<_>>();
     let replace = words.flag("replace");
@@ -98,7 +100,7 @@ fn routed(text: &str) -> Routed {
         timeout_ms: say::ms(parts[2]),
     });
     let handling = Handling {
-        queue: say::queue(words.option("queue").unwrap_or("q")),
+        queue: queue.clone(),
         kind: say::kind(words.option("type").unwrap_or("t")),
         workflow: words.option("workflow").map(|name| WorkflowName::parse(name).unwrap()),
         whole: words.flag("whole"),
@@ -116,7 +118,7 @@ fn routed(text: &str) -> Routed {
         gather: debounce.or(batch),
     };
     words.end(text);
-    Routed { handler, handling: Ok(Box::new(handling)) }
+    Routed { handler, queue, shadow, handling: Ok(Box::new(handling)) }
 }
 
 /// `1/10s`, or with a burst `1/10s/3`.

@@ -1,6 +1,6 @@
 //! Nothing happens by itself: every move has a request in this very tick, or an instant that has come.
 
-use super::{Check, Scene, ensure, handed};
+use super::{Check, Scene, ensure, events, handed};
 use crate::model::runs::NodeState;
 use crate::model::{LeaseModel, TaskModel};
 use crate::watch::ends_lease;
@@ -10,6 +10,7 @@ use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::lease::Ending;
 use kernel::node::Started;
+use kernel::queue::BacklogFull;
 use kernel::record::{CancelCause, Entry, Owner, Record, ReleaseCause};
 
 /// A lease ends by its holder's word, or because it fell silent, or because it never arrived.
@@ -90,6 +91,31 @@ fn unwanted(scene: &Scene<'_>, task: TaskId) -> bool {
     *scene.model.runs.node(at) != NodeState::Started(Started::Working { task })
 }
 
+/// It is the oldest of those that may make way in a queue that drops its oldest, and something is added there. What is added
+/// may need others that are older.
+fn shed_by_add(scene: &Scene<'_>, task: TaskId) -> bool {
+    let Some(shed) = scene.model.task(task) else { return false };
+    let config = scene.model.config(&shed.queue);
+    let adds = || {
+        scene
+            .turn
+            .commands()
+            .filter_map(|command| if let Command::Add { tasks } = command { Some(tasks) } else { None })
+            .flatten()
+    };
+    let needed = |older: &TaskModel| {
+        adds().any(|new| {
+            let same = new.spec.idempotency_key.is_some() && new.spec.idempotency_key == older.idempotency_key;
+            new.spec.blocked_by.contains(&older.id) || (same && new.spec.queue == older.queue)
+        })
+    };
+    let may_go = |task: &TaskModel| task.node.is_none() && !task.is_critical() && !task.run_now;
+    let older = scene.model.of_queue(&shed.queue).take_while(|older| older.id < task);
+    let enters = adds().any(|new| new.spec.queue == shed.queue && !new.spec.idle);
+    let drops = config.backlog_max.is_some() && config.backlog_full == BacklogFull::DropOldest;
+    enters && drops && may_go(shed) && older.filter(|older| may_go(older)).all(needed)
+}
+
 /// Everything else that clients decide was asked for by one.
 pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
     let turn = scene.turn;
@@ -121,7 +147,11 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
             let cleared = *cause == CancelCause::Cleared && bulk(&|work| matches!(work, BulkWork::Clear { .. }));
             let late = scene.model.task(*id).and_then(|task| task.start_by).is_some_and(|start_by| start_by <= turn.now);
             // Whether events were to do it, `events` knows.
-            let by_event = matches!(cause, CancelCause::Shed | CancelCause::Replaced) && by.as_str() == "signaller";
+            let by_event = match cause {
+                CancelCause::Replaced => by.as_str() == "signaller",
+                CancelCause::Shed => by.as_str() == "signaller" && (events::sheds(turn, *id) || shed_by_add(scene, *id)),
+                _ => false,
+            };
             let shed = *cause == CancelCause::Shed && bulk(&|work| matches!(work, BulkWork::Shed { .. }));
             let made_way = by_event || shed;
             let expired = *cause == CancelCause::Expired && late;

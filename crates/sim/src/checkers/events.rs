@@ -8,7 +8,7 @@ use engine::{Answer, Request};
 use kernel::command::{Command, Emitted, NewEvent, Reply};
 use kernel::event::{Handled, Outcome};
 use kernel::handler::Routed;
-use kernel::ids::{EventId, RecordSeq};
+use kernel::ids::{EventId, RecordSeq, TaskId};
 use kernel::names::{Actor, EventName};
 use kernel::record::{CancelCause, Entry, Newer, Owner, Record};
 use kernel::row::EVENTS;
@@ -112,7 +112,7 @@ pub fn carried_out(scene: &Scene<'_>) -> Check {
             }
         }
     }
-    let done = turn.entries.iter().filter(|entry| is_effect(scene.model, entry)).count();
+    let done = turn.entries.iter().filter(|entry| is_effect(scene, entry)).count();
     ensure(done == expected, || format!("events had {done} effects, and should have had {expected}"))
 }
 
@@ -162,16 +162,24 @@ fn is_same(expected: &Record, found: &Record) -> bool {
     }
 }
 
-fn is_effect(model: &Model, entry: &Entry) -> bool {
+/// An event of this tick was to make it go.
+pub fn sheds(turn: &Turn, task: TaskId) -> bool {
+    let mut gone = turn.made.iter().flat_map(|made| &made.plans).flat_map(|plan| &plan.gone);
+    gone.any(|(gone, cause)| *gone == task && *cause == CancelCause::Shed)
+}
+
+fn is_effect(scene: &Scene<'_>, entry: &Entry) -> bool {
     match (&entry.owner, &entry.record) {
         (_, Record::TaskAdded { spec }) => spec.trigger.is_some(),
         (_, Record::TaskDebounced { .. } | Record::TaskBatched { .. }) => true,
-        (_, Record::TaskCancelled { cause, by, .. }) => {
-            matches!(cause, CancelCause::Shed | CancelCause::Replaced) && *by == itself()
+        (_, Record::TaskCancelled { cause: CancelCause::Replaced, .. }) => true,
+        // Adds shed as well; `causes` knows.
+        (Owner::Task(id), Record::TaskCancelled { cause: CancelCause::Shed, by, .. }) => {
+            *by == itself() && sheds(scene.turn, *id)
         }
         (Owner::Task(id), Record::TaskCancelRequested { by, .. }) => {
             // What runs do not want any more they take back, too.
-            *by == itself() && model.task(*id).is_none_or(|task| task.node.is_none())
+            *by == itself() && scene.model.task(*id).is_none_or(|task| task.node.is_none())
         }
         (Owner::Key(key), Record::PermitTaken { .. }) => is_drop_key(key),
         _ => false,

@@ -68,6 +68,9 @@ impl Model {
     fn plan(&self, happening: &Happening<'_>, routed: &Routed, before: &mut Before) -> Plan {
         let handler = &routed.handler;
         let nothing = |outcome, permit| Plan { handler: handler.clone(), outcome, permit, gone: Vec::new(), deed: Deed::Nothing };
+        if routed.shadow {
+            return nothing(Outcome::Shadow { failed: routed.handling.as_ref().err().cloned() }, None);
+        }
         let handling = match &routed.handling {
             Ok(handling) => handling,
             Err(message) => return nothing(Outcome::Failed { message: message.clone() }, None),

@@ -2,7 +2,7 @@
 
 use super::Open;
 use super::queries::with_sample;
-use super::sample_events::{named, receive};
+use super::sample_events::{handler, named, receive};
 use super::scribe::{Scribe, event};
 use crate::store::EventQuery;
 use kernel::event::{Event, EventSpec};
@@ -69,6 +69,11 @@ pub(super) fn events_are_listed_by_every_filter(open: &mut Open<'_>) {
     let mut reader = store.reader().unwrap();
     let all = || EventQuery { limit: 100, ..EventQuery::default() };
     let of = |pattern: &str| EventQuery { pattern: Some(Pattern::parse(pattern).expect("good")), ..all() };
+    let became = |outcome: Option<&str>, name: Option<&str>| EventQuery {
+        outcome: outcome.map(Into::into),
+        handler: name.map(handler),
+        ..all()
+    };
     let received = |id| Event::from_row(&scribe.row(&Owner::Event(event(id))).unwrap().values).unwrap().received_at();
     for (query, expected) in [
         (all(), vec![52, 51, 50]),
@@ -79,6 +84,14 @@ pub(super) fn events_are_listed_by_every_filter(open: &mut Open<'_>) {
         (EventQuery { unhandled: true, ..all() }, vec![51]),
         (EventQuery { key: EventKey::parse("delivery/7").ok(), ..all() }, vec![50]),
         (EventQuery { since: Some(received(51)), ..all() }, vec![52, 51]),
+        (became(Some("queued"), None), vec![52, 50]),
+        (became(Some("shadow"), None), vec![52, 50]),
+        (became(None, Some("h")), vec![52]),
+        (became(Some("queued"), Some("h")), vec![52]),
+        (became(Some("shadow"), Some("h")), vec![]),
+        (became(Some("batched"), Some("h2")), vec![50]),
+        (became(Some("h2"), None), vec![]),
+        (EventQuery { unhandled: true, ..became(Some("queued"), None) }, vec![]),
         (of("*"), vec![52, 51, 50]),
         (of("github/*"), vec![51, 50]),
         (of("github/pull_request.*"), vec![50]),

@@ -27,7 +27,7 @@ pub fn receive(scribe: &mut Scribe, id: EventId, spec: EventSpec, handled: Vec<H
 }
 
 fn handled(name: &str, outcome: Outcome) -> Handled {
-    Handled { handler: handler(name), outcome }
+    Handled::new(handler(name), &queue("ci"), outcome)
 }
 
 fn events(scribe: &mut Scribe) {
@@ -50,11 +50,17 @@ fn events(scribe: &mut Scribe) {
         Outcome::RateDropped { key: key("k", "acme").1 },
         Outcome::BacklogDropped { max: 7 },
         Outcome::Failed { message: "no such field".into() },
+        Outcome::Shadow { failed: Some("no such field".into()) },
     ];
     let all = outcomes.into_iter().enumerate().map(|(at, outcome)| handled(&format!("h{at}"), outcome)).collect();
     receive(scribe, event(50), spec, all);
     receive(scribe, event(51), named("github/push"), Vec::new());
-    receive(scribe, event(52), named("deploy"), vec![handled("h", Outcome::Queued { task: task(383) })]);
+    receive(
+        scribe,
+        event(52),
+        named("deploy"),
+        vec![handled("h", Outcome::Queued { task: task(383) }), handled("s", Outcome::Shadow { failed: None })],
+    );
     let again = vec![handled("h", Outcome::Queued { task: task(384) })];
     scribe.record(Owner::Event(event(52)), Record::EventReplayed { handled: again, by: actor("ada") });
     scribe.record(Owner::Shard, Record::EventsExpired { events: vec![event(53)] });

@@ -3,7 +3,7 @@
 use super::{Durable, text};
 use crate::chain::column;
 use crate::store::{EventQuery, StoreError};
-use kernel::event::Event;
+use kernel::event::{Event, Handled};
 use kernel::ids::EventId;
 use kernel::names::{EventKey, EventName};
 use kernel::row::{EVENTS, Row, Value};
@@ -58,10 +58,16 @@ impl Durable {
                 break;
             }
             let event = Event::from_row(values)?;
+            let any = query.outcome.is_none() && query.handler.is_none();
+            let became = |handled: &Handled| {
+                query.outcome.as_ref().is_none_or(|outcome| **outcome == *handled.outcome.as_str())
+                    && query.handler.as_ref().is_none_or(|handler| *handler == handled.handler)
+            };
             let fits = query.before.is_none_or(|before| event.id() < before)
                 && query.after.is_none_or(|after| event.id() > after)
                 && query.pattern.as_ref().is_none_or(|pattern| pattern.matches(&event.spec().name))
-                && (!query.unhandled || event.handled().is_empty())
+                && (!query.unhandled || event.is_unhandled())
+                && (any || event.handled().iter().any(became))
                 && query.key.as_ref().is_none_or(|key| event.spec().key.as_ref() == Some(key))
                 && query.since.is_none_or(|since| event.received_at() >= since);
             if fits {

@@ -31,6 +31,18 @@ pub(super) fn events(query: &EventQuery) -> (String, Vec<Value>) {
     if query.unhandled {
         sql.push_str(" AND unhandled = 1");
     }
+    if query.outcome.is_some() || query.handler.is_some() {
+        sql.push_str(" AND EXISTS (SELECT 1 FROM json_each(handled) AS h WHERE 1");
+        if let Some(outcome) = &query.outcome {
+            sql.push_str(" AND h.value ->> 'outcome' = ?");
+            parameters.push(outcome.into());
+        }
+        if let Some(handler) = &query.handler {
+            sql.push_str(" AND h.value ->> 'handler' = ?");
+            parameters.push(handler.shared().into());
+        }
+        sql.push(')');
+    }
     if let Some(key) = &query.key {
         sql.push_str(" AND key = ?");
         parameters.push(key.shared().into());

@@ -11,6 +11,8 @@ mod set;
 mod show;
 mod stats;
 
+pub use stats::outcomes_text;
+
 use super::Session;
 use crate::client::segment;
 use crate::output::{Answer, Exit, Failure, Outcome};

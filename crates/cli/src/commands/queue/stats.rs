@@ -10,6 +10,7 @@ use crate::units::{now, parse_duration_ms, show_about_ms, show_age, show_exact_m
 use clap::Args;
 use doors::wire::{Dispatches, Durations, FamilyStats, Latency, Stats, StatsQuery};
 use kernel::names::QueueName;
+use std::collections::BTreeMap;
 
 /// Say how the work of a while went: dispatches, waits, durations, families, failures
 #[derive(Args, Debug)]
@@ -71,6 +72,9 @@ fn page(screen: &Screen, stats: &Stats) -> String {
         let (added, failed) = (tasks.added, tasks.failed);
         lines.push(("tasks", format!("{added} added, {failed} failed for good, {cancelled} cancelled")));
     }
+    if !figures.events.is_empty() {
+        lines.push(("events", format!("{} did not become work", outcomes_text(&figures.events))));
+    }
     if let Some(why) = &window.truncated_why {
         lines.push(("not whole", screen.paint(Paint::Yellow, plain(why).as_ref())));
     }
@@ -84,6 +88,11 @@ fn page(screen: &Screen, stats: &Stats) -> String {
         text.push_str(&failures(screen, stats));
     }
     text
+}
+
+/// `3 rate_dropped, 2 unhandled`
+pub fn outcomes_text(outcomes: &BTreeMap<String, u64>) -> String {
+    outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect::<Vec<_>>().join(", ")
 }
 
 fn dispatches_text(dispatches: &Dispatches) -> String {

@@ -30,7 +30,8 @@ fn shown(handling: &Handling) -> String {
 
 /// What becomes of an event at each handler.
 pub fn routed(registry: &Registry, spec: &EventSpec, data: &str) -> Vec<String> {
-    let routed = registry.route(&arrival(spec, data));
+    let mut routed = registry.route(&arrival(spec, data));
+    routed.retain(|routed| !routed.shadow);
     let line = |routed: kernel::handler::Routed| match routed.handling {
         Ok(handling) => format!("{}: {}", routed.handler, shown(&handling)),
         Err(why) => format!("{}! {why}", routed.handler),
@@ -62,8 +63,10 @@ handlers:
         ("githubs/push", "all"),
     ] {
         let found = registry.route(&arrival(&named(name), "{}"));
+        let (shadow, found): (Vec<_>, Vec<_>) = found.iter().partition(|routed| routed.shadow);
         let found: Vec<&str> = found.iter().map(|routed| routed.handler.as_str()).collect();
         assert_eq!(found.join(" "), expected, "{name}");
+        assert_eq!(shadow.iter().map(|routed| routed.handler.as_str()).collect::<Vec<_>>(), ["shadow"], "{name}");
     }
     assert!(compiled("handlers: {a: {on: x, task: t}}").route(&arrival(&named("y"), "{}")).is_empty());
 }

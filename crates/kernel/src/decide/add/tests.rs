@@ -1,4 +1,9 @@
-use crate::script::check;
+use crate::record::{CancelCause, Entry, Record};
+use crate::script::walk::cases;
+use crate::script::world::Memory;
+use crate::script::{check, tell};
+use proptest::prelude::*;
+use std::fmt::Write;
 
 #[test]
 fn a_scheduled_task_starts_at_its_instant() {
@@ -65,6 +70,89 @@ fn a_full_queue_takes_all_of_an_add_or_nothing() {
     check("queue q backlog=2; add a delay=1h; add b by=a; add c", "add c: backlog_full");
     check("queue q backlog=1; add a; lease w; add b; finish a failed; summary q", "leased a; q: 2 queued 1 scheduled");
     check("queue q backlog=1; add a idem=k; add b idem=k", "b is a");
+}
+
+#[test]
+fn a_full_queue_that_drops_its_oldest_takes_what_is_added() {
+    let full = "queue q backlog=2 drop_oldest; add a; add b";
+    check(
+        &format!("{full}; add c; show a; add d idle; add e + f; summary q"),
+        "a cancelled shed by signaller because its queue was full, and it had waited longest; q: 2 queued
+         | a cancelled, b cancelled, c cancelled, d idle, e queued, f queued",
+    );
+    // More than there is ever room for is refused whole, and so is what only others could make way for.
+    check(&format!("{full}; add c + d + e"), "add c d e: backlog_full | a queued, b queued");
+    check(
+        &format!("{full}; lease w want=2; add c; add d; add e; summary q"),
+        "leased a b; q: 2 queued 2 running | a running, b running, c cancelled, d queued, e queued",
+    );
+    check(&format!("{full}; start a; start b; add c"), "add c: backlog_full | a queued, b queued");
+    check(&format!("{full}; start a; add c"), "| a queued, b cancelled, c queued");
+    // Nobody makes way for one that waits for it, or that it is.
+    check(&format!("{full}; add c by=a"), "| a queued, b cancelled, c queued");
+    check(&format!("{full}; add c by=a,b"), "add c: backlog_full | a queued, b queued");
+    check("queue q backlog=2 drop_oldest; add a idem=k; add b; add c idem=k + d", "c is a | a queued, b cancelled, d queued");
+    check("queue q backlog=1 drop_oldest; add a; queue q backlog=1; add b", "add b: backlog_full | a queued");
+    check("queue q backlog=1 drop_oldest; add a queue=r + b; add c queue=r + d", "| a queued, b cancelled, c queued, d queued");
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Add(usize),
+    Lease,
+    /// The n-th of those that run.
+    Finish(usize),
+}
+
+proptest! {
+    #![proptest_config(cases(64))]
+    /// A queue with a bound is a list that loses its head, and never what runs.
+    #[test]
+    fn a_bounded_queue_is_a_list_that_loses_its_head(
+        max in 1..5usize,
+        drops: bool,
+        ops in proptest::collection::vec(
+            prop_oneof![4 => (1..4usize).prop_map(Op::Add), 2 => Just(Op::Lease), 1 => (0..9usize).prop_map(Op::Finish)],
+            1..30,
+        ),
+    ) {
+        let mut script = format!("queue q backlog={max}{}; ", if drops { " drop_oldest" } else { "" });
+        let (mut count, mut waiting, mut running, mut shed) = (0, Vec::<String>::new(), Vec::<String>::new(), 0);
+        let mut expected = Vec::new();
+        for op in &ops {
+            match op {
+                Op::Add(many) => {
+                    let names: Vec<String> = (0..*many).map(|_| { count += 1; format!("t{count}") }).collect();
+                    write!(script, "add {}; ", names.join(" + ")).expect("it is written to memory");
+                    let over = (waiting.len() + many).saturating_sub(max);
+                    if over > 0 && (!drops || *many > max) {
+                        expected.push(format!("add {}: backlog_full", names.join(" ")));
+                    } else {
+                        waiting.drain(..over);
+                        shed += over;
+                        waiting.extend(names);
+                    }
+                }
+                Op::Lease => {
+                    script.push_str("lease w; ");
+                    let told = if waiting.is_empty() { "nothing".to_owned() } else { waiting.remove(0) };
+                    running.extend(Some(told.clone()).filter(|told| told != "nothing"));
+                    expected.push(format!("leased {told}"));
+                }
+                Op::Finish(at) if !running.is_empty() => {
+                    let name = running.remove(at % running.len());
+                    write!(script, "finish {name} done; ").expect("it is written to memory");
+                }
+                Op::Finish(_) => {}
+            }
+        }
+        for memory in [Memory::Cools, Memory::Restarts] {
+            let told = tell(memory, &script);
+            prop_assert_eq!(&told.answers, &expected, "memory {:?}, script:\n{}\n", memory, script);
+            let cancelled = |entry: &&Entry| matches!(entry.record, Record::TaskCancelled { cause: CancelCause::Shed, .. });
+            prop_assert_eq!(told.world.history.iter().filter(cancelled).count(), shed);
+        }
+    }
 }
 
 #[test]

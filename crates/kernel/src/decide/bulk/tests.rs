@@ -193,7 +193,8 @@ fn what_a_bulk_would_change_is_counted_beforehand() {
     let would = |work: &BulkWork, max| super::would_change(&told.world.state, work, max);
     for (work, max, expected) in [
         (clear(None), 10_000, (1_502, false)),
-        (clear(None), 900, (1_000, true)),
+        (clear(None), 900, (1_502, false)),
+        (clear(Some("*")), 900, (0, true)),
         (clear(Some("a")), 10_000, (2, false)),
         (shed(&["a"], Priority::NORMAL), 10_000, (2, false)),
         (shed(&["*"], Priority::HIGH), 10_000, (4, false)),

@@ -1,6 +1,7 @@
 //! What becomes of one event at each of its handlers, before anything of it is written. What the plans for one event would
 //! do to one another is counted here: their tasks may go to the same queue.
 
+use crate::decide::backlog;
 use crate::event::{EventSpec, Outcome};
 use crate::handler::{DROP_KEY, DropRate, Gather, Handling, Routed, SINGLE_KEY, Singleton, Trigger, Window, dedup_key};
 use crate::ids::{EventId, TaskId};
@@ -48,6 +49,9 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn plan(&mut self, step: &mut Step<'_>, routed: &Routed) -> (Outcome, Option<Planned>) {
+        if routed.shadow {
+            return (Outcome::Shadow { failed: routed.handling.as_ref().err().cloned() }, None);
+        }
         let handling = match &routed.handling {
             Ok(handling) => &**handling,
             Err(message) => return (Outcome::Failed { message: message.clone() }, None),
@@ -143,7 +147,7 @@ impl<'a> Planner<'a> {
             let config = step.state().config(&handling.queue);
             let oldest = self.oldest(step.state(), &handling.queue, &gone);
             match (config.backlog_full, oldest) {
-                (BacklogFull::DropOldest, Some(oldest)) => gone.push((oldest, CancelCause::Shed, SHED)),
+                (BacklogFull::DropOldest, Some(oldest)) => gone.push((oldest, CancelCause::Shed, backlog::SHED)),
                 _ => return (Outcome::BacklogDropped { max }, Vec::new(), Deed::Nothing),
             }
         }
@@ -172,17 +176,8 @@ impl<'a> Planner<'a> {
 
     /// The one that came first of those that wait there.
     fn oldest(&self, state: &State, queue: &QueueName, gone: &Gone) -> Option<TaskId> {
-        let members = &state.lanes.line(queue)?.members;
         let goes = |task: &TaskId| gone.iter().any(|(gone, ..)| gone == task) || self.is_leaving(*task);
-        // What belongs to a run was let in with it; what passes pauses or was started by hand does not make way either.
-        let may_go = |task: &TaskId| match state.task(*task) {
-            Some(Task::Queued(queued)) => {
-                let card = queued.card();
-                card.node().is_none() && !card.route().is_critical() && !queued.is_run_now()
-            }
-            _ => false,
-        };
-        members.iter().copied().find(|task| !goes(task) && may_go(task))
+        backlog::oldest(state, queue).find(|task| !goes(task))
     }
 
     fn spec_of(&self, handler: &HandlerName, handling: &Handling, single: Option<(KeyName, KeyValue)>, now: Time) -> TaskSpec {
@@ -236,7 +231,6 @@ fn bytes_max(handling: &Handling) -> u64 {
 type Gone = Vec<(TaskId, CancelCause, &'static str)>;
 
 const REPLACED: &str = "a newer event took its place";
-const SHED: &str = "its queue was full, and it had waited longest";
 
 /// The key by which a handler's tasks are told apart that there may be one of.
 fn single_key(handler: &HandlerName, singleton: &Singleton) -> (KeyName, KeyValue) {
