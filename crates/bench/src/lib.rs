@@ -10,6 +10,7 @@ mod in_process;
 mod kernel_only;
 pub mod load;
 mod runs;
+mod through;
 
 use engine::{Engine, EngineOptions};
 use serde::Serialize;
