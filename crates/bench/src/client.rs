@@ -32,13 +32,20 @@ impl Client {
     }
 
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {
-        let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
+        self.ask("POST", path, &serde_json::to_vec(body).map_err(|error| error.to_string())?)
+    }
+
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
+        self.ask("GET", path, &[])
+    }
+
+    fn ask<T: DeserializeOwned>(&self, verb: &str, path: &str, body: &[u8]) -> Result<T, String> {
         let mut place = self.wire.borrow_mut();
         let mut wire = match place.take() {
             Some(wire) => wire,
             None => Wire::connect(&self.address).map_err(|error| format!("{}: {error}", self.address))?,
         };
-        let response = wire.exchange(&self.address, path, &body).map_err(|error| format!("{path}: {error}"))?;
+        let response = wire.exchange(&self.address, verb, path, body).map_err(|error| format!("{path}: {error}"))?;
         let text = &wire.buffer[response.body];
         let answer = if response.ok {
             serde_json::from_slice(text).map_err(|error| format!("{path}: {error}"))
@@ -57,12 +64,12 @@ impl Wire {
         Ok(Wire { stream, out: Vec::new(), buffer: vec![0; ROOM] })
     }
 
-    fn exchange(&mut self, host: &str, path: &str, body: &[u8]) -> io::Result<Response> {
+    fn exchange(&mut self, host: &str, verb: &str, path: &str, body: &[u8]) -> io::Result<Response> {
         self.out.clear();
         let length = body.len();
         write!(
             self.out,
-            "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+            "{verb} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
         )?;
         self.out.extend_from_slice(body);
         self.stream.write_all(&self.out)?;

@@ -3,20 +3,14 @@
 use crate::client::Client;
 use crate::http::{Server, finish, start};
 use crate::load::{LoadArgs, Part};
-use crate::{BATCH, Measure, Options, payload_text};
-use engine::{Answer, Engine, Report, Request, Work};
-use kernel::command::Outcome;
+use crate::through::{self, Threads};
+use crate::{BATCH, Measure, Options};
+use engine::Engine;
 use kernel::event::EventSpec;
-use kernel::names::{Actor, EventName, TypeName, WorkerName};
+use kernel::names::{Actor, EventName};
 use kernel::record::Payload;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const EMITTERS: usize = 2;
-const WORKERS: usize = 2;
-/// Emitters rest when so many tasks wait, so that the load is steady and not a pile.
-const AHEAD_MAX: u64 = 20_000;
 const KEYS: u64 = 10_000;
 
 /// Three handlers take each event.
@@ -78,93 +72,18 @@ pub fn disciplined(options: &Options) -> Result<Vec<Measure>, String> {
     ])
 }
 
-struct Shared {
-    engine: Engine,
-    end: AtomicBool,
-    sent: AtomicU64,
-    finished: AtomicU64,
-}
-
 fn through(options: &Options, registry: &str) -> Result<f64, String> {
     let (_dir, engine) = options.open()?;
     put(&engine, registry)?;
-    let shared = Shared { engine, end: AtomicBool::new(false), sent: AtomicU64::new(0), finished: AtomicU64::new(0) };
-    std::thread::scope(|scope| {
-        let emitters = (0..EMITTERS).map(|_| scope.spawn(|| emit(&shared))).collect::<Vec<_>>();
-        let workers = (0..WORKERS)
-            .map(|at| {
-                let shared = &shared;
-                scope.spawn(move || work(shared, at))
-            })
-            .collect::<Vec<_>>();
-        // The first moments fill caches and pipes; they are not counted.
-        std::thread::sleep(options.time().mul_f64(0.1));
-        let (start, before) = (Instant::now(), shared.finished.load(Ordering::Relaxed));
-        std::thread::sleep(options.time());
-        let (took, after) = (start.elapsed(), shared.finished.load(Ordering::Relaxed));
-        shared.end.store(true, Ordering::Relaxed);
-        for thread in emitters.into_iter().chain(workers) {
-            thread.join().map_err(|_| "a load thread panicked".to_owned())??;
-        }
-        Ok((after - before) as f64 / took.as_secs_f64())
-    })
-}
-
-fn emit(shared: &Shared) -> Result<(), String> {
     let spec = spec()?;
-    let mut next = 0;
-    while !shared.end.load(Ordering::Relaxed) {
-        let ahead = shared.sent.load(Ordering::Relaxed).saturating_sub(shared.finished.load(Ordering::Relaxed));
-        if ahead > AHEAD_MAX {
-            std::thread::sleep(Duration::from_millis(1));
-            continue;
-        }
+    through::per_s(options, &engine, Threads { senders: 2, workers: 2 }, |engine, numbers| {
         let event = |n: u64| {
             let data = format!("{{\"key\":\"k{}\",\"text\":\"{}\"}}", n % KEYS, "x".repeat(75));
             (spec.clone(), Payload(data.into()))
         };
-        let events: Vec<_> = (next..next + BATCH as u64).map(event).collect();
-        next += BATCH as u64;
-        match shared.engine.emit_blocking(&events) {
-            Ok(Answer::Reply(Ok(_))) => _ = shared.sent.fetch_add(BATCH as u64, Ordering::Relaxed),
-            Err(engine::Refused::Full { retry_after_ms }) => std::thread::sleep(Duration::from_millis(retry_after_ms)),
-            other => return Err(format!("an emit was answered {other:?}")),
-        }
-    }
-    Ok(())
-}
-
-fn work(shared: &Shared, at: usize) -> Result<(), String> {
-    let bad = |bad: kernel::names::BadName| bad.to_string();
-    let worker = WorkerName::parse(&format!("bench-{at}")).map_err(bad)?;
-    let types: Arc<[TypeName]> = [TypeName::parse("bench").map_err(bad)?].into();
-    let output = Payload(payload_text().into());
-    let mut results = Vec::new();
-    while !shared.end.load(Ordering::Relaxed) {
-        let reported = results.len() as u64;
-        let work = Work {
-            worker: worker.clone(),
-            types: types.clone(),
-            queues: [].into(),
-            want: BATCH,
-            wait_ms: 100,
-            results: std::mem::take(&mut results),
-            holding: Vec::new(),
-        };
-        match shared.engine.ask_blocking(Request::Work(work)) {
-            Ok(Answer::Worked(worked)) => {
-                shared.finished.fetch_add(reported, Ordering::Relaxed);
-                let done = worked.deliveries.iter().map(|delivery| Report {
-                    task: delivery.grant.task,
-                    fence: delivery.grant.fence,
-                    outcome: Outcome::Done { output: output.clone() },
-                });
-                results.extend(done);
-            }
-            other => return Err(format!("a poll was answered {other:?}")),
-        }
-    }
-    Ok(())
+        let events: Vec<_> = numbers.map(event).collect();
+        Ok(engine.emit_blocking(&events))
+    })
 }
 
 const IDLE_QUEUES: usize = 1_000;

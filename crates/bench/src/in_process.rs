@@ -1,19 +1,13 @@
 //! Through the engine without HTTP: add, lease, finish, on real SQLite.
 
-use crate::{BATCH, Measure, Options, payload_text};
-use engine::{Answer, Engine, Report, Request, Work};
-use kernel::command::{Command, NewTask, Outcome};
-use kernel::names::{Actor, KeyName, KeyValue, QueueName, TypeName, WorkerName};
+use crate::through::{self, Threads};
+use crate::{Measure, Options, payload_text};
+use engine::{Engine, Request};
+use kernel::command::{Command, NewTask};
+use kernel::names::{Actor, KeyName, KeyValue, QueueName, TypeName};
 use kernel::queue::{KeyLimit, QueueConfig};
 use kernel::record::{Payload, TaskSpec};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
-
-const ADDERS: usize = 4;
-const WORKERS: usize = 4;
-/// Adders rest when so many tasks wait, so that the load is steady and not a pile.
-const AHEAD_MAX: u64 = 20_000;
 
 pub fn plain(options: &Options) -> Result<Vec<Measure>, String> {
     let value = through(options, 0)?;
@@ -36,40 +30,17 @@ pub fn keyed(options: &Options) -> Result<Vec<Measure>, String> {
     ])
 }
 
-struct Shared {
-    engine: Engine,
-    end: AtomicBool,
-    added: AtomicU64,
-    finished: AtomicU64,
-}
-
 fn through(options: &Options, keys: u64) -> Result<f64, String> {
     let (_dir, engine) = options.open()?;
     if keys > 0 {
         configure(&engine)?;
     }
-    let shared = Arc::new(Shared { engine, end: AtomicBool::new(false), added: AtomicU64::new(0), finished: AtomicU64::new(0) });
-    let adders = (0..ADDERS).map(|_| spawn(&shared, move |shared| add(shared, keys)));
-    let workers = (0..WORKERS).map(|at| spawn(&shared, move |shared| work(shared, at)));
-    let threads: Vec<_> = adders.chain(workers).collect();
-    // The first moments fill caches and pipes; they are not counted.
-    std::thread::sleep(options.time().mul_f64(0.1));
-    let (start, before) = (Instant::now(), shared.finished.load(Ordering::Relaxed));
-    std::thread::sleep(options.time());
-    let (took, after) = (start.elapsed(), shared.finished.load(Ordering::Relaxed));
-    shared.end.store(true, Ordering::Relaxed);
-    for thread in threads {
-        thread.join().map_err(|_| "a load thread panicked")??;
-    }
-    Ok((after - before) as f64 / took.as_secs_f64())
-}
-
-fn spawn(
-    shared: &Arc<Shared>,
-    run: impl FnOnce(&Shared) -> Result<(), String> + Send + 'static,
-) -> std::thread::JoinHandle<Result<(), String>> {
-    let shared = shared.clone();
-    std::thread::spawn(move || run(&shared))
+    let plain = new_task(None)?;
+    through::per_s(options, &engine, Threads { senders: 4, workers: 4 }, |engine, numbers| {
+        let task = |n: u64| if keys == 0 { Ok(plain.clone()) } else { new_task(Some(n % keys)) };
+        let tasks = numbers.map(task).collect::<Result<_, _>>()?;
+        Ok(engine.ask_blocking(Request::Command(Command::Add { tasks })))
+    })
 }
 
 fn configure(engine: &Engine) -> Result<(), String> {
@@ -91,60 +62,4 @@ pub fn new_task(key: Option<u64>) -> Result<NewTask, String> {
     };
     let spec = TaskSpec { keys, ..TaskSpec::new(name(QueueName::parse, "bench")?, name(TypeName::parse, "bench")?) };
     Ok(NewTask { spec, delay_ms: 0, input: Payload(payload_text().into()) })
-}
-
-fn add(shared: &Shared, keys: u64) -> Result<(), String> {
-    let plain = new_task(None)?;
-    let mut next = 0;
-    while !shared.end.load(Ordering::Relaxed) {
-        let ahead = shared.added.load(Ordering::Relaxed).saturating_sub(shared.finished.load(Ordering::Relaxed));
-        if ahead > AHEAD_MAX {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            continue;
-        }
-        let mut tasks = Vec::with_capacity(BATCH);
-        for _ in 0..BATCH {
-            next += 1;
-            tasks.push(if keys == 0 { plain.clone() } else { new_task(Some(next % keys))? });
-        }
-        match shared.engine.ask_blocking(Request::Command(Command::Add { tasks })) {
-            Ok(Answer::Reply(Ok(_))) => _ = shared.added.fetch_add(BATCH as u64, Ordering::Relaxed),
-            Err(engine::Refused::Full { retry_after_ms }) => std::thread::sleep(std::time::Duration::from_millis(retry_after_ms)),
-            other => return Err(format!("an add was answered {other:?}")),
-        }
-    }
-    Ok(())
-}
-
-fn work(shared: &Shared, at: usize) -> Result<(), String> {
-    let worker = name(WorkerName::parse, &format!("bench-{at}"))?;
-    let types: Arc<[TypeName]> = [name(TypeName::parse, "bench")?].into();
-    let queues: Arc<[QueueName]> = [].into();
-    let output = Payload(payload_text().into());
-    let mut results = Vec::new();
-    while !shared.end.load(Ordering::Relaxed) {
-        let reported = results.len() as u64;
-        let work = Work {
-            worker: worker.clone(),
-            types: types.clone(),
-            queues: queues.clone(),
-            want: BATCH,
-            wait_ms: 100,
-            results: std::mem::take(&mut results),
-            holding: Vec::new(),
-        };
-        match shared.engine.ask_blocking(Request::Work(work)) {
-            Ok(Answer::Worked(worked)) => {
-                shared.finished.fetch_add(reported, Ordering::Relaxed);
-                let done = worked.deliveries.iter().map(|delivery| Report {
-                    task: delivery.grant.task,
-                    fence: delivery.grant.fence,
-                    outcome: Outcome::Done { output: output.clone() },
-                });
-                results.extend(done);
-            }
-            other => return Err(format!("a poll was answered {other:?}")),
-        }
-    }
-    Ok(())
 }

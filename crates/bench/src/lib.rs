@@ -10,6 +10,8 @@ mod in_process;
 mod kernel_only;
 pub mod load;
 mod runs;
+mod stats;
+mod through;
 
 use engine::{Engine, EngineOptions};
 use serde::Serialize;
@@ -68,7 +70,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 26] = [
+const LOADS: [(&[&str], Load); 27] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -91,6 +93,7 @@ const LOADS: [(&[&str], Load); 26] = [
     (&["event.http.per_s"], events::http),
     (&["event.plain.per_s", "event.disciplined.per_s"], events::disciplined),
     (&["idle.cpu_percent"], events::idle),
+    (&["stats.day_ms"], stats::day),
     (&["task.http.per_s"], http::through),
     (&["task.http_single.per_s"], http::single),
     (&["task.http.drain_per_s"], http::drain),

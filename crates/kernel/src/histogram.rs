@@ -3,7 +3,6 @@
 //! the whole.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Steps of one power of two, as bits.
 const STEP_BITS: u32 = 5;
@@ -12,7 +11,8 @@ const STEPS: u64 = 1 << STEP_BITS;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Text", into = "Text")]
 pub struct Histogram {
-    counts: BTreeMap<u16, u64>,
+    /// By step. Thousands are read and added up for one answer, so it is a list that can be walked.
+    counts: Vec<(u16, u64)>,
     total: u64,
     max: u64,
 }
@@ -23,14 +23,19 @@ struct Text(u64, Vec<(u16, u64)>);
 
 impl From<Histogram> for Text {
     fn from(histogram: Histogram) -> Text {
-        Text(histogram.max, histogram.counts.into_iter().collect())
+        Text(histogram.max, histogram.counts)
     }
 }
 
 impl From<Text> for Histogram {
-    fn from(Text(max, counts): Text) -> Histogram {
+    fn from(Text(max, mut counts): Text) -> Histogram {
+        // It was written in order, once each.
+        if !counts.is_sorted_by(|a, b| a.0 < b.0) {
+            counts.sort_by_key(|(step, _)| *step);
+            counts.dedup_by_key(|(step, _)| *step);
+        }
         let total = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-        Histogram { counts: counts.into_iter().collect(), total, max }
+        Histogram { counts, total, max }
     }
 }
 
@@ -57,19 +62,31 @@ fn middle_of(step: u16) -> u64 {
 
 impl Histogram {
     pub fn add(&mut self, value: u64) {
-        let count = self.counts.entry(step_of(value)).or_default();
-        *count = count.saturating_add(1);
+        self.count(0, step_of(value), 1);
         self.total = self.total.saturating_add(1);
         self.max = self.max.max(value);
     }
 
     pub fn merge(&mut self, other: &Histogram) {
+        let mut at = 0;
         for (step, count) in &other.counts {
-            let sum = self.counts.entry(*step).or_default();
-            *sum = sum.saturating_add(*count);
+            at = self.count(at, *step, *count);
         }
         self.total = self.total.saturating_add(other.total);
         self.max = self.max.max(other.max);
+    }
+
+    /// Counts so many more for a step, which stands at `from` or later; gives where that is.
+    fn count(&mut self, from: usize, step: u16, more: u64) -> usize {
+        let rest = &self.counts[from..];
+        // Who adds up walks: mostly it is the next.
+        let near = rest.iter().take(4).position(|(known, _)| *known >= step);
+        let at = from + near.unwrap_or_else(|| rest.partition_point(|(known, _)| *known < step));
+        match self.counts.get_mut(at) {
+            Some((known, count)) if *known == step => *count = count.saturating_add(more),
+            _ => self.counts.insert(at, (step, more)),
+        }
+        at
     }
 
     pub fn is_empty(&self) -> bool {

@@ -3,10 +3,8 @@
 use crate::handler::SINGLE_KEY;
 use crate::names::{Family, KeyName, KeyValue, QueueName, TypeName};
 use crate::record::TaskSpec;
-use crate::row::{Value, json_list};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::OnceLock;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
@@ -19,20 +17,7 @@ pub struct Route {
     family: Option<Family>,
     /// Passes pauses.
     critical: bool,
-    column: Column,
 }
-
-/// Its keys as the rows of its tasks have them, made for the first of these. It says nothing that the keys do not.
-#[derive(Debug, Default)]
-struct Column(OnceLock<Value>);
-
-impl PartialEq for Column {
-    fn eq(&self, _: &Column) -> bool {
-        true
-    }
-}
-
-impl Eq for Column {}
 
 impl Route {
     /// `keys` are sorted by name, one value each.
@@ -50,7 +35,7 @@ impl Route {
         assert!(keys.is_sorted_by(|a, b| a.0 < b.0), "a route's keys are sorted and unique");
         let mut hasher = FxHasher::default();
         (&queue, &kind, &keys, &family, critical).hash(&mut hasher);
-        Route { hash: hasher.finish(), queue, kind, keys: keys.into(), family, critical, column: Column::default() }
+        Route { hash: hasher.finish(), queue, kind, keys: keys.into(), family, critical }
     }
 
     /// Where a task goes that is told to be so.
@@ -90,10 +75,6 @@ impl Route {
 
     pub fn keys(&self) -> &[(KeyName, KeyValue)] {
         &self.keys
-    }
-
-    pub(crate) fn keys_column(&self) -> Value {
-        self.column.0.get_or_init(|| json_list(&self.keys)).clone()
     }
 }
 

@@ -239,7 +239,7 @@ fn json<T: Serialize>(value: &T) -> Value {
     Value::from(serde_json::to_string(value).expect("kernel types have a JSON form").as_str())
 }
 
-pub(crate) fn json_list<T: Serialize>(list: &[T]) -> Value {
+fn json_list<T: Serialize>(list: &[T]) -> Value {
     if list.is_empty() { Value::Null } else { json(&list) }
 }
 
@@ -415,7 +415,7 @@ impl Task {
         } else {
             values.extend([card.settled.fence.into(), Value::Int(card.settled.digest as i64)]);
         }
-        values.push(card.route.keys_column());
+        values.push(json_list(card.route.keys()));
         match &card.more {
             None => values.extend(std::iter::repeat_n(Value::Null, 14)),
             Some(more) => values.extend([

@@ -68,10 +68,9 @@ fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -
         let minute = Minute::of(from);
         let rest = if from == minute.start() { None } else { rest_of_minute(reader, from)? };
         let is_exact = rest.is_some();
-        let (mut sampled, mut sum, mut families) = (0, Rollup::default(), BTreeMap::<Arc<str>, Rollup>::new());
+        let (mut sampled, mut families) = (0, BTreeMap::<Arc<str>, Rollup>::new());
         let mut add = |key: RollupKey, row: Rollup| {
             sampled += 1;
-            sum.merge(&row);
             families.entry(key.family).or_default().merge(&row);
         };
         let mut found = 0;
@@ -81,6 +80,8 @@ fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -
         }
         query.from = Some(Minute(minute.0 + i64::from(is_exact)));
         found += reader.rollups(&query, &mut |(key, row)| add(key, row))?;
+        let mut sum = Rollup::default();
+        families.values().for_each(|family| sum.merge(family));
         let from = if is_exact { from } else { minute.start() };
         let mut failed = reader.rollup_failures(&RollupQuery { limit: failures, from: Some(minute), ..query })?;
         failed.retain(|failed| failed.at >= from);

@@ -4,18 +4,13 @@
 use std::collections::BTreeSet;
 use std::ops::RangeBounds;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Few<T> {
+    #[default]
     Empty,
     One(T),
     /// Stays so until it is empty.
     Many(BTreeSet<T>),
-}
-
-impl<T> Default for Few<T> {
-    fn default() -> Few<T> {
-        Few::Empty
-    }
 }
 
 impl<T: Ord> Few<T> {

@@ -153,21 +153,27 @@ pub(super) fn rows(db: &Connection, query: &RollupQuery, each: &mut dyn FnMut(Ro
     let (rest, mut parameters) = conditions(query);
     let (from, to) = (query.from.map_or(i64::MIN, |from| from.0), query.to.map_or(i64::MAX, |to| to.0));
     parameters.splice(0..0, [Value::Int(from), Value::Int(to)]);
-    let mut count = db.prepare_cached(&format!("SELECT count(*) FROM rollups WHERE minute >= ? AND minute <= ?{rest}"))?;
-    bind(&mut count, &parameters)?;
-    let found: i64 = count.raw_query().next()?.map_or(Ok(0), |row| row.get(0))?;
     let mut select = db.prepare_cached(&format!(
         "SELECT minute, queue, family, body FROM rollups WHERE minute >= ? AND minute <= ?{rest}
         ORDER BY minute DESC, queue, family LIMIT ?"
     ))?;
     parameters.push(super::cold::limited(query.limit));
     bind(&mut select, &parameters)?;
-    let mut rows = select.raw_query();
+    let (mut rows, mut read) = (select.raw_query(), 0);
     while let Some(row) = rows.next()? {
-        let (queue, family): (String, String) = (row.get(1)?, row.get(2)?);
-        let key = RollupKey { minute: Minute(row.get(0)?), queue: name(&queue)?, family: family.into() };
-        each((key, decode(&row.get::<_, String>(3)?)?));
+        read += 1;
+        let text = |at| row.get_ref(at).map(|value| value.as_str().unwrap_or_default());
+        let key = RollupKey { minute: Minute(row.get(0)?), queue: name(text(1)?)?, family: text(2)?.into() };
+        each((key, decode(text(3)?)?));
     }
+    if read < query.limit {
+        return Ok(read as u64);
+    }
+    // Only then there may be more of them.
+    parameters.pop();
+    let mut count = db.prepare_cached(&format!("SELECT count(*) FROM rollups WHERE minute >= ? AND minute <= ?{rest}"))?;
+    bind(&mut count, &parameters)?;
+    let found: i64 = count.raw_query().next()?.map_or(Ok(0), |row| row.get(0))?;
     Ok(found as u64)
 }
 
