@@ -12,6 +12,7 @@ pub mod load;
 mod runs;
 mod stats;
 mod through;
+mod waits;
 
 use engine::{Engine, EngineOptions};
 use serde::Serialize;
@@ -70,7 +71,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 27] = [
+const LOADS: [(&[&str], Load); 28] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -92,6 +93,7 @@ const LOADS: [(&[&str], Load); 27] = [
     (&["task.keys_1.per_s", "task.keys_10000.per_s"], in_process::keyed),
     (&["event.http.per_s"], events::http),
     (&["event.plain.per_s", "event.disciplined.per_s"], events::disciplined),
+    (&["event.unawaited.per_s", "event.awaited.per_s", "event.wake_ms.p50"], waits::awaited),
     (&["idle.cpu_percent"], events::idle),
     (&["stats.day_ms"], stats::day),
     (&["task.http.per_s"], http::through),

@@ -46,7 +46,7 @@ pub fn line_json() -> serde_json::Value {
     json!({"workflow": "line", "nodes": nodes})
 }
 
-fn put(engine: &Engine, text: &str) -> Result<(), String> {
+pub fn put(engine: &Engine, text: &str) -> Result<(), String> {
     let compiled = flow::compile(text.as_bytes(), &Language).map_err(|problems| problems[0].to_string())?;
     let name_of = compiled.ir.workflow.clone();
     let new = NewWorkflow { name: name_of, version: None, text: text.into(), ir: Arc::new(compiled.ir) };
@@ -57,7 +57,7 @@ fn put(engine: &Engine, text: &str) -> Result<(), String> {
     }
 }
 
-fn start(engine: &Engine, workflow: &str, input: &Payload) -> Result<RunId, String> {
+pub fn start(engine: &Engine, workflow: &str, input: &Payload) -> Result<RunId, String> {
     let workflow = name(WorkflowName::parse, workflow)?;
     let spec = RunSpec::new(workflow.clone(), 1);
     let new = NewRun { workflow, version: None, spec, input: input.clone() };

@@ -55,7 +55,11 @@ fn what_comes_between_an_event_and_the_run_it_starts_is_not_lost() {
     std::fs::write(&registry, "handlers:\n  order: {on: shop/ordered, workflow: order}\n").unwrap();
     let args = ["--registry", registry.to_str().unwrap()];
     let mut server = Server::start_with(&data, 0, &args, &[]);
-    server.post("/v1/workflows", &json!({"text": ORDER}));
+    let order = json!({"workflow": "order", "nodes": {
+        "paid": {"type": "wait", "event": "pay/paid", "match": "event.data.order == input.order"},
+        "ship": {"type": "transform", "after": "paid", "value": "{'shipped': input.order, 'receipt': output.receipt}"},
+    }});
+    server.post("/v1/workflows", &order);
     // Both are there before the run is, and the process ends in the middle.
     let batch = json!({"events": [
         {"name": "pay/paid", "data": {"order": 1, "receipt": "before"}},
@@ -79,18 +83,20 @@ fn a_wait_that_is_written_wrong_is_told() {
     let house = House::start();
     let check = |node: &str| {
         let file = house.file("w.yaml", &format!("workflow: w\nnodes:\n  w: {{type: wait, {node}}}\n"));
-        house.told(&format!("workflow validate {file}"))
+        let ran = house.run(&format!("--human workflow validate {file}"));
+        (ran.exit, format!("{}{}", ran.out, ran.err))
     };
-    for (node, told) in [
-        ("match: event.data.a == 1", "a node of type `wait` needs `event`"),
-        ("event: 'a/*'", "a wait is for one event by its whole name, not for a pattern"),
-        ("event: a/b, match: evnt.data.a == 1", "there is no name `evnt`"),
-        ("event: a/b, match: event.dta.a == 1", "no key `dta`"),
-        ("event: a/b, match: event.data.a + 1", "a boolean"),
-        ("event: a/b, on_timeout: w", "`on_timeout` needs a `timeout`"),
-        ("event: a/b, match: event.data.n > 3", "nothing in it tells those who wait for `a/b` apart"),
+    for (node, exit, told) in [
+        ("match: event.data.a == 1", 2, "a node of type `wait` needs `event`"),
+        ("event: 'a/*'", 2, "a wait is for one event by its whole name, not for a pattern"),
+        ("event: a/b, match: evnt.data.a == 1", 2, "there is no name `evnt`"),
+        ("event: a/b, match: event.dta.a == 1", 2, "`dta`"),
+        ("event: a/b, match: event.data.a == 1 ? 5 : 6", 2, "match"),
+        ("event: a/b, on_timeout: w", 2, "`on_timeout` needs a `timeout`"),
+        ("event: a/b, match: event.data.n > 3", 0, "nothing in it tells those who wait for `a/b` apart"),
+        ("event: a/b, match: event.data.n == 3 && event.data.m > 5", 0, ""),
     ] {
-        let said = check(node);
-        assert!(said.contains(told), "{node}: {said}");
+        let (ended, said) = check(node);
+        assert!(ended == exit && said.contains(told), "{node}: {ended} {said}");
     }
 }

@@ -15,8 +15,8 @@ use store::{Reader, RollupBatch, RollupCursor, RollupStore, StoreError, Stretch}
 
 /// Records folded in one go.
 const RECORDS_AT_ONCE: usize = 2_000;
-/// Whose records are folded, by how they are called: tasks and queues.
-const COUNTED: [&str; 2] = ["task-", "queue:"];
+/// Whose records are folded, by how they are called: tasks, queues and events.
+const COUNTED: [&str; 3] = ["task-", "queue:", "event-"];
 /// Trails kept in memory, in two generations.
 const TRAILS_MAX: usize = 200_000;
 /// Records that are folded while somebody waits.

@@ -201,6 +201,38 @@ fn nothing_comes_in_time() {
 }
 
 #[test]
+fn what_came_in_time_counts_though_it_is_looked_at_late() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  w: {type: wait, event: go, match: event.data.n > input.n, timeout: 1h}\n");
+    let (heard, late) = (house.start("w", json!({"n": 1})), house.start("w", json!({"n": 9})));
+    house.restart();
+    let event = NewEvent {
+        spec: EventSpec::named(EventName::parse("go").unwrap()),
+        data: Payload("{\"n\":5}".into()),
+        routed: Vec::new(),
+    };
+    let emit = Request::Command(Command::Emit { events: vec![event], revision: 0 });
+    // What they were given has left memory, and is slow to come.
+    let mut missing = Vec::new();
+    for (at, request) in [Some(emit), None, None].into_iter().enumerate() {
+        house.now = house.now.plus_ms(if at == 1 { 3_600_000 } else { 1 });
+        let requests = request.map(|request| (engine::Ticket(1 << 40), request)).into_iter().collect();
+        let ticked = house.core.tick(house.now, 1, requests, true);
+        house.entries.extend(ticked.entries);
+        missing.extend(ticked.missing);
+    }
+    assert!(!missing.is_empty());
+    assert_eq!((house.status(heard), house.status(late)), (RunStatus::Running, RunStatus::Running));
+    let values = {
+        let mut reader = house.core.reader().unwrap();
+        missing.into_iter().map(|seq| (seq, engine::payload(&mut *reader, &*house.blobs, seq).unwrap())).collect()
+    };
+    house.tick(Some(Request::Values(values)));
+    assert_eq!((house.status(heard), house.status(late)), (RunStatus::Done, RunStatus::Failed));
+    house.verify();
+}
+
+#[test]
 fn many_runs_hear_one_event_batch_by_batch() {
     const RUNS: usize = 3 * CHUNK_ITEMS_MAX;
     let mut house = House::new(&["t"]);
