@@ -281,7 +281,8 @@ impl Core {
         let due = [self.state.next_due(now), self.presence.next_due()].into_iter().flatten().min();
         let ahead = self.is_ahead() && due.is_some_and(|due| due <= now);
         let next = if more { Some(now) } else { due.filter(|_| !ahead) };
-        self.planned = next;
+        // What waits for the disk alone goes on as soon as that is back.
+        self.planned = if ahead { Some(now) } else { next };
         // With nothing to seal, this is the end of the batch.
         if self.open.is_empty() {
             self.state.cool();
@@ -752,7 +753,9 @@ impl Turn<'_> {
                 let (types, queues) = (poll.types.clone(), poll.queues.clone());
                 let command = Command::Lease { worker, types, queues, want };
                 match self.run(&command) {
-                    Ok(Reply::Leased(grants)) if !grants.is_empty() => self.deliver(ticket, grants),
+                    // All that was ready should have started before.
+                    Ok(Reply::Leased(grants)) if grants.is_empty() => break,
+                    Ok(Reply::Leased(grants)) => self.deliver(ticket, grants),
                     other => unreachable!("a ready task is leased, not {other:?}"),
                 }
             }

@@ -29,6 +29,15 @@ pub(super) fn decide(
     let mut grants = Vec::new();
     while grants.len() < want {
         let Some(task) = step.state().pick(types, queues) else { break };
+        // Where very much is due at once, its hour may have passed before its turn to be cancelled has come.
+        let late = step.state().task(task).and_then(|task| task.card().start_by()).is_some_and(|by| by <= step.now());
+        if late && step.is_full() {
+            break;
+        }
+        if late {
+            super::due::expire(step, task);
+            continue;
+        }
         grants.push(grant(step, task, worker));
     }
     Ok(Reply::Leased(grants))

@@ -34,7 +34,6 @@ pub(in crate::decide) fn decide(
     // No way around those who are asked.
     super::asked(frame, node, at, by)?;
     let state = frame.node(node).clone();
-    let spot = Spot { run, frame: path.clone(), node };
     match live.run.status {
         RunStatus::Running => {
             let settled = state.ended().is_some() || !live.is_wanted(&path);
@@ -52,10 +51,14 @@ pub(in crate::decide) fn decide(
             others(step, at, by);
         }
     }
+    // What is taken up again may follow another text, in which it has another number.
+    let changed = Reply::Run { run, status: RunStatus::Running, changed: true };
+    let Some(node) = found(step, run)?.find(&path, &at.node) else { return Ok(changed) };
+    let spot = Spot { run, frame: path.clone(), node };
     let record = Record::NodeSet { reason: reason.to_owned(), by: by.clone() };
     step.record_node(&spot, record, Some(output.clone()));
     walk::ended(step, &spot);
-    Ok(Reply::Run { run, status: RunStatus::Running, changed: true })
+    Ok(changed)
 }
 
 /// What had failed beside it, in its frame and in those around it, is tried again.
