@@ -12,8 +12,18 @@ const STEPS: usize = 400;
 const THREADS: u64 = 4;
 
 /// Seeds that once failed, with their steps, beyond those.
-const REMEMBERED: [(u64, usize); 8] =
-    [(655, 800), (968, 800), (1_008, 800), (1_100, 400), (2_149, 400), (13_028, 800), (13_133, 800), (20_190, 800)];
+const REMEMBERED: [(u64, usize); 10] = [
+    (181, 1_000),
+    (218, 1_000),
+    (655, 800),
+    (968, 800),
+    (1_008, 800),
+    (1_100, 400),
+    (2_149, 400),
+    (13_028, 800),
+    (13_133, 800),
+    (20_190, 800),
+];
 
 fn run(seeds: impl Iterator<Item = u64>) -> Result<Coverage, Failure> {
     let mut total = Coverage::default();
