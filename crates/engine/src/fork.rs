@@ -123,8 +123,9 @@ impl Engine {
         let input = self.read(|reader| reader.payloads(&[run.input()]))?.pop().flatten();
         let input = input.ok_or(NoFork::Value { of: None, record: run.input() })?;
         let origin = Origin { run: run.id(), record: replayed.entry.seq, node: forking.node.clone() };
-        let RunSpec { workflow, version, priority, tags, .. } = run.spec().clone();
-        let spec = RunSpec { priority, tags, origin: Some(Box::new(origin.clone())), ..RunSpec::new(workflow.clone(), version) };
+        let RunSpec { workflow, version, priority, tags, event, .. } = run.spec().clone();
+        let spec =
+            RunSpec { priority, tags, event, origin: Some(Box::new(origin.clone())), ..RunSpec::new(workflow.clone(), version) };
         let new_run = NewRun { workflow, version: Some(version), spec, input };
         let parts = Reading::new(self, &copied)?.parts(copied)?;
         let change_text = new.map(|new| NewText { ir: new.ir, payload: new.payload, description: new.description, only: None });

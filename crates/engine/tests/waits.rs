@@ -283,6 +283,19 @@ fn waits_that_nothing_tells_apart_are_bounded() {
 }
 
 #[test]
+fn a_comparison_that_need_not_work_out_fails_nobody() {
+    let mut house = House::new(&["t"]);
+    house.put("workflow: w\nnodes:\n  w: {type: wait, event: go, match: has(input.n) && event.data.n == input.n, timeout: 1h}\n");
+    let (without, with) = (house.start("w", json!({})), house.start("w", json!({"n": 1})));
+    house.emit("go", json!({"n": 1}));
+    assert_eq!((house.status(without), house.status(with)), (RunStatus::Running, RunStatus::Done));
+    house.put("workflow: bare\nnodes:\n  w: {type: wait, event: go, match: event.data.n == input.n}\n");
+    let bare = house.start("bare", json!({}));
+    assert_eq!(house.status(bare), RunStatus::Failed);
+    house.verify();
+}
+
+#[test]
 fn a_cancelled_wait_hears_nothing_and_a_paused_one_stays() {
     let mut house = House::new(&["t"]);
     house.put(ORDER);

@@ -127,6 +127,7 @@ pub const FETCHING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 pub const WAITS_UNKEYED_MAX: usize = 1_000;
 /// Events that one who looks back sees at once, and how many look back at once.
 pub const LOOK_EVENTS_MAX: usize = 64;
+pub const LOOK_VALUES_MAX: usize = 16;
 pub const LOOKS_MAX: usize = 256;
 /// Names whose newest event is remembered.
 pub const NAMES_REMEMBERED_MAX: usize = 4_096;

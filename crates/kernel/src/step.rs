@@ -316,8 +316,8 @@ impl<'a> Step<'a> {
     }
 
     /// It does not wake by itself before it was looked at again.
-    pub(crate) fn overlook(&mut self, spot: &Spot) {
-        self.state.runs.wakes.retain(|(at, its)| *at > self.now || its != spot);
+    pub(crate) fn overlook(&mut self, at: Time, spot: &Spot) {
+        self.state.runs.wakes.remove(&(at, spot.clone()));
     }
 
     /// It goes on in the next batch.

@@ -2,10 +2,10 @@
 
 use sim::{Coverage, Failure, Options};
 
-/// The first 64 are worlds without workflows, the next with, those from 129 on with events, and those from 449 on with both;
+/// The first 64 are worlds without workflows, the next with, those from 129 on with events, and those from 449 on (and some of those after) with both;
 /// every sixteenth, from the fifth on, is a big one.
 fn seeds() -> impl Iterator<Item = u64> {
-    (1..=256).chain(449..=480)
+    (1..=256).chain(449..=480).chain(497..=504)
 }
 
 const STEPS: usize = 400;

@@ -72,11 +72,11 @@ fn write(syntax: &Syntax, out: &mut String) {
         }
         SyntaxForm::Unary(unary, of) => {
             out.push_str(match unary {
-                Unary::Not => "!(",
-                Unary::Negate => "-(",
+                Unary::Not => "(!(",
+                Unary::Negate => "(-(",
             });
             write(of, out);
-            out.push(')');
+            out.push_str("))");
         }
         SyntaxForm::Binary(Binary::Index, sides) => {
             write(&sides[0], out);
@@ -170,6 +170,7 @@ mod tests {
             ("(event.source == 'x' && (1 < 2)) && event.data.a == input.a", "event.source", "\"x\"", false),
             ("event.id == (has(input.a) ? input.a : 'b')", "event.id", "(has(input.a) ? input.a : \"b\")", true),
             ("event.data.x == input.xs.filter(x, x > -1.5)[0]", "event.data.x", "input.xs.filter(x, (x > -1.5))[0]", true),
+            ("event.data.x == size(-input.y)", "event.data.x", "size((-(input.y)))", true),
             ("event.data.x == {'k': [1u, null, true]}.k", "event.data.x", "{\"k\": [1u, null, true]}.k", true),
         ] {
             assert_eq!(demanded(source), Some((of.into(), is.into(), whole)), "{source}");

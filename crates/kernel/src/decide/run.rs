@@ -161,10 +161,11 @@ fn take_up(step: &mut Step<'_>) {
 /// dropped; who has not heard of a pause does, and who has not seen a patch; what was called is called back; what is to be deleted goes on going.
 pub(super) fn proceed(step: &mut Step<'_>) {
     unfit::go_on(step);
-    // Before anything is looked at by the numbers that nodes have in a text.
+    // By the numbers that nodes had when their events were loaded.
+    walk::look_back(step);
+    // Before anything else is looked at by the numbers that nodes have in a text.
     follow::go_on(step);
     take_up(step);
-    walk::look_back(step);
     for run in step.state().runs.late(step.now()) {
         let message = "it was not over by its deadline".into();
         walk::fail_run(step, run, Failure { code: "deadline".into(), message });

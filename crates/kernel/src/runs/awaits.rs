@@ -230,9 +230,10 @@ impl Awaits {
         self.looks.is_empty()
     }
 
-    /// The next to be loaded. Only of these the events are known to be there, or not.
+    /// The next to be loaded. Only of these the events are known to be there, or not. Those that wait for values have theirs.
     pub(super) fn next_batch(&mut self) {
-        self.due = self.wanting.iter().take(LOOKS_MAX).cloned().collect();
+        let room = LOOKS_MAX.saturating_sub(self.looks.len() - self.wanting.len()).max(1);
+        self.due = self.wanting.iter().take(room).cloned().collect();
     }
 }
 
@@ -277,7 +278,7 @@ pub(super) type HeardBefore = BTreeMap<(NodeId, FramePath), BTreeMap<FramePath, 
 
 impl Live {
     fn lane(&self, path: &FramePath) -> Option<FramePath> {
-        let ir = &self.root.ir;
+        let ir = self.frame(path).map_or(&self.root.ir, |frame| &frame.ir);
         path.lane(|node| ir.find(node).is_some_and(|node| ir.is_loop(node)))
     }
 

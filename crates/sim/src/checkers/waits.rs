@@ -20,7 +20,8 @@ fn is_the_one(workflow: &str, awaiting: &Awaiting, event: &EventModel) -> bool {
         (_, Some((of, value))) => &**of == "event.data.n" && n.is_some_and(|n| n.to_string() == **value),
         (_, None) => false,
     };
-    event.name == awaiting.event && fits
+    let in_time = awaiting.until.is_none_or(|until| event.received_at < until);
+    event.name == awaiting.event && in_time && fits
 }
 
 fn first_of(scene: &Scene<'_>, at: &NodeAt, awaiting: &Awaiting) -> Option<EventId> {

@@ -21,6 +21,7 @@ pub struct EventModel {
     /// As its sender said it.
     pub said_at: Time,
     pub happened_at: Time,
+    pub received_at: Time,
     pub data: Payload,
     /// What it grows by where it is handed over whole.
     pub envelope_bytes: u64,
@@ -105,6 +106,7 @@ impl Events {
                     key: spec.key.clone(),
                     said_at: spec.ts.unwrap_or(entry.at),
                     happened_at: spec.ts.unwrap_or(entry.at).min(entry.at),
+                    received_at: entry.at,
                     data: entry.payload.clone().ok_or("an event without its data")?,
                     envelope_bytes: spec.envelope_bytes(),
                     handled: handled.clone(),

@@ -69,9 +69,12 @@ pub(super) fn enter(step: &mut Step<'_>, spot: &Spot) {
         NodeKind::Wait { event, key, .. } => {
             let found = match key {
                 None => None,
-                Some(key) => match value_of(step, spot, key.is, output) {
-                    Some(json) => super::hear::key_text(&json).map(|value| (Box::from(&*ir.expr(key.of).source), value)),
-                    None => return,
+                Some(key) => match ask(step, spot, key.is, output) {
+                    Asked::Json(json) => super::hear::key_text(&json).map(|value| (Box::from(&*ir.expr(key.of).source), value)),
+                    // What else is demanded may say that it need not work out.
+                    Asked::Failed(_) if !key.whole => None,
+                    Asked::Failed(failure) => return fail(step, spot, failure),
+                    Asked::Held => return,
                 },
             };
             super::hear::begin(step, spot, event, found);

@@ -7,7 +7,7 @@ use crate::eval::{Evaluated, EventFacts, Json, Scope, Shape, View};
 use crate::event::Event;
 use crate::ids::{EventId, RecordSeq};
 use crate::ir::{NodeKind, On, WaitKey};
-use crate::limits::{CHUNK_ITEMS_MAX, LOOK_EVENTS_MAX, WAIT_KEY_BYTES_MAX, WAITS_UNKEYED_MAX};
+use crate::limits::{CHUNK_ITEMS_MAX, LOOK_EVENTS_MAX, LOOK_VALUES_MAX, WAIT_KEY_BYTES_MAX, WAITS_UNKEYED_MAX};
 use crate::names::EventName;
 use crate::node::{Awaiting, Started, Told, Went};
 use crate::record::{Failure, Payload, Record};
@@ -31,7 +31,7 @@ pub(super) fn begin(step: &mut Step<'_>, spot: &Spot, event: &EventName, key: Op
     let awaits = &step.state().runs.awaits;
     if key.is_none() && awaits.unkeyed_count(event) >= WAITS_UNKEYED_MAX {
         let message = format!(
-            "{WAITS_UNKEYED_MAX} runs already wait for `{event}` without a comparison such as `event.data.id == input.id` that tells them apart"
+            "{WAITS_UNKEYED_MAX} runs already wait for `{event}` by nothing that tells them apart, such as `event.data.id == input.id` with a number or a text of at most {WAIT_KEY_BYTES_MAX} bytes"
         );
         return fail(step, spot, Failure { code: "too_many_waits".into(), message });
     }
@@ -133,7 +133,8 @@ fn meets(step: &mut Step<'_>, spot: &Spot, event: &EventFacts, by_key: bool) -> 
     let Some(awaiting) = state(step, spot).and_then(|state| state.awaiting()).cloned() else { return Met::No };
     let ir = ir(step, spot).expect("it has a state");
     let NodeKind::Wait { event: name, matches, key } = &ir.node(spot.node).kind else { return Met::No };
-    if *name != event.spec.name || event.id <= awaiting.after {
+    let late = awaiting.until.is_some_and(|until| until <= event.received_at);
+    if *name != event.spec.name || event.id <= awaiting.after || late {
         return Met::No;
     }
     let found = (by_key || awaiting.key.is_none()).then_some(true);
@@ -203,7 +204,13 @@ pub(super) fn look(step: &mut Step<'_>, spot: &Spot) {
     let (mut passed, mut missing) = (0, Vec::new());
     for event in &page {
         match meets(step, spot, &facts(event), false) {
-            Met::Missing(values) => missing.extend(values),
+            // What is fetched together is bounded.
+            Met::Missing(values) => {
+                missing.extend(values);
+                if missing.len() >= LOOK_VALUES_MAX {
+                    break;
+                }
+            }
             // Which is the first is known when those before it are.
             Met::Yes if !missing.is_empty() => break,
             Met::Yes => match step.gather(&Shape::At(ValueAt::Record(event.data()))) {
@@ -247,13 +254,14 @@ fn looked(step: &mut Step<'_>, spot: &Spot) {
 
 /// It has waited long enough. Who looks back may yet find what came in time.
 pub(super) fn late(step: &mut Step<'_>, spot: &Spot) {
+    let awaiting = state(step, spot).and_then(|state| state.awaiting());
+    let Some((name, until)) = awaiting.map(|awaiting| (awaiting.event.clone(), awaiting.until)) else { return };
     if step.state().runs.awaits.is_looking(spot) {
-        return step.overlook(spot);
+        return until.into_iter().for_each(|until| step.overlook(until, spot));
     }
     if super::frames::leads(step, spot, On::Timeout) {
         return done(step, spot, Told::Passed, Went::Timeout, None);
     }
-    let name = state(step, spot).and_then(|state| state.awaiting()).map(|awaiting| awaiting.event.to_string());
-    let message = format!("no event `{}` that is the one came in time", name.unwrap_or_default());
+    let message = format!("no event `{name}` that is the one came in time");
     fail(step, spot, Failure { code: "timed_out".into(), message });
 }
