@@ -39,6 +39,8 @@ fn a_wait_is_told_while_it_lasts_and_after() {
     let done = house.ok(&format!("run show {run}"));
     assert_eq!((&done["status"], &done["output"]), (&json!("done"), &json!({"shipped": "o-7", "receipt": 3})));
     assert_eq!(house.ok(&format!("run show {run}/paid"))["heard"], event);
+    let page = house.told(&format!("run show {run}/paid"));
+    assert!(page.contains("pay/paid whose event.data.order is \"o-7\"") && page.contains(event.as_str().unwrap()), "{page}");
     let trace = house.told(&format!("run trace {run}"));
     assert!(trace.contains("waits for an event pay/paid whose event.data.order is \"o-7\", for 3 d at most"), "{trace}");
     let line = house.ok(&format!("run timeline {run}"));

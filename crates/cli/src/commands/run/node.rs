@@ -98,6 +98,12 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
         let took = node.duration_ms.map_or_else(String::new, |ms| format!(", after {}", show_about_ms(ms)));
         lines.push(("ended", format!("{}{took}", when(ended))));
     }
+    if let Some(event) = &node.awaits {
+        lines.push(("event", plain_text(&format!("{event}{}", picture::asked(node))).into_owned()));
+    }
+    if let Some(heard) = node.heard {
+        lines.push(("heard", heard.to_string()));
+    }
     if let Some(until) = node.until.filter(|_| node.status.is_under_way()) {
         lines.push(("until", format!("{} ({until})", show_when(until, now))));
     }
