@@ -46,6 +46,7 @@ tools:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it from https://rustup.rs"; exit 1; }
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install build-essential"; exit 1; }
+	@command -v redis-server >/dev/null || apt-get install -y redis-server || { echo "redis-server is missing: the tests of the Redis bridge start one"; exit 1; }
 	@command -v python3 >/dev/null || apt-get install -y python3 || { echo "python3 is missing: the example worker is written in it"; exit 1; }
 
 clean: ## remove what was built

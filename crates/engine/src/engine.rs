@@ -10,6 +10,7 @@ use crate::fetch::Fetcher;
 use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::launch;
+use crate::outside::Outsides;
 use crate::pulse::Pulse;
 use crate::request::*;
 use crate::retention::{self, Retention};
@@ -96,6 +97,7 @@ pub(crate) struct Shared {
     values: Arc<Values>,
     unread: Unread,
     reception: Reception,
+    outsides: Outsides,
     up_since: Instant,
     stopped: watch::Receiver<Option<Stopped>>,
 }
@@ -135,6 +137,7 @@ impl Engine {
             values,
             unread: Unread::default(),
             reception,
+            outsides: Outsides::default(),
             up_since: Instant::now(),
             stopped,
         });
@@ -352,6 +355,10 @@ impl Engine {
 
     pub(crate) fn reception(&self) -> &Reception {
         &self.shared.reception
+    }
+
+    pub(crate) fn outsides(&self) -> &Outsides {
+        &self.shared.outsides
     }
 
     pub(crate) fn bell(&self) -> &Bell {

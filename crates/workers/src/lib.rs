@@ -4,5 +4,6 @@
 mod client;
 pub mod forward;
 pub mod inside;
+pub mod redis;
 
 pub use client::{Answered, Client, NoClient, NotAnswered, Sending};

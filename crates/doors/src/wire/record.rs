@@ -107,6 +107,7 @@ pub enum RecordBody {
     EventsExpired { #[schema(value_type = Vec<String>)] events: Vec<EventId> },
     /// So many requests to a webhook were not believed.
     RequestsRefused { #[schema(value_type = String)] webhook: WebhookName, requests: u32, reason: String },
+    SignalsRefused { signals: u32, reason: String },
     WatchdogTripped { reason: String },
     WatchdogRecovered { reason: String, lasted_ms: u64 },
     WaitsBehind { #[schema(value_type = String)] after: EventId },
@@ -307,6 +308,7 @@ impl From<&Record> for RecordBody {
             Record::RunsExpired { runs } => Wire::RunsExpired { runs },
             Record::EventsExpired { events } => Wire::EventsExpired { events },
             Record::RequestsRefused { webhook, requests, reason } => Wire::RequestsRefused { webhook, requests, reason },
+            Record::SignalsRefused { signals, reason } => Wire::SignalsRefused { signals, reason },
             Record::TaskDebounced { event, newer, ready_at, start_by, .. } => {
                 let (newer, ready_at, start_by) = (newer.is_some(), ready_at.into(), start_by.map(Instant));
                 Wire::TaskDebounced { event, newer, ready_at, start_by }
