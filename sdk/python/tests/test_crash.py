@@ -13,9 +13,10 @@ from signaller import Client, Worker
 from .house import LONG_S, House
 
 SLOW = """
-import sys, time
+import logging, sys, time
 from signaller import Worker
 
+logging.getLogger("signaller").setLevel("CRITICAL")
 worker = Worker(name=sys.argv[1], concurrency=2, stop_limit=float(sys.argv[2]))
 
 @worker.task("slow")

@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { generate } from "../scripts/generate.js";
 import { Client, SignallerError } from "../src/index.js";
-import { House, LONG_MS } from "./house.js";
+import { House, LONG_MS, PACKAGE } from "./house.js";
 
-const PACKAGE = join(import.meta.dirname, "../..");
 const WORKFLOW = `
 workflow: double
 input: {type: object, required: [n]}

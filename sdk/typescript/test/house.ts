@@ -12,8 +12,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, Worker, type TaskAdd, type WorkerOptions } from "../src/index.js";
 
 export const LONG_MS = 30_000;
-const PACKAGE = join(import.meta.dirname, "../..");
-const BIN = process.env["SIGNALLER_BIN"] ?? join(PACKAGE, "../../target/debug/signaller");
+export const PACKAGE = join(import.meta.dirname, "../..");
+/** Of the repository; the tests may run in a copy elsewhere, and are told. */
+export const ROOT = process.env["SIGNALLER_ROOT"] ?? join(PACKAGE, "../..");
+const BIN = process.env["SIGNALLER_BIN"] ?? join(ROOT, "target/debug/signaller");
 
 /** A process and the lines it says. */
 export class Program {
