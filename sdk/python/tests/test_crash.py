@@ -94,7 +94,7 @@ class Crash(House):
         self.assertEqual(self.client.tasks.get(task)["attempt"], 1)
 
     def test_a_killed_worker_loses_its_lease_and_another_does_the_work(self) -> None:
-        self.queue("slow", heartbeat_ms=500, retry={"attempts": 3, "backoff_ms": 0, "jitter_percent": 0})
+        self.queue("slow", heartbeat_ms=500, retry={"attempts": 10, "backoff_ms": 0, "jitter_percent": 0})
         task = self.add("slow", 0.3)
         first = self.process(SLOW, "first", "10")
         assert first.stdout
@@ -105,7 +105,7 @@ class Crash(House):
         self.assertEqual(self.counted(task)["task_done"], 1)
 
     def test_a_worker_that_was_frozen_is_fenced_and_goes_on(self) -> None:
-        self.queue("slow", heartbeat_ms=500, retry={"attempts": 3, "backoff_ms": 0, "jitter_percent": 0})
+        self.queue("slow", heartbeat_ms=500, retry={"attempts": 10, "backoff_ms": 0, "jitter_percent": 0})
         task = self.add("slow", 1)
         frozen = self.process(SLOW, "frozen", "10")
         assert frozen.stdout

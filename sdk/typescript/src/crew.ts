@@ -16,6 +16,7 @@ type Answer = Required<Schemas["WorkAnswer"]>;
 type Result = Omit<Schemas["WorkResult"], "task" | "fence">;
 
 const PAYLOAD_BYTES_MAX = 256 * 1024;
+const POLL_TASKS_MAX = 1_000;
 /** Results beyond this wait for the next poll, as held. */
 const POLL_RESULTS_LENGTH = 512 * 1024;
 const WAIT_MS = 20_000;
@@ -90,7 +91,9 @@ export class Crew {
   #giveUpAt = 0;
   #alarm: NodeJS.Timeout | undefined;
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #over = new AbortController();
+  readonly #underWay = new Set<AbortController>();
+  #woken = false;
+  #over = false;
   #settle: (error?: Error) => void = () => {};
 
   constructor(readonly options: CrewOptions) {}
@@ -98,7 +101,7 @@ export class Crew {
   work(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#settle = (error) => (error ? reject(error) : resolve());
-      this.#look();
+      this.#wake();
     });
   }
 
@@ -107,7 +110,7 @@ export class Crew {
     this.#closing = true;
     this.#giveUpAt = performance.now() + FAREWELL_MS;
     this.#timers.add(setTimeout(() => this.#handBack(), limitMs));
-    this.#look();
+    this.#wake();
   }
 
   #handBack(): void {
@@ -130,15 +133,23 @@ export class Crew {
   #end(error?: Error): void {
     clearTimeout(this.#alarm);
     this.#timers.forEach(clearTimeout);
-    this.#over.abort();
+    this.#over = true;
+    for (const poll of this.#underWay) poll.abort();
     for (const lease of this.#leases) lease.stop.abort();
     this.#settle(error);
   }
 
   // ---- Polls --------------------------------------------------------------------------------------------------------
 
+  /** Looks at what is due, when what is going on is over. */
+  #wake(): void {
+    if (!this.#woken) setImmediate(() => this.#look());
+    this.#woken = true;
+  }
+
   #look(): void {
-    if (this.#over.signal.aborted) return;
+    this.#woken = false;
+    if (this.#over) return;
     const now = performance.now();
     if (this.#closing && this.#leases.size === 0 && (this.#left || now >= this.#giveUpAt)) return this.#end();
     const due = now < this.#retryAt ? this.#retryAt : this.#step(now);
@@ -150,7 +161,8 @@ export class Crew {
   #step(now: number): number {
     const leases = [...this.#leases];
     const owes = leases.some((lease) => lease.result && !lease.telling);
-    const free = this.#closing ? 0 : (this.options.slots - this.#running) * this.options.size;
+    const places = Math.min((this.options.slots - this.#running) * this.options.size, POLL_TASKS_MAX - leases.length);
+    const free = this.#closing ? 0 : Math.max(places, 0);
     const beat = Math.min(3 * WAIT_MS, ...leases.map((lease) => lease.heartbeatMs)) / 3;
     const listenAt = this.#heardAt + Math.min(LISTEN_AFTER_MS, beat);
     const [asking, never] = [this.#asking, now + WAIT_MS];
@@ -167,7 +179,7 @@ export class Crew {
       } else if (owes && !this.#telling) {
         const poll = { sent: now, want: 0, waitMs: 0, results: this.#results(), holding: [] };
         this.#telling = poll;
-        void this.#send(poll, `${this.options.name}.results`);
+        void this.#send(poll, `${this.options.name}/results`);
       }
       if (onlyListens && free && now < settled) return settled;
     }
@@ -200,14 +212,18 @@ export class Crew {
     const holding = poll.holding.map(({ context: { task, fence }, progress }) => ({ task, fence, progress }));
     const head = { worker, types: [...calls.keys()], queues, want: poll.want, wait_ms: poll.waitMs, holding };
     const body = `${JSON.stringify(head).slice(0, -1)},"results":[${poll.results.map((lease) => lease.result).join(",")}]}`;
+    const patience = new AbortController();
+    const timer = setTimeout(() => patience.abort(new Error("it took too long")), poll.waitMs + ANSWER_MS_MAX);
+    this.#underWay.add(patience);
     let answer: Answer | undefined, error: unknown;
     try {
-      const signal = AbortSignal.any([this.#over.signal, AbortSignal.timeout(poll.waitMs + ANSWER_MS_MAX)]);
-      answer = (await http.send("POST", "/v1/work", body, signal)) as Answer;
+      answer = (await http.send("POST", "/v1/work", body, patience.signal)) as Answer;
     } catch (thrown) {
       error = thrown;
     }
-    if (this.#over.signal.aborted) return;
+    clearTimeout(timer);
+    this.#underWay.delete(patience);
+    if (this.#over) return;
     const [asked, toldApart] = [poll === this.#asking, poll === this.#telling];
     if (asked) this.#asking = undefined;
     if (toldApart) this.#telling = undefined;
@@ -216,11 +232,15 @@ export class Crew {
     if (!asked && !toldApart) return;
     if (answer) {
       this.#left = asked && poll.want === 0 && poll.holding.length === 0;
-      this.#hear(poll, answer);
+      try {
+        this.#hear(poll, answer);
+      } catch (unread) {
+        this.#end(new SignallerError("not_signaller", `this is no answer to a worker: ${unread}`, 200));
+      }
     } else {
       this.#unheard(error);
     }
-    this.#look();
+    this.#wake();
   }
 
   #unheard(error: unknown): void {
@@ -303,7 +323,7 @@ export class Crew {
     leases.forEach((lease, at) => {
       if (this.#leases.has(lease) && !lease.result) this.#owe(lease, this.#result(lease, outcomes[at]));
     });
-    this.#look();
+    this.#wake();
   }
 
   #result(lease: Lease, outcome: unknown): Result {
@@ -334,6 +354,6 @@ export class Crew {
       result.status === "done"
         ? `${JSON.stringify({ task, fence, status: "done" }).slice(0, -1)},"output":${output}}`
         : JSON.stringify({ task, fence, ...result });
-    this.#look();
+    this.#wake();
   }
 }

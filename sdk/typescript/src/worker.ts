@@ -74,7 +74,7 @@ export class Worker {
     const { queues = [], log = (line) => console.error(`signaller: ${line}`), signals = true } = this.#options;
     const all = { http: this.#http, queues, log };
     const crews = [...this.#batches].map(
-      ([type, { size, call }]) => new Crew({ ...all, name: `${this.name}.${type}`, calls: new Map([[type, call]]), slots: 1, size }),
+      ([type, { size, call }], at) => new Crew({ ...all, name: `${this.name}/${at + 1}`, calls: new Map([[type, call]]), slots: 1, size }),
     );
     if (this.#tasks.size) crews.push(new Crew({ ...all, name: this.name, calls: this.#tasks, slots: this.#concurrency, size: 1 }));
     this.#crews = crews;

@@ -25,6 +25,7 @@ T = TypeVar("T")
 log = logging.getLogger("signaller")
 
 PAYLOAD_BYTES_MAX = 256 * 1024
+POLL_TASKS_MAX = 1000
 # Results beyond this wait for the next poll, as held.
 POLL_RESULTS_BYTES = 512 * 1024
 WAIT_S = 20.0
@@ -122,7 +123,7 @@ class Crew:
         self._closing = self._left = self._away = False
         self._ask_at = self._retry_at = self._heard = self._give_up_at = 0.0
         self._retry_s = RETRY_S_FIRST
-        self._fatal: SignallerError | None = None
+        self._fatal: BaseException | None = None
 
     async def work(self) -> None:
         while not self._fatal:
@@ -165,7 +166,8 @@ class Crew:
     def _step(self, now: float) -> float:
         """Sends what is due, and says when to look again if nothing happens before."""
         owes = any(lease.result and not lease.telling for lease in self._leases.values())
-        free = 0 if self._closing else (self._slots - len(self._attempts)) * self._size
+        free = min((self._slots - len(self._attempts)) * self._size, POLL_TASKS_MAX - len(self._leases))
+        free = 0 if self._closing else max(free, 0)
         beat = min((lease.heartbeat_s for lease in self._leases.values()), default=3 * WAIT_S) / 3
         listen_at = self._heard + min(LISTEN_AFTER_S, beat)
         asking, never = self._asking, now + WAIT_S
@@ -184,7 +186,7 @@ class Crew:
             if over or (only_listens and (owes or free) and now >= settled):
                 self._poll(now, free, 0.0)  # What the other one brings is no longer ours.
             elif owes and not self._telling:
-                self._telling = self._send(Poll(now, 0, 0.0, self._results(), []), self._name + ".results")
+                self._telling = self._send(Poll(now, 0, 0.0, self._results(), []), self._name + "/results")
             return settled if only_listens and free and now < settled else never
         return never
 
@@ -226,17 +228,18 @@ class Crew:
             return
         if error is None:
             self._left = poll.want == 0 and not poll.holding and not told_apart
-            self._hear(poll, sent.result())
-        elif isinstance(error, SignallerError):
+            try:
+                self._hear(poll, sent.result())
+            except (KeyError, TypeError, ValueError) as unread:
+                self._fatal = SignallerError("not_signaller", f"this is no answer to a worker: {unread!r}", 200)
+        elif isinstance(error, SignallerError) and error.retryable:
             self._unheard(error)
         else:
-            raise error
+            self._fatal = error
 
     def _unheard(self, error: SignallerError) -> None:
         now = self._loop.time()
-        if not error.retryable:
-            self._fatal = error
-        elif self._closing and now >= self._give_up_at and not self._attempts:
+        if self._closing and now >= self._give_up_at and not self._attempts:
             log.error("%s; what this worker still held goes to another when its lease lapses", error)
             self._leases.clear()
         else:

@@ -96,8 +96,8 @@ class Worker:
             raise ValueError("this worker has nothing to do: say how with @worker.task")
         self._loop = asyncio.get_running_loop()
         self._crews = [
-            Crew(self._http, f"{self.name}.{type}", self._queues, {type: call}, 1, size)
-            for type, (size, call) in self._batches.items()
+            Crew(self._http, f"{self.name}/{number}", self._queues, {type: call}, 1, size)
+            for number, (type, (size, call)) in enumerate(self._batches.items(), 1)
         ]
         if self._tasks:
             self._crews.insert(0, Crew(self._http, self.name, self._queues, self._tasks, self._concurrency, 1))
