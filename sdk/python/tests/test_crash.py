@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import collections
+import http.server
+import json
 import signal
 import threading
 import time
+import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 from signaller import Client, Worker
@@ -28,6 +32,39 @@ def slow(input, context):
 worker.run()
 print("over", flush=True)
 """
+
+
+def lossy(url: str, cleanup: Callable[..., Any]) -> str:
+    """The address of a door to the server that loses the first answer to every result: it hangs up instead."""
+    told: set[str] = set()
+
+    class Door(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            request = urllib.request.Request(url + self.path, body, {"content-type": "application/json"})
+            with urllib.request.urlopen(request) as answered:
+                answer = answered.read()
+            results = {result["task"] for result in json.loads(body)["results"]}
+            if results - told:
+                told.update(results)
+                self.close_connection = True
+                return
+            self.send_response(200)
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    cleanup(server.server_close)
+    cleanup(server.shutdown)
+    return f"http://127.0.0.1:{server.server_port}"
 
 
 class Crash(House):
@@ -71,8 +108,24 @@ class Crash(House):
         listed = self.client.request("GET", "/v1/tasks?limit=1000")["tasks"]
         self.assertEqual((len(listed), len(set(added))), (400, 400))
         for task in added:
-            self.assertEqual(self.counted(task)["task_done"], 1, task)
-        self.assertEqual(set(done), set(range(400)))
+            self.assertEqual((self.counted(task)["task_done"], self.client.tasks.get(task)["attempt"]), (1, 1), task)
+        self.assertEqual(done, collections.Counter(range(400)))
+
+    def test_a_result_whose_answer_is_lost_is_told_again_and_counts_once(self) -> None:
+        worker = Worker(lossy(self.url, self.addCleanup), concurrency=4)
+        done: collections.Counter[int] = collections.Counter()
+
+        @worker.task("count")
+        def count(input: int) -> int:
+            done[input] += 1
+            return input
+
+        self.work(worker)
+        tasks = [self.add("count", n) for n in range(20)]
+        self.assertEqual([self.ended(task) for task in tasks], [("done", n) for n in range(20)])
+        for task in tasks:
+            self.assertEqual((self.counted(task)["task_done"], self.client.tasks.get(task)["attempt"]), (1, 1), task)
+        self.assertEqual(done, collections.Counter(range(20)))
 
     def test_a_server_that_stops_and_comes_back_gets_the_result(self) -> None:
         worker, begun, go = Worker(self.url, concurrency=2), threading.Event(), threading.Event()

@@ -233,6 +233,32 @@ class Stopping(House):
         go.set()
         self.assertEqual([self.ended(task)[0] for task in tasks], ["done", "cancelled", "done"])
 
+    def test_a_coroutine_is_cancelled_to_be_handed_back_and_the_worker_takes_its_leave(self) -> None:
+        ended: list[str] = []
+        worker = Worker(self.url, name="leaving", stop_limit=0.05)
+
+        @worker.task("endless")
+        async def endless(input: Any) -> None:
+            ended.append("began")
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append("ended")
+
+        def there() -> list[str]:
+            return [seen["worker"] for seen in self.client.request("GET", "/v1/status")["workers"]]
+
+        task = ""
+        for held in (0, 1):
+            task = self.add("endless") if held else task
+            thread = self.work(worker)
+            self.until("it is there", lambda: there() == ["leaving"] and len(ended) == held)  # noqa: B023
+            worker.stop()
+            thread.join(LONG_S)
+            self.assertEqual(there(), [])
+        view = self.client.tasks.get(task)
+        self.assertEqual((ended, view["status"], view["attempt"]), (["began", "ended"], "queued", 0))
+
     def test_a_task_whose_time_is_over_is_ended(self) -> None:
         worker = Worker(self.url)
 

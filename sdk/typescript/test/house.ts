@@ -76,6 +76,10 @@ export class House {
     await rm(this.folder, { recursive: true });
   }
 
+  atEnd(end: () => Promise<unknown>): void {
+    this.#ends.unshift(end);
+  }
+
   queue(name: string, config: object): Promise<unknown> {
     return this.client.request("PUT", `/v1/queues/${name}`, { config });
   }

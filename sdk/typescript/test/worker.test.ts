@@ -143,6 +143,30 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     });
   }
 
+  it("aborts what it hands back, and takes its leave", async () => {
+    const said: string[] = [];
+    const worker = house.worker({ name: "leaving", stopLimitMs: 50 }).task("left", async (_, { signal }) => {
+      said.push("began");
+      await sleep(3_600_000, undefined, { signal }).finally(() => said.push("ended"));
+    });
+    const isThere = async (): Promise<boolean> => {
+      const { workers } = await house.client.request<{ workers: { worker: string }[] }>("GET", "/v1/status");
+      return workers.some((seen) => seen.worker === "leaving");
+    };
+    for (const count of [0, 1]) {
+      const tasks = count ? [await house.add("left")] : [];
+      const running = worker.run();
+      await house.until("it is there", async () => (await isThere()) && said.length === tasks.length);
+      worker.stop();
+      await running;
+      assert.equal(await isThere(), false);
+      for (const task of tasks) {
+        const { status, attempt } = await house.client.tasks.get(task);
+        assert.deepEqual([said, status, attempt], [["began", "ended"], "queued", 0]);
+      }
+    }
+  });
+
   it("keeps its leases by heartbeats, whether or not it is full", async () => {
     for (const concurrency of [1, 4]) {
       await house.queue(`slow-${concurrency}`, { heartbeat_ms: 1_000, retry: ONCE_MORE });
