@@ -35,7 +35,9 @@ fn a_wait_is_told_while_it_lasts_and_after() {
     // Others change nothing.
     house.ok("emit pay/paid -d '{\"order\":\"o-8\"}'");
     assert_eq!(house.ok(&format!("run show {run}"))["status"], "running");
-    let event = house.ok("emit pay/paid -d '{\"order\":\"o-7\",\"receipt\":3}'")["event"].clone();
+    let heard = house.ok("emit pay/paid -d '{\"order\":\"o-7\",\"receipt\":3}'");
+    assert_eq!(heard["heard"], json!([run]), "{heard}");
+    let event = heard["event"].clone();
     let done = house.ok(&format!("run show {run}"));
     assert_eq!((&done["status"], &done["output"]), (&json!("done"), &json!({"shipped": "o-7", "receipt": 3})));
     assert_eq!(house.ok(&format!("run show {run}/paid"))["heard"], event);
@@ -47,6 +49,65 @@ fn a_wait_is_told_while_it_lasts_and_after() {
     let spans: Vec<&Value> = line["rows"].as_array().unwrap().iter().flat_map(|row| row["spans"].as_array().unwrap()).collect();
     assert!(spans.iter().any(|span| span["what"] == "awaiting"), "{line}");
     assert!(house.told(&format!("workflow graph {file}")).contains("wait pay/paid"), "drawn");
+}
+
+#[test]
+fn an_event_that_a_run_heard_is_not_unhandled() {
+    let house = House::start();
+    let file = house.file("order.yaml", ORDER);
+    house.ok(&format!("workflow put {file}"));
+    let run = house.ok("run start order --input '{\"order\":1}'")["run"].as_str().unwrap().to_owned();
+    let other = house.ok("emit pay/paid -d '{\"order\":2}'")["event"].clone();
+    let told = house.told("emit pay/paid --id once -d '{\"order\":1,\"receipt\":0}'");
+    assert!(told.contains(&format!("{run} had waited for it, and goes on")), "{told}");
+    let again = house.ok("emit pay/paid --id once -d '{\"order\":1,\"receipt\":0}'");
+    assert_eq!((&again["duplicate"], &again["heard"]), (&json!(true), &json!([run])));
+    let event = again["event"].as_str().unwrap();
+    let unhandled = house.ok("event unhandled");
+    let unhandled: Vec<&Value> = unhandled["events"].as_array().unwrap().iter().map(|event| &event["event"]).collect();
+    assert_eq!(unhandled, [&other]);
+    assert!(house.told("event list").contains(&format!("{run} heard")));
+    assert!(house.told(&format!("event show {event}")).contains(&format!("by {run}")));
+    let counted = until("both are counted", || {
+        let counted = house.ok("queue stats")["events"].clone();
+        (counted["heard"] == 1).then_some(counted)
+    });
+    assert_eq!(counted, json!({"heard": 1, "unhandled": 1}));
+}
+
+/// Each turn hears what came after the one before it heard, also where a fork goes on.
+#[test]
+fn a_fork_hears_on_from_what_its_turns_heard() {
+    let house = House::start();
+    let text = "workflow: thrice
+nodes:
+  rounds:
+    type: loop
+    max_iterations: 3
+    until: iteration == 2
+    do:
+      nodes:
+        w: {type: wait, event: a/b}
+      output: nodes.w.output
+  ask: {type: approval, after: rounds, message: ok}
+output: nodes.rounds.output
+";
+    let file = house.file("thrice.yaml", text);
+    house.ok(&format!("workflow put {file}"));
+    let run = house.ok("run start thrice")["run"].as_str().unwrap().to_owned();
+    let events: Vec<Value> = (0..3).map(|n| house.ok(&format!("emit a/b -d '{{\"n\":{n}}}'"))["event"].clone()).collect();
+    let fork = |run: &str, node: &str| house.ok(&format!("run fork '{run}/{node}'"))["run"].as_str().unwrap().to_owned();
+    let heard = |run: &str, node: &str| {
+        until("it has heard", || {
+            let heard = house.ok(&format!("run show '{run}/{node}'"))["heard"].clone();
+            heard.is_string().then_some(heard)
+        })
+    };
+    let second = fork(&run, "rounds[1]/w");
+    assert_eq!([heard(&second, "rounds[1]/w"), heard(&second, "rounds[2]/w")], [events[1].clone(), events[2].clone()]);
+    // Of a fork of a fork, from its beginning: all that came since the first of them began.
+    let third = fork(&fork(&second, "rounds[0]/w"), "rounds[0]/w");
+    assert_eq!(heard(&third, "rounds[0]/w"), events[0]);
 }
 
 #[test]

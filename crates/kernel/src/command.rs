@@ -349,6 +349,8 @@ pub struct Emitted {
     /// It came before; this is what became of it then.
     pub duplicate: bool,
     pub handled: Vec<Handled>,
+    /// Runs that waited for it and go on with it, as far as they are noted.
+    pub heard: Vec<RunId>,
 }
 
 /// A lease as the worker gets it; the input is read from its record at delivery.

@@ -374,6 +374,13 @@ pub enum Record {
         handled: Vec<Handled>,
         by: Actor,
     },
+    /// A run that waited for it goes on with it. Only the first ones are noted here.
+    EventHeard {
+        run: RunId,
+        /// Until then nobody had taken it.
+        #[serde(default)]
+        unhandled: bool,
+    },
 
     // Registry. The payload of `RegistryPut` is its text.
     RegistryPut {
@@ -588,7 +595,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 83] = [
+    pub const KINDS: [&'static str; 84] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -672,6 +679,7 @@ impl Record {
         "waits_behind",
         "waits_caught_up",
         "node_looked",
+        "event_heard",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -759,6 +767,7 @@ impl Record {
             Record::WaitsBehind { .. } => 80,
             Record::WaitsCaughtUp {} => 81,
             Record::NodeLooked {} => 82,
+            Record::EventHeard { .. } => 83,
         };
         Record::KINDS[index]
     }

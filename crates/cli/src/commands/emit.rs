@@ -78,7 +78,8 @@ fn trace(correlation_id: Option<String>, causation_id: Option<String>) -> Option
 pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     let id = emitted.event;
     let taken = emitted.handled.iter().any(|handled| handled.outcome != "shadow");
-    let mut text = match (emitted.duplicate, !taken) {
+    let nobody = !taken && emitted.heard.is_empty();
+    let mut text = match (emitted.duplicate, nobody) {
         (true, _) if emitted.differs => {
             format!("{id} had come before with this id, and with another name or other data: those stay, nothing happens twice.")
         }
@@ -89,10 +90,14 @@ pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     for handled in &emitted.handled {
         text.push_str(&format!("\n  {}: {}, {}", handled.handler, handled.outcome, handled.why));
     }
+    for run in &emitted.heard {
+        text.push_str(&format!("\n  {run} had waited for it, and goes on"));
+    }
     let answer = Answer::new(emitted, text).next(format!("event show {id}"), "it whole, with what became of it");
-    match emitted.handled.iter().find_map(|handled| handled.task) {
-        Some(task) => answer.next(format!("task explain {task}"), "see what its task waits for"),
-        None => answer.next("registry show", "which handlers there are"),
+    match (emitted.handled.iter().find_map(|handled| handled.task), emitted.heard.first()) {
+        (Some(task), _) => answer.next(format!("task explain {task}"), "see what its task waits for"),
+        (None, Some(run)) => answer.next(format!("run show {run}"), "how far it has come"),
+        (None, None) => answer.next("registry show", "which handlers there are"),
     }
 }
 
@@ -104,6 +109,9 @@ struct Tally {
     #[serde(skip_serializing_if = "is_zero")]
     differing: u64,
     unhandled: u64,
+    /// Those that runs had waited for.
+    #[serde(skip_serializing_if = "is_zero")]
+    heard: u64,
     /// How often handlers came to each outcome.
     outcomes: BTreeMap<String, u64>,
     /// The last line of the file that was taken.
@@ -127,7 +135,8 @@ fn many(source: &str, session: &Session) -> Outcome {
                 continue;
             }
             tally.emitted += 1;
-            tally.unhandled += u64::from(event.handled.is_empty());
+            tally.unhandled += u64::from(event.handled.is_empty() && event.heard.is_empty());
+            tally.heard += u64::from(!event.heard.is_empty());
             for handled in event.handled {
                 *tally.outcomes.entry(handled.outcome).or_default() += 1;
             }
@@ -148,6 +157,9 @@ fn many(source: &str, session: &Session) -> Outcome {
     }
     if tally.unhandled > 0 {
         text.push_str(&format!("; no handler took {} of them", tally.unhandled));
+    }
+    if tally.heard > 0 {
+        text.push_str(&format!("; runs had waited for {} of them", tally.heard));
     }
     let outcomes: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
     if !outcomes.is_empty() {

@@ -11,6 +11,7 @@ use crate::units::{now, parse_since, show_age};
 use clap::{Args, Subcommand};
 use doors::wire::{EventEmitted, EventList, EventQuery, EventView, Instant, Signed};
 use kernel::ids::EventId;
+use kernel::limits::EVENT_HEARD_MAX;
 use kernel::names::{EventKey, HandlerName, Pattern};
 
 /// Events: list, show and replay them; see those that nobody handles
@@ -99,7 +100,7 @@ fn list(args: ListArgs, unhandled: bool, session: &Session) -> Outcome {
         let any = became || query.name.is_some() || query.id.is_some() || query.since.is_some() || query.cursor.is_some();
         let text = match (any, unhandled) {
             (true, _) => "No event fits.",
-            (false, true) => "Every event that is kept was taken by a handler.",
+            (false, true) => "Every event that is kept was taken by a handler, or heard by a run.",
             (false, false) => "No event has come yet. Send one: signaller emit NAME -d '{…}'",
         };
         return Ok(Answer::new(&list, text));
@@ -107,7 +108,8 @@ fn list(args: ListArgs, unhandled: bool, session: &Session) -> Outcome {
     let now = now();
     let rows = list.events.iter().map(|event| {
         let handled = event.handled.iter().map(|handled| format!("{} {}", handled.handler, handled.outcome));
-        let handled = handled.collect::<Vec<_>>().join(", ");
+        let heard = event.heard.iter().map(|run| format!("{run} heard"));
+        let handled = handled.chain(heard).collect::<Vec<_>>().join(", ");
         vec![
             cell(event.event),
             cell(&event.name),
@@ -142,7 +144,7 @@ fn show(event: EventId, session: &Session) -> Outcome {
     say("dedup key", view.dedup_key.as_ref().map(ToString::to_string));
     say("replayed", (view.replays > 0).then(|| format!("{} times", view.replays)));
     say("data", view.data.as_ref().map(|data| pretty(data.get())));
-    if view.handled.iter().all(|handled| handled.outcome == "shadow") {
+    if view.heard.is_empty() && view.handled.iter().all(|handled| handled.outcome == "shadow") {
         say("handled", Some("by nobody: it is kept".into()));
     }
     for handled in &view.handled {
@@ -153,6 +155,11 @@ fn show(event: EventId, session: &Session) -> Outcome {
         };
         let now = handled.status.map_or_else(String::new, |status| format!("; it is {status} now{run}"));
         say("handled", Some(format!("{}: {}, {}{now}", handled.handler, handled.outcome, handled.why)));
+    }
+    if !view.heard.is_empty() {
+        let runs: Vec<String> = view.heard.iter().map(ToString::to_string).collect();
+        let more = if runs.len() < EVENT_HEARD_MAX { "" } else { ", and perhaps more" };
+        say("heard", Some(format!("by {}{more}", runs.join(", "))));
     }
     let mut answer = Answer::new(&view, facts(&session.screen, &lines));
     for task in view.handled.iter().filter_map(|handled| handled.task).take(3) {

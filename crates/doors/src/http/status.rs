@@ -65,7 +65,7 @@ async fn events(door: &Door) -> Result<BTreeMap<String, u64>, No> {
         reader.rollups(&query, &mut |(_, row)| sum.merge(&Rollup { events: row.events, ..Rollup::default() }))?;
         Ok(sum)
     });
-    Ok(sum.await?.events)
+    Ok(sum.await?.outcomes())
 }
 
 /// `None`: no registry was ever tried.

@@ -186,6 +186,7 @@ pub enum RecordBody {
         #[serde(default)] handled: Vec<HandledView>,
     },
     EventReplayed { #[serde(default)] handled: Vec<HandledView>, #[schema(value_type = String)] by: Actor },
+    EventHeard { #[schema(value_type = String)] run: RunId },
     RegistryPut {
         revision: u32,
         #[schema(value_type = Vec<String>)] queues: Vec<QueueName>,
@@ -324,6 +325,7 @@ impl From<&Record> for RecordBody {
             Record::EventReplayed { handled, by } => {
                 Wire::EventReplayed { handled: handled.iter().map(HandledView::from).collect(), by }
             }
+            Record::EventHeard { run, .. } => Wire::EventHeard { run },
             Record::RegistryPut { revision, queues, by } => {
                 Wire::RegistryPut { revision, queues: queues.into_iter().collect(), by }
             }

@@ -114,7 +114,8 @@ pub struct Figures {
     pub promotions: Promotions,
     pub tasks: TaskFigures,
     /// Events that did not become work, by what became of them at a handler: `debounced` (another took its place), `duplicate`,
-    /// `skipped`, `rate_dropped`, `backlog_dropped`, `failed`, `shadow`; and `unhandled`, which are of no queue.
+    /// `skipped`, `rate_dropped`, `backlog_dropped`, `failed`, `shadow`; and, of no queue, `unhandled`, and `heard`: no handler
+    /// took it, and a run that waited for it did.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
 }
@@ -233,7 +234,7 @@ impl Figures {
                 failed: sum.failed,
                 cancelled: sum.cancelled.clone(),
             },
-            events: sum.events.clone(),
+            events: sum.outcomes(),
         }
     }
 }
