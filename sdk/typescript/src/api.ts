@@ -68,8 +68,10 @@ export interface components {
             /** @description It had come before: this is what became of it then. */
             duplicate: boolean;
             event: string;
-            /** @description Nobody takes it: it is kept, and counted. */
+            /** @description Empty, and nobody heard it: it is kept, and counted as unhandled. */
             handled: components["schemas"]["HandledView"][];
+            /** @description Runs that waited for it and go on with it, the first ones. */
+            heard?: string[];
         };
         /** @description How events belong together, as their senders say it. */
         EventTrace: {
