@@ -55,6 +55,8 @@ interface Lease {
   result: string;
   status: string;
   telling: boolean;
+  /** The server no longer knows it, while its result is on the way: that has come, or does not count. */
+  gone: boolean;
 }
 
 interface Poll {
@@ -188,7 +190,8 @@ export class Crew {
 
   #poll(now: number, want: number, waitMs: number): void {
     const results = this.#results();
-    const holding = [...this.#leases].filter((lease) => !results.includes(lease));
+    const chosen = new Set(results);
+    const holding = [...this.#leases].filter((lease) => !chosen.has(lease) && !lease.gone);
     const poll = { sent: now, want, waitMs: Math.floor(waitMs), results, holding };
     this.#asking = poll;
     void this.#send(poll, this.options.name);
@@ -267,7 +270,9 @@ export class Crew {
     const leases = answer.tasks.map((task) => this.#lease(task));
     if (answer.stopping) this.#askAt = now + 500 + 500 * Math.random();
     // It was answered at once, with nothing.
-    else if (!leases.length && now < poll.sent + poll.waitMs / 2) this.#askAt = now + 50 + 50 * Math.random();
+    else if (!leases.length && now < poll.sent + poll.waitMs / 2 && answer.holding.every((held) => held.ok)) {
+      this.#askAt = now + 50 + 50 * Math.random();
+    }
     if (this.#closing) this.#release(leases);
     else if (leases.length && this.options.size > 1) void this.#attempt(leases);
     else for (const lease of leases) void this.#attempt([lease]);
@@ -283,6 +288,7 @@ export class Crew {
   }
 
   #held(lease: Lease, held: Schemas["HoldingAnswer"]): void {
+    if (lease.result) lease.gone = !held.ok;
     if (!this.#leases.has(lease) || lease.result) return;
     if (!held.ok) {
       this.options.log(`${lease.context.task} is stopped: its lease is lost`);
@@ -304,7 +310,7 @@ export class Crew {
       if (share >= 0 && share <= 1) lease.progress = share;
     };
     const context = { ...task, signal: stop.signal, progress };
-    const told = { progress: undefined, fate: undefined, result: "", status: "", telling: false };
+    const told = { progress: undefined, fate: undefined, result: "", status: "", telling: false, gone: false };
     const lease: Lease = { context, stop, heartbeatMs: task.heartbeat_ms, ...told };
     this.#leases.add(lease);
     return lease;

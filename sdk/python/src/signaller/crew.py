@@ -92,6 +92,8 @@ class Lease:
     result: str = ""
     status: str = ""
     telling: bool = False
+    # The server no longer knows it, while its result is on the way: that has come, or does not count.
+    gone: bool = False
 
 
 @dataclass(eq=False)
@@ -192,7 +194,8 @@ class Crew:
 
     def _poll(self, now: float, want: int, wait: float) -> None:
         results = self._results()
-        holding = [lease for lease in self._leases.values() if lease not in results]
+        chosen = set(results)
+        holding = [lease for lease in self._leases.values() if lease not in chosen and not lease.gone]
         self._asking = self._send(Poll(now, want, wait, results, holding), self._name)
 
     def _results(self) -> list[Lease]:
@@ -258,12 +261,14 @@ class Crew:
         for lease, taken in zip(poll.results, answer["results"], strict=True):
             self._taken(lease, taken)
         for lease, held in zip(poll.holding, answer["holding"], strict=True):
-            if lease.key in self._leases and not lease.result:
+            if lease.result:
+                lease.gone = not held["ok"]
+            elif lease.key in self._leases:
                 self._held(lease, held)
         leases = [self._lease(task) for task in answer["tasks"]]
         if answer["stopping"]:
             self._ask_at = now + random.uniform(0.5, 1.0)
-        elif not leases and now < poll.sent + poll.wait / 2:
+        elif not leases and now < poll.sent + poll.wait / 2 and all(held["ok"] for held in answer["holding"]):
             self._ask_at = now + random.uniform(0.05, 0.1)  # It was answered at once, with nothing.
         if self._closing:
             self._release(leases)
