@@ -51,6 +51,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         events,
         watchdog: watchdog(&door),
         registry: registry(&door).await,
+        outside: door.engine.outside().into_iter().map(|(name, outside)| (name.to_owned(), outside.into())).collect(),
     }))
 }
 
@@ -113,22 +114,26 @@ pub async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub async fn health(State(door): State<Door>) -> (StatusCode, Json<Health>) {
     let tripped = door.engine.watchdog().tripped.map(|tripped| tripped.to_string());
-    answer(if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) })
+    answer(&door, if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) })
 }
 
 /// It takes work: the writer answers, and it is not shutting down.
 #[utoipa::path(get, path = "/ready", tag = "server",
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub async fn ready(State(door): State<Door>) -> (StatusCode, Json<Health>) {
-    answer(match tokio::time::timeout(READY_WITHIN, ask(&door)).await {
+    let reason = match tokio::time::timeout(READY_WITHIN, ask(&door)).await {
         Ok(Ok(status)) if status.stopping => Some("the server is shutting down".into()),
         Ok(Ok(_)) => None,
         Ok(Err(no)) => Some(no.0.message),
         Err(_) => Some(SILENT.into()),
-    })
+    };
+    answer(&door, reason)
 }
 
-fn answer(reason: Option<String>) -> (StatusCode, Json<Health>) {
+fn answer(door: &Door, reason: Option<String>) -> (StatusCode, Json<Health>) {
+    let outside = door.engine.outside().into_iter();
+    let degraded =
+        outside.filter_map(|(name, outside)| Some(format!("{name} at {}: {}", outside.address, outside.trouble?))).collect();
     let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Health { ok: reason.is_none(), reason }))
+    (status, Json(Health { ok: reason.is_none(), reason, degraded }))
 }
