@@ -96,7 +96,7 @@ pub fn show_exact_ms(ms: u64) -> String {
 
 /// About how long, rounded: `420 ms`, `3.2 s`, `5 min`, `2 h 5 min`, `3 d`.
 pub fn show_about_ms(ms: u64) -> String {
-    flow::graph::pen::lasted(ms)
+    kernel::time::span(ms)
 }
 
 /// How long it is from one to the other.
@@ -121,14 +121,6 @@ pub fn show_age(at: Instant, now: Instant) -> String {
         ms if ms >= 1_000 => format!("{} ago", show_about_ms(ms.unsigned_abs())),
         ms if ms <= -1_000 => format!("in {}", show_about_ms(ms.unsigned_abs())),
         _ => "now".into(),
-    }
-}
-
-/// As [`show_age`], to the second where it is to come: a sentence that rounds it another way must not seem to differ.
-pub fn show_when(at: Instant, now: Instant) -> String {
-    match at.ms_until(now) {
-        ms @ -172_800_000..=-1_000 => format!("in {}", show_exact_ms(ms.unsigned_abs() / 1_000 * 1_000)),
-        _ => show_age(at, now),
     }
 }
 
@@ -205,15 +197,6 @@ mod tests {
             [("50", Some(50)), ("50/s", Some(50)), ("600/m", Some(10)), ("1/m", None), ("50/s:2", None), ("0", None), ("x", None)]
         {
             assert_eq!(parse_per_second(text).ok(), per_s, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_to_come_is_said_to_the_second() {
-        let now = Instant(Time::from_ms(1_000_000_000));
-        for (ms, shown) in [(299_900, "in 4m59s"), (1_500, "in 1s"), (500, "now"), (-5_000, "5.0 s ago"), (400_000_000, "in 5 d")]
-        {
-            assert_eq!(show_when(Instant(Time::from_ms(1_000_000_000 + ms)), now), shown);
         }
     }
 
