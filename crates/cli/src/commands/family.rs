@@ -163,18 +163,33 @@ fn listed(session: &Session, list: &FamiliesList) -> String {
                 plain_text(&format!("paused by {}{until}{why}", pause.by)).into_owned()
             });
             let boost = if said.boost.0.head_start_s() == 0 { String::new() } else { priority_text(said.boost) };
-            vec![cell(&said.families), cell(pause), cell(boost), cell(said.counts.queued), cell(said.counts.running)]
+            vec![
+                cell(&said.families),
+                cell(pause),
+                cell(boost),
+                cell(said.counts.queued),
+                cell(said.counts.running),
+                cell(said.counts.in_runs),
+            ]
         });
-        parts.push(table(&session.screen, &["SAID OF", "PAUSE", "BOOST", "QUEUED", "RUNNING"], rows));
+        parts.push(table(&session.screen, &["SAID OF", "PAUSE", "BOOST", "QUEUED", "RUNNING", "IN RUNS"], rows));
     }
     if !list.families.is_empty() {
         let rows = list.families.iter().map(|view| {
             let queues = short(&view.queues.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), 40);
             let counts = &view.counts;
             let paused = if view.paused { "paused" } else { "" };
-            vec![cell(&view.family), cell(counts.ready), cell(counts.scheduled), cell(counts.running), cell(queues), cell(paused)]
+            vec![
+                cell(&view.family),
+                cell(counts.ready),
+                cell(counts.scheduled),
+                cell(counts.running),
+                cell(counts.in_runs),
+                cell(queues),
+                cell(paused),
+            ]
         });
-        parts.push(table(&session.screen, &["FAMILY", "READY", "SCHEDULED", "RUNNING", "QUEUES", "STATE"], rows));
+        parts.push(table(&session.screen, &["FAMILY", "READY", "SCHEDULED", "RUNNING", "IN RUNS", "QUEUES", "STATE"], rows));
     }
     if list.families_left > 0 {
         parts.push(format!("There are {} more families of which something waits or runs.", list.families_left));

@@ -97,6 +97,7 @@ fn times(count: u64) -> String {
     if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
+        (counts.in_runs, "in runs"),
 pub fn counts_text(counts: &Counts) -> String {
     let mut parts = vec![format!("{} ready", counts.ready)];
     for (count, what) in [

@@ -48,7 +48,7 @@ async fn listed(door: &Door) -> Result<FamiliesList, No> {
             }
         }
     }
-    let weight = |view: &FamilyView| view.counts.queued + view.counts.running;
+    let weight = |view: &FamilyView| view.counts.queued + view.counts.running + view.counts.in_runs;
     families.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.family.cmp(&b.family)));
     let families_left = families.len().saturating_sub(FAMILIES_SHOWN) as u64;
     families.truncate(FAMILIES_SHOWN);

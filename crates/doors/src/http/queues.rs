@@ -35,7 +35,7 @@ pub async fn list(State(door): State<Door>, Params(query): Params<QueueQuery>) -
     for summary in &summaries {
         if let Some(counts) = counted.remove(&summary.name) {
             // Which is the oldest of a family is known only if all that waits is of it.
-            let oldest = summary.oldest.filter(|_| counts.queued == summary.queued as u64);
+            let oldest = summary.oldest.filter(|_| counts.queued == summary.depth.queued as u64);
             queues.push(QueueView { counts, oldest_at: oldest.map(Instant), ..view(summary, &[], 0) });
         }
     }
@@ -80,9 +80,9 @@ pub fn of_depth(depth: &Depth) -> Counts {
 }
 
 /// A queue that has nothing but dead letters.
+        in_runs: depth.in_runs as u64,
 fn nothing_in(name: QueueName) -> QueueSummary {
-    let (queued, blocked, scheduled, held, running, overrides, in_runs) = Default::default();
-    QueueSummary { name, queue: None, queued, blocked, scheduled, held, running, overrides, in_runs, oldest: None }
+    QueueSummary { name, queue: None, depth: Depth::default(), oldest: None }
 }
 
 /// All that is in the queues now, or in one of them, or of one family.
@@ -103,8 +103,7 @@ pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>)
 }
 
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {
-    let QueueSummary { queued, blocked, scheduled, held, running, overrides, in_runs, .. } = *summary;
-    Counts { dead, ..of_depth(&Depth { queued, blocked, scheduled, held, running, overrides, in_runs }) }
+    Counts { dead, ..of_depth(&summary.depth) }
 }
 
 fn view(summary: &QueueSummary, bulks: &[Bulk], dead: u64) -> QueueView {

@@ -72,7 +72,7 @@ pub fn run(args: DepthArgs, session: &Session) -> Outcome {
         let oldest = depth.queues.iter().filter_map(|queue| queue.oldest_age_ms).max();
         rows.push(cells("all", &total, oldest, false));
     }
-    let header = ["QUEUE", "READY", "SCHEDULED", "BLOCKED", "HELD", "RUNNING", "DEAD", "OLDEST", "STATE"];
+    let header = ["QUEUE", "READY", "SCHEDULED", "BLOCKED", "HELD", "RUNNING", "IN RUNS", "DEAD", "OLDEST", "STATE"];
     let text = table(&session.screen, &header, rows);
     Ok(Answer::new(&depth, text).next("queue stats", "how the last hour went").next("queue show QUEUE", "one queue whole"))
 }
@@ -86,6 +86,7 @@ fn cells(name: &str, counts: &Counts, oldest_ms: Option<u64>, paused: bool) -> V
         cell(counts.blocked),
         cell(counts.held),
         cell(counts.running),
+        cell(counts.in_runs),
         if counts.dead > 0 { dead.fg(Color::Red) } else { dead },
         cell(oldest_ms.map(show_about_ms).unwrap_or_default()),
         if paused { cell("paused").fg(Color::Yellow) } else { cell("") },
