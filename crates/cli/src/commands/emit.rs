@@ -83,7 +83,7 @@ pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
             format!("{id} had come before with this id, and with another name or other data: those stay, nothing happens twice.")
         }
         (true, _) => format!("{id} had come before with this id; nothing happens twice."),
-        (false, true) => format!("{id} is kept; no handler takes {name}."),
+        (false, true) => format!("{id} is kept: no handler took this {name}."),
         (false, false) => format!("{id}: {name}."),
     };
     for handled in &emitted.handled {
@@ -92,7 +92,7 @@ pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     let answer = Answer::new(emitted, text).next(format!("event show {id}"), "it whole, with what became of it");
     match emitted.handled.iter().find_map(|handled| handled.task) {
         Some(task) => answer.next(format!("task explain {task}"), "see what its task waits for"),
-        None => answer.next("registry show", "which handlers there are"),
+        None => answer.next("registry simulate -e EVENT", "why no handler takes such an event"),
     }
 }
 

@@ -19,27 +19,23 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
     let target = session.client.target();
     let screen = &session.screen;
     let state = if status.stopping { screen.paint(Paint::Yellow, "stopping") } else { screen.paint(Paint::Green, "running") };
-    let mut text = facts(
-        screen,
-        &[
-            ("server", format!("{} ({}), version {}, {state}", target.url, target.source, status.version)),
-            ("store", status.store.clone()),
-            ("up for", show_about_ms(status.uptime_ms)),
-            ("tasks", format!("{} in {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
-            ("runs", format!("{} under way", status.runs)),
-            ("bulks", format!("{} under way", status.bulks)),
-            ("history", history_text(&status)),
-            ("statistics", rollups_text(screen, &status.rollups)),
-            ("watchdog", watchdog_text(screen, &status.watchdog)),
-        ],
-    );
+    let mut lines = vec![
+        ("server", format!("{} ({}), version {}, {state}", target.url, target.source, status.version)),
+        ("store", status.store.clone()),
+        ("up for", show_about_ms(status.uptime_ms)),
+        ("tasks", format!("{} in {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
+        ("runs", format!("{} under way", status.runs)),
+        ("bulks", format!("{} under way", status.bulks)),
+        ("history", history_text(&status)),
+        ("statistics", rollups_text(screen, &status.rollups)),
+        ("watchdog", watchdog_text(screen, &status.watchdog)),
+    ];
     if !status.events.is_empty() {
-        let told = format!("{} did not become work in the last hour", outcomes_text(&status.events));
-        text.push_str(&format!("\n{}", facts(screen, &[("events", plain(&told).into_owned())])));
+        let told = format!("in the last hour some did not become work: {}", outcomes_text(&status.events));
+        lines.push(("events", plain(&told).into_owned()));
     }
-    if let Some(registry) = &status.registry {
-        text.push_str(&format!("\n{}", facts(screen, &registry_lines(screen, registry))));
-    }
+    lines.extend(status.registry.iter().flat_map(|registry| registry_lines(screen, registry)));
+    let mut text = facts(screen, &lines);
     text.push_str("\n\n");
     if status.workers.is_empty() {
         text.push_str("No worker has asked for work lately. Start one: signaller work --type TYPE -- COMMAND");
@@ -71,13 +67,10 @@ fn history_text(status: &ServerStatus) -> String {
     format!("up to record r{}; {} since this start{failed}", status.records, count_of(status.commits, "commit"))
 }
 
-/// A second is how often they are looked at.
-const LAG_USUAL_MS: u64 = 2_000;
-
 fn rollups_text(screen: &Screen, rollups: &RollupsView) -> String {
     match &rollups.trouble {
         Some(why) => screen.paint(Paint::Red, &format!("stand still at record r{}: {}", rollups.record, plain(why))),
-        None if rollups.lag_ms > LAG_USUAL_MS => format!("{} behind", show_about_ms(rollups.lag_ms)),
+        None if rollups.lag_ms > 0 => format!("{} behind", show_about_ms(rollups.lag_ms)),
         None => "up to date".into(),
     }
 }
@@ -97,7 +90,6 @@ fn times(count: u64) -> String {
     if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
-        (counts.in_runs, "in runs"),
 pub fn counts_text(counts: &Counts) -> String {
     let mut parts = vec![format!("{} ready", counts.ready)];
     for (count, what) in [
@@ -105,6 +97,7 @@ pub fn counts_text(counts: &Counts) -> String {
         (counts.blocked, "blocked"),
         (counts.held, "held"),
         (counts.running, "running"),
+        (counts.in_runs, "in runs"),
         (counts.overrides, "run now"),
         (counts.dead, "dead"),
     ] {

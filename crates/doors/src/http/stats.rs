@@ -18,7 +18,7 @@ use store::{Reader, RollupQuery, StoreError};
 /// How long an answer waits for the roll-ups to catch up.
 const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(2);
 /// Roll-ups read for one answer.
-const ROLLUPS_MAX: usize = 500_000;
+pub const ROLLUPS_MAX: usize = 500_000;
 const FAMILIES_MAX: usize = 100;
 
 /// What became of the work of a while: dispatches, waits, durations, families, failures.
@@ -51,18 +51,19 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
     }))
 }
 
-struct Counted {
-    state: RollupState,
+pub struct Counted {
+    pub state: RollupState,
     /// The beginning of the minute, where its part is too much to count on its own.
     from: Time,
     found: u64,
     sampled: u64,
-    sum: Rollup,
+    pub sum: Rollup,
     families: BTreeMap<Arc<str>, Rollup>,
     failures: Vec<FailureView>,
 }
 
-fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
+/// The one way to statistics, so that nobody is told other figures than somebody else.
+pub fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
     let state = engine.rollups_now(CAUGHT_UP_WITHIN)?;
     engine.read(|reader| {
         let minute = Minute::of(from);

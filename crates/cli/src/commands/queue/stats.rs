@@ -73,7 +73,7 @@ fn page(screen: &Screen, stats: &Stats) -> String {
         lines.push(("tasks", format!("{added} added, {failed} failed for good, {cancelled} cancelled")));
     }
     if !figures.events.is_empty() {
-        lines.push(("events", format!("{} did not become work", outcomes_text(&figures.events))));
+        lines.push(("events", format!("some did not become work: {}", outcomes_text(&figures.events))));
     }
     if let Some(why) = &window.truncated_why {
         lines.push(("not whole", screen.paint(Paint::Yellow, plain(why).as_ref())));
