@@ -26,16 +26,44 @@ pub fn parse_duration_ms(text: &str) -> Result<u64, String> {
     Ok(total_ms)
 }
 
-/// From when on: a while ago such as `30m`, an instant, or milliseconds since 1970.
-pub fn parse_since(text: &str) -> Result<Instant, String> {
-    if let Ok(ms) = parse_duration_ms(text) {
-        let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
-        return Ok(Instant(Time::from_us(now().0.us().saturating_sub(us).max(0))));
+/// From when on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Since {
+    AgoMs(u64),
+    At(Instant),
+}
+
+impl Since {
+    pub fn at(self) -> Instant {
+        match self {
+            Since::At(at) => at,
+            Since::AgoMs(ms) => {
+                let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
+                Instant(Time::from_us(now().0.us().saturating_sub(us).max(0)))
+            }
+        }
     }
-    if let Ok(ms) = text.parse::<i64>() {
-        return Ok(Instant(Time::from_ms(ms.max(0))));
+}
+
+/// A number below this, the year 1973, is hardly meant as milliseconds since 1970.
+const SINCE_MS_MIN: u64 = 100_000_000_000;
+
+/// A while ago such as `30m` or `-30m`, an instant, or milliseconds since 1970.
+pub fn parse_since(text: &str) -> Result<Since, String> {
+    if let Ok(ms) = parse_duration_ms(text.strip_prefix('-').unwrap_or(text)) {
+        return Ok(Since::AgoMs(ms));
     }
-    text.parse::<Instant>().map_err(|why| format!("{why}, nor a while ago such as 30m, nor milliseconds since 1970"))
+    match text.parse::<i64>() {
+        Ok(ms) if ms.unsigned_abs() < SINCE_MS_MIN => {
+            let ago = ms.unsigned_abs();
+            return Err(format!("`{text}` is a number without a unit: write {ago}s, {ago}m or {ago}h for a while ago"));
+        }
+        Ok(ms) if ms > 0 => return Ok(Since::At(Instant(Time::from_ms(ms)))),
+        _ => {}
+    }
+    text.parse::<Instant>()
+        .map(Since::At)
+        .map_err(|why| format!("{why}, nor a while ago such as 30m, nor milliseconds since 1970"))
 }
 
 /// `100/s`, `10/m`, `5/10s`, with a burst `100/s:20`.
@@ -174,6 +202,29 @@ mod tests {
         }
         for text in ["", "5", "m", "5 m", "5x", "-5s", "1.5h", "5m5", "99999999999999999999s", "300000000000000d", "5µs"] {
             assert!(parse_duration_ms(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn when_is_a_while_ago_or_an_instant_and_no_bare_number() {
+        let at = |ms| Ok(Since::At(Instant(Time::from_ms(ms))));
+        for (text, expected) in [
+            ("30m", Ok(Since::AgoMs(1_800_000))),
+            ("-1h", Ok(Since::AgoMs(3_600_000))),
+            ("1794733020250", at(1_794_733_020_250)),
+            ("2026-11-15T08:57:00.25Z", at(1_794_733_020_250)),
+            ("10", Err("write 10s, 10m or 10h")),
+            ("-10", Err("write 10s, 10m or 10h")),
+            ("1794733020", Err("without a unit")),
+            ("-1794733020250", Err("is not a time")),
+            ("yesterday", Err("nor a while ago such as 30m")),
+            ("", Err("is not a time")),
+        ] {
+            match (parse_since(text), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+                (found, expected) => panic!("{text}: {found:?} {expected:?}"),
+            }
         }
     }
 

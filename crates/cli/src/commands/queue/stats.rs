@@ -6,7 +6,7 @@ use crate::commands::status::counts_text;
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain;
 use crate::table::{cell, facts, short, table};
-use crate::units::{now, parse_duration_ms, show_about_ms, show_age, show_exact_ms};
+use crate::units::{Since, now, parse_duration_ms, parse_since, show_about_ms, show_age, show_exact_ms};
 use clap::Args;
 use doors::wire::{Dispatches, Durations, FamilyStats, Latency, Stats, StatsQuery};
 use kernel::names::QueueName;
@@ -22,8 +22,8 @@ use std::collections::BTreeMap;
 Where very much happened in its first minute, a while begins with the whole of that: the answer says when.")]
 pub struct StatsArgs {
     /// From when on: a while ago such as 30m, an instant, or milliseconds since 1970 [default: 1h]
-    #[arg(long, value_name = "WHEN")]
-    since: Option<String>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_since, allow_hyphen_values = true)]
+    since: Option<Since>,
     /// Only this queue
     #[arg(long, value_parser = QueueName::parse)]
     queue: Option<QueueName>,
@@ -40,9 +40,12 @@ pub struct StatsArgs {
 
 pub fn run(args: StatsArgs, session: &Session) -> Outcome {
     let StatsArgs { since, queue, family, target, failures } = args;
-    // What is no while is an instant or a number, which the server reads.
-    let for_ms = since.as_deref().and_then(|since| parse_duration_ms(since).ok());
-    let since = since.filter(|_| for_ms.is_none());
+    // How long ago is for the server's clock to say.
+    let (since, for_ms) = match since {
+        None => (None, None),
+        Some(Since::AgoMs(ms)) => (None, Some(ms)),
+        Some(Since::At(at)) => (Some(at.to_string()), None),
+    };
     let query = StatsQuery { since, for_ms, queue, family, target_p95_ms: target, failures };
     let stats: Stats = session.client.get(&with_query("/v1/stats", &query))?;
     let answer = Answer::new(&stats, page(&session.screen, &stats));
