@@ -26,6 +26,7 @@ pub mod workflow;
 use crate::client::Client;
 use crate::config::{Globals, Target, actor};
 use crate::output::{Outcome, Screen};
+use crate::plain::plain;
 use clap::Subcommand;
 use doors::wire::{KeyPair, Priority};
 use kernel::ids::{BulkId, EventId, RunId, TaskId};

@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::families::meant;
 use super::tasks::page;
 use crate::wire::*;
 use axum::extract::State;
@@ -41,7 +42,11 @@ pub async fn list(State(door): State<Door>, Params(query): Params<QueueQuery>) -
     }
     queues.extend(counted.into_iter().map(|(name, counts)| QueueView { counts, ..view(&nothing_in(name), &[], 0) }));
     queues.sort_by(|a, b| a.queue.cmp(&b.queue));
-    Ok(Json(QueueList { queues }))
+    let note = match &query.family {
+        Some(family) if queues.is_empty() => meant(&door, family.as_str(), None).await?,
+        _ => None,
+    };
+    Ok(Json(QueueList { queues, note }))
 }
 
 /// What there is of some families, queue by queue; those that hold none are left out.
@@ -75,12 +80,12 @@ pub fn of_depth(depth: &Depth) -> Counts {
         held: depth.held as u64,
         running: depth.running as u64,
         overrides: depth.overrides as u64,
+        in_runs: depth.in_runs as u64,
         dead: 0,
     }
 }
 
 /// A queue that has nothing but dead letters.
-        in_runs: depth.in_runs as u64,
 fn nothing_in(name: QueueName) -> QueueSummary {
     QueueSummary { name, queue: None, depth: Depth::default(), oldest: None }
 }

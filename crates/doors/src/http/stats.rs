@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, off_thread};
 use super::body::Params;
+use super::families::meant;
 use super::queues::depth;
 use crate::wire::*;
 use axum::extract::State;
@@ -28,10 +29,15 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
     let (from, failures) = (query.from(now)?, query.failures()?);
     let target_p95_ms = query.target_p95_ms.unwrap_or(TARGET_P95_MS_DEFAULT);
     let current_depth = depth(&door, query.queue.as_ref(), query.family.as_deref()).await?;
+    let family = query.family.clone();
     let wanted = RollupQuery { queue: query.queue, family: query.family, limit: ROLLUPS_MAX, ..RollupQuery::default() };
     let engine = door.engine.clone();
     let counted = off_thread(move || count(&engine, from, wanted, failures)).await?;
     let Counted { state, from, found, sampled, sum, families, failures } = counted;
+    let note = match family {
+        Some(family) if found == 0 => meant(&door, &family, Some(from)).await?,
+        _ => None,
+    };
     let why = uncounted(&state, from, now, sampled < found);
     let mut ranked: Vec<(Arc<str>, Rollup)> = families.into_iter().collect();
     ranked.sort_by(|(a, left), (b, right)| right.started.cmp(&left.started).then_with(|| a.cmp(b)));
@@ -48,6 +54,7 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
         families: ranked.iter().take(FAMILIES_MAX).map(figures).collect(),
         families_left,
         recent_failures: failures,
+        note,
     }))
 }
 

@@ -403,4 +403,7 @@ pub struct QueueQuery {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QueueList {
     pub queues: Vec<QueueView>,
+    /// What may be a mistake: there is nothing of that family, but of some below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

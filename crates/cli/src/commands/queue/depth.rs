@@ -1,7 +1,7 @@
 //! `signaller queue depth`.
 
 use crate::client::with_query;
-use crate::commands::Session;
+use crate::commands::{Session, with_note};
 use crate::output::{Answer, Outcome};
 use crate::table::{cell, table};
 use crate::units::{now, show_about_ms};
@@ -61,7 +61,7 @@ pub fn run(args: DepthArgs, session: &Session) -> Outcome {
     let depth = Depth { family: args.family.as_ref(), total, queues };
     if depth.queues.is_empty() {
         let text = match &args.family {
-            Some(family) => format!("Nothing of family {family} waits or runs."),
+            Some(family) => with_note(format!("Nothing of family {family} waits or runs."), list.note.as_ref()),
             None => "Nothing waits or runs: there is no queue yet. One comes to be with its first task.".into(),
         };
         return Ok(Answer::new(&depth, text).next("queue stats", "how the last hour went"));

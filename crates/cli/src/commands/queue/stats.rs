@@ -1,8 +1,8 @@
 //! `signaller queue stats`.
 
 use crate::client::with_query;
-use crate::commands::Session;
 use crate::commands::status::counts_text;
+use crate::commands::{Session, with_note};
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain;
 use crate::table::{cell, facts, short, table};
@@ -27,7 +27,8 @@ pub struct StatsArgs {
     /// Only this queue
     #[arg(long, value_parser = QueueName::parse)]
     queue: Option<QueueName>,
-    /// Only this family: of the event a task is made of, or its queue's name
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers; what no event made is of the
+    /// family that its queue is called
     #[arg(long)]
     family: Option<String>,
     /// What 95 of 100 waits should not exceed [default: 5s]
@@ -48,7 +49,7 @@ pub fn run(args: StatsArgs, session: &Session) -> Outcome {
     };
     let query = StatsQuery { since, for_ms, queue, family, target_p95_ms: target, failures };
     let stats: Stats = session.client.get(&with_query("/v1/stats", &query))?;
-    let answer = Answer::new(&stats, page(&session.screen, &stats));
+    let answer = Answer::new(&stats, with_note(page(&session.screen, &stats), stats.note.as_ref()));
     let answer = match stats.recent_failures.first() {
         Some(failed) => answer.next(format!("queue inspect {}", failed.task), "the last that failed, whole"),
         None => answer,
