@@ -48,12 +48,13 @@ impl Since {
 /// A number below this, the year 1973, is hardly meant as milliseconds since 1970.
 const SINCE_MS_MIN: u64 = 100_000_000_000;
 
-/// A while ago such as `30m` or `-30m`, an instant, or milliseconds since 1970.
+/// A while ago such as `30m` or `-30m`, an instant, or milliseconds since 1970; 0 is all there is.
 pub fn parse_since(text: &str) -> Result<Since, String> {
     if let Ok(ms) = parse_duration_ms(text.strip_prefix('-').unwrap_or(text)) {
         return Ok(Since::AgoMs(ms));
     }
     match text.parse::<i64>() {
+        Ok(0) => return Ok(Since::At(Instant(Time::ZERO))),
         Ok(ms) if ms.unsigned_abs() < SINCE_MS_MIN => {
             let ago = ms.unsigned_abs();
             return Err(format!("`{text}` is a number without a unit: write {ago}s, {ago}m or {ago}h for a while ago"));
@@ -213,6 +214,7 @@ mod tests {
             ("-1h", Ok(Since::AgoMs(3_600_000))),
             ("1794733020250", at(1_794_733_020_250)),
             ("2026-11-15T08:57:00.25Z", at(1_794_733_020_250)),
+            ("0", at(0)),
             ("10", Err("write 10s, 10m or 10h")),
             ("-10", Err("write 10s, 10m or 10h")),
             ("1794733020", Err("without a unit")),

@@ -52,7 +52,7 @@ fn one_event_is_sent_from_the_command_line_and_told() {
     assert!(house.told("event replay event-1").contains("greet: queued"), "replayed");
     house.refused("event show event-zz", 3, "event_not_found");
     let wrong = house.refused("event show task-2", 2, "usage");
-    assert!(wrong["error"]["message"].as_str().unwrap().contains("is a task, not a event"), "{wrong}");
+    assert!(wrong["error"]["message"].as_str().unwrap().contains("is a task, not an event"), "{wrong}");
 }
 
 #[test]
@@ -65,6 +65,9 @@ fn many_come_by_lines_and_the_tally_is_told() {
     assert_eq!(tally, json!({"emitted": 1201, "duplicates": 0, "unhandled": 1, "outcomes": {"queued": 1200}, "lines": 1201}));
     let again = house.ok(&format!("emit --ndjson {file}"));
     assert_eq!((&again["emitted"], &again["duplicates"]), (&json!(1), &json!(1200)));
+    let few = house.file("few.ndjson", "{\"name\":\"a/b\"}\n{\"name\":\"c/d\"}\n{\"name\":\"a/b\",\"id\":\"n7\",\"data\":7}\n");
+    let told = house.told(&format!("emit --ndjson {few}"));
+    assert_eq!(told, "Sent 2 events: 1 queued, 1 taken by no handler; 1 more had come before.\n");
     house.file("events.ndjson", "{\"name\":\"a/b\"}\n{\"nam\":1}\n");
     let wrong = house.refused(&format!("emit --ndjson {file}"), 2, "usage");
     assert!(wrong["error"]["message"].as_str().unwrap().starts_with("line 2: unknown field"), "{wrong}");

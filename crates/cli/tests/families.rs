@@ -94,7 +94,8 @@ fn of_nothing_nobody_is_asked_whether_it_is_meant() {
 #[test]
 fn what_runs_hold_is_counted_beside_what_workers_do() {
     let house = house();
-    house.ok("emit shop/ordered -d '{\"n\":1}'");
+    let emitted = house.ok("emit shop/ordered -d '{\"n\":1}'");
+    let (event, task) = (emitted["event"].as_str().unwrap(), emitted["handled"][0]["task"].as_str().unwrap());
     talk::until("its run has begun", || (house.ok("status")["counts"]["in_runs"] == 1).then_some(()));
     let counts = json!({"queued": 0, "ready": 0, "scheduled": 0, "blocked": 0, "held": 0, "running": 0, "in_runs": 1, "overrides": 0, "dead": 0});
     let depth = house.ok("queue depth");
@@ -114,8 +115,17 @@ fn what_runs_hold_is_counted_beside_what_workers_do() {
         let found = told.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == row);
         assert!(found, "{line}: {told}");
     }
+    let told = house.told(&format!("event show {event}"));
+    assert!(
+        told.contains(&format!("order: queued, it made {task}; held by run-")) && told.contains(", which is running\n"),
+        "{told}"
+    );
+    let stats = house.told("queue stats");
+    assert!(stats.contains("took        nothing has ended\n"), "{stats}");
     house.ok("emit pay/paid -d '{\"n\":1}'");
     assert_eq!(house.ok("status")["counts"]["in_runs"], 0);
+    let told = house.told(&format!("event show {event}"));
+    assert!(told.contains("; it is done now, and run-") && told.contains(", which it started, is done\n"), "{told}");
 }
 
 #[test]

@@ -78,7 +78,7 @@ nodes:
     let all = "an event `pay/paid` whose `event.data.order` is 7, and for which `event.data.order == input.order && event.data.sum > 5` holds";
     for (told, part) in [
         (house.told(&format!("run explain {slow}")), format!("it waits for {all}, for another 2 d")),
-        (house.told(&format!("run explain {slow}/paid")), format!("waits for {}, which ends in 2 d.", all.replace('`', ""))),
+        (house.told(&format!("run explain {slow}/paid")), format!("waits for {}, for another 2 d.", all.replace('`', ""))),
         (house.told(&format!("run show {slow}")), "ends in 2 d".to_owned()),
     ] {
         assert!(told.replace('`', "").contains(&part.replace('`', "")), "{told}\nlacks: {part}");
@@ -87,6 +87,17 @@ nodes:
         house.ok(&format!("run show {slow}/paid"))["await_match"],
         "event.data.order == input.order && event.data.sum > 5"
     );
+    let strict = house.file("strict.yaml", &text.replace(", on_timeout: late", "").replace("patient", "strict"));
+    house.ok(&format!("workflow put {strict}"));
+    let run = house.start_run("strict", &json!({"order": 7}));
+    house.ended(&run);
+    for what in [format!("run show {run}"), format!("run explain {run}/paid")] {
+        let told = house.told(&what).replace('`', "");
+        assert!(
+            told.contains("timed_out: no event pay/paid") && told.contains("pay/paid whose event.data.order is 7"),
+            "{what}: {told}"
+        );
+    }
     let run = house.start_run("patient", &json!({"order": 7}));
     house.ended(&run);
     let explained = house.told(&format!("run explain {run}/paid"));

@@ -136,22 +136,18 @@ fn many(source: &str, session: &Session) -> Outcome {
     });
     tally.lines = lines;
     sent.map_err(|failure| half_way(failure, lines, &tally))?;
+    let mut became: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
+    became.extend((tally.unhandled > 0).then(|| format!("{} taken by no handler", tally.unhandled)));
     let mut text = match tally.emitted + tally.duplicates {
-        0 => "The file holds no event.".to_owned(),
-        _ => format!("Sent {}", count_of(tally.emitted, "event")),
+        0 => "The file holds no event".to_owned(),
+        _ if became.is_empty() => format!("Sent {}", count_of(tally.emitted, "event")),
+        _ => format!("Sent {}: {}", count_of(tally.emitted, "event"), became.join(", ")),
     };
     if tally.duplicates > 0 {
-        text.push_str(&format!("; {} had come before", tally.duplicates));
+        text.push_str(&format!("; {} more had come before", tally.duplicates));
         if tally.differing > 0 {
             text.push_str(&format!(", {} of them with other data, which stay as they were", tally.differing));
         }
     }
-    if tally.unhandled > 0 {
-        text.push_str(&format!("; no handler took {} of them", tally.unhandled));
-    }
-    let outcomes: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
-    if !outcomes.is_empty() {
-        text.push_str(&format!(": {}", outcomes.join(", ")));
-    }
-    Ok(Answer::new(&tally, if text.ends_with('.') { text } else { text + "." }).next("status", "see them wait and run"))
+    Ok(Answer::new(&tally, text + ".").next("status", "see them wait and run"))
 }

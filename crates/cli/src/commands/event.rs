@@ -9,7 +9,7 @@ use crate::plain::plain_text;
 use crate::table::{cell, facts, short, table};
 use crate::units::{Since, now, parse_since, show_age};
 use clap::{Args, Subcommand};
-use doors::wire::{EventEmitted, EventList, EventQuery, EventView, RegistryView, Signed};
+use doors::wire::{EventEmitted, EventList, EventQuery, EventView, RegistryView, Signed, Status};
 use kernel::ids::EventId;
 use kernel::names::{EventKey, HandlerName, Pattern};
 
@@ -170,12 +170,13 @@ fn show(event: EventId, session: &Session) -> Outcome {
         say("handled", Some("by nobody: it is kept".into()));
     }
     for handled in &view.handled {
-        let run = match (&handled.run, handled.run_status) {
-            (Some(run), Some(status)) => format!(" by {run}, which is {status}"),
-            (Some(run), None) => format!(" by {run}, which is gone"),
-            (None, _) => String::new(),
+        let now = match (handled.status, &handled.run, handled.run_status) {
+            (Some(Status::Running), Some(run), Some(status)) => format!("; held by {run}, which is {status}"),
+            (Some(task), Some(run), Some(status)) => format!("; it is {task} now, and {run}, which it started, is {status}"),
+            (Some(task), Some(run), None) => format!("; it is {task} now, and {run}, which it started, is gone"),
+            (Some(task), None, _) => format!("; it is {task} now"),
+            (None, ..) => String::new(),
         };
-        let now = handled.status.map_or_else(String::new, |status| format!("; it is {status} now{run}"));
         say("handled", Some(format!("{}: {}, {}{now}", handled.handler, handled.outcome, handled.why)));
     }
     let mut answer = Answer::new(&view, facts(&session.screen, &lines));

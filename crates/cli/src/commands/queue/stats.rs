@@ -113,7 +113,7 @@ fn latency_text(screen: &Screen, latency: &Latency) -> String {
     let Latency { p50, p95, max, target_p95_ms, within_target } = latency;
     let target = show_exact_ms(*target_p95_ms);
     let verdict = match within_target {
-        None => "nothing was handed out".to_owned(),
+        None => return "nothing was handed out".to_owned(),
         Some(true) => screen.paint(Paint::Green, &format!("within the target of {target}")),
         Some(false) => screen.paint(Paint::Red, &format!("beyond the target of {target}")),
     };
@@ -122,6 +122,9 @@ fn latency_text(screen: &Screen, latency: &Latency) -> String {
 
 fn durations_text(durations: &Durations) -> String {
     let Durations { p50, p95, max } = durations;
+    if max.is_none() {
+        return "nothing has ended".to_owned();
+    }
     format!("half up to {}, 95 % up to {}, at most {}", or_none(*p50), or_none(*p95), or_none(*max))
 }
 

@@ -6,7 +6,7 @@ use crate::commands::{Session, run_id};
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::{plain, plain_text};
 use crate::table::short;
-use crate::units::{grouped, now, show_age};
+use crate::units::{grouped, now, show_age, show_between};
 use clap::Args;
 use doors::wire::{Explanation, Instant, NodeShowQuery, NodeStatus, NodeView, RunExplanation, place};
 use kernel::ids::RunId;
@@ -123,13 +123,13 @@ fn node(at: &NodeAt, session: &Session) -> Outcome {
 
 /// One whose work is not a task, or over.
 fn standing(spot: &str, view: &NodeView) -> String {
-    let until = view.until.map_or_else(String::new, |until| format!(", which ends {}", show_age(until, now())));
+    let left = view.until.map_or_else(String::new, |until| format!(" for another {}", show_between(now(), until)));
     match view.status {
-        NodeStatus::Asking => format!("{spot} waits for an answer{until}."),
-        NodeStatus::Sleeping => format!("{spot} sleeps{until}."),
+        NodeStatus::Asking => format!("{spot} waits for an answer{}{left}.", if left.is_empty() { "" } else { "," }),
+        NodeStatus::Sleeping => format!("{spot} sleeps{left}."),
         NodeStatus::Awaiting => {
             let event = view.awaits.as_ref().map_or_else(|| "an event".to_owned(), |event| awaited(event, view));
-            format!("{spot} waits for {event}{until}.")
+            format!("{spot} waits for {event}{}{left}.", if left.is_empty() { "" } else { "," })
         }
         NodeStatus::Done if view.awaits.is_some() => match (&view.awaits, view.heard) {
             (Some(event), Some(heard)) => format!("{spot} is done: it heard {heard}, {}.", awaited(event, view)),

@@ -190,7 +190,7 @@ fn note(run: RunId, node: &NodeView, now: Instant) -> String {
     if node.status == NodeStatus::Asking {
         parts.push(format!("answer: signaller approval answer {run}/{} --yes --by NAME", node.node));
     }
-    if let Some(event) = node.awaits.as_ref().filter(|_| node.status == NodeStatus::Awaiting) {
+    if let Some(event) = node.awaits.as_ref().filter(|_| matches!(node.status, NodeStatus::Awaiting | NodeStatus::Failed)) {
         parts.push(format!("{event}{}", asked(node)));
     }
     parts.extend(node.heard.map(|event| format!("heard {event}")));
