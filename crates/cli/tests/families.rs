@@ -22,7 +22,7 @@ fn house() -> House {
 #[test]
 fn a_family_that_is_not_there_is_taken_for_those_below_it() {
     let house = house();
-    let meant = "there is no family github, but there are some below it: did you mean 'github/*'?";
+    let meant = "there is no family github, only some below it: did you mean 'github/*'?";
     // Known by its handler, then by what waits, then by what was.
     for step in ["", "emit github/pull_request.opened -d '{}'", "queue clear review --yes"] {
         if !step.is_empty() {
@@ -60,6 +60,8 @@ fn what_was_not_paused_is_not_said_to_go_on() {
         ("queue resume review", "Queue review was not paused; 0 ready.\n"),
         ("queue pause review", "Queue review is paused; 0 waiting, 0 still running.\n"),
         ("queue resume review", "Queue review goes on with 0 ready.\n"),
+        ("queue priority review high", "The boost on queue review is high.\n"),
+        ("queue priority review normal", "There is no boost on queue review.\n"),
     ] {
         assert_eq!(house.told(line), told, "{line}");
     }
@@ -109,7 +111,7 @@ fn what_runs_hold_is_counted_beside_what_workers_do() {
         ("queue list", "order 0 0 0 1 0 open"),
         ("family list", "shop 0 0 0 1 order"),
         ("queue show order", "tasks 0 ready, 1 in runs"),
-        ("status", "tasks 0 ready, 1 in runs in 2 queues"),
+        ("status", "tasks 0 ready, 1 in runs; 2 queues"),
     ] {
         let told = house.told(line);
         let found = told.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == row);

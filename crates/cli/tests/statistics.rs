@@ -217,7 +217,7 @@ fn status_is_one_screen_and_one_document() {
         ],
     );
     let text = house.text("status");
-    for part in ["server", "store", "up for", "1 ready in 1 queue", "bulks", "statistics", "up to date"] {
+    for part in ["server", "store", "up for", "1 ready; 1 queue", "bulks", "statistics", "up to date"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

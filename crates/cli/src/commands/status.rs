@@ -23,7 +23,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
         ("server", format!("{} ({}), version {}, {state}", target.url, target.source, status.version)),
         ("store", status.store.clone()),
         ("up for", show_about_ms(status.uptime_ms)),
-        ("tasks", format!("{} in {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
+        ("tasks", format!("{}; {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
         ("runs", format!("{} under way", status.runs)),
         ("bulks", format!("{} under way", status.bulks)),
         ("history", history_text(&status)),

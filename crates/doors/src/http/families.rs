@@ -67,7 +67,7 @@ pub async fn meant(door: &Door, family: &str, from: Option<Time>) -> Result<Opti
     for divider in ['/', '.'] {
         let Ok(below) = Pattern::parse(&format!("{family}{divider}*")) else { continue };
         if is_known(door, &below, from).await? {
-            return Ok(Some(format!("there is no family {family}, but there are some below it: did you mean '{below}'?")));
+            return Ok(Some(format!("there is no family {family}, only some below it: did you mean '{below}'?")));
         }
     }
     Ok(None)

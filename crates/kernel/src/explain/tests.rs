@@ -31,7 +31,7 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "a was leased 22 s ago: worker w has not been heard of for 20 s; if it stays silent, the lease is taken back in 10 s. [worker_silent until 32s] no eta",
         ),
         ("add b; add a by=b idle; explain a", "a is idle: it runs when it is queued or started. [idle, blocked_by] no eta"),
-        ("add a delay=90s; explain a", "a waits: it is scheduled to start in 1 min. [scheduled until 90s] eta 90s"),
+        ("add a delay=90s; explain a", "a waits: it is scheduled to start in 2 min. [scheduled until 90s] eta 90s"),
         (
             "add a; lease w; finish a failed; advance 200ms; explain a",
             "a waits: attempt 1 ended with oops: no luck; the next is due in 800 ms. [backoff until 1s] eta 1s",
