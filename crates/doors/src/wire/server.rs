@@ -72,12 +72,12 @@ impl From<Outside> for OutsideView {
     }
 }
 
-/// Statistics are counted behind the records, a moment later.
+/// Statistics are counted behind the records, a moment later; whoever asks waits for them, two seconds at most.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct RollupsView {
     /// The last record that is in them.
     pub record: u64,
-    /// How long something has waited to be in them; 0 when all is.
+    /// How long something that had come has waited to be in them; 0 when all is.
     pub lag_ms: u64,
     /// Records of tasks that were deleted before they were counted.
     pub lost: u64,
