@@ -21,6 +21,7 @@ pub mod verify;
 pub mod watch;
 pub mod webhook;
 pub mod work;
+pub mod worker_check;
 pub mod workflow;
 
 use crate::client::Client;
@@ -52,6 +53,7 @@ pub enum Command {
     Work(work::WorkArgs),
     #[command(hide = true)]
     WorkGuard(work::GuardArgs),
+    WorkerCheck(worker_check::WorkerCheckArgs),
     Watch(watch::WatchArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
@@ -84,6 +86,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Bench(args) => bench::run(args, screen),
         Command::BenchLoad(args) => bench::run_load(args),
         Command::Verify(args) => verify::run(args, screen),
+        Command::WorkerCheck(args) => worker_check::run(args, screen),
         // Some of these work without a server.
         Command::Registry(args) => registry::run(args, globals, screen),
         Command::Workflow(args) => workflow::run(args, globals, screen),
