@@ -1,7 +1,7 @@
 //! What is checked. Each check gives a sentence when the worker does not do as it should.
 
 use super::yard::{Done, Yard};
-use doors::wire::Instant;
+use doors::wire::{RecordBody, RecordView};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -97,15 +97,12 @@ fn retry(yard: &mut Yard) -> Done {
     let task = yard.add_with(&input, 2)?;
     yard.ends(task)?;
     let history = yard.history(task)?;
-    let at = |kind: &str, which: usize| -> Option<Instant> {
-        let records = history["records"].as_array()?;
-        let found = records.iter().filter(|record| record["kind"] == kind).nth(which)?;
-        serde_json::from_value(found["at"].clone()).ok()
-    };
-    let (Some(failed), Some(again)) = (at("task_retried", 0), at("task_leased", 1)) else {
+    let failed = history.records.iter().find(|record| matches!(record.record, RecordBody::TaskRetried { .. }));
+    let again = history.records.iter().rfind(|record| matches!(record.record, RecordBody::TaskLeased { .. }));
+    let (Some(failed), Some(again)) = (failed, again) else {
         return Err(format!("{task} should have been tried twice"));
     };
-    let waited = again.0.ms_since(failed.0);
+    let waited = again.at.0.ms_since(failed.at.0);
     if waited < 1_200 {
         Err(format!("{task} was tried again after {waited} ms; `retry_after_ms` 1200 was not handed on"))
     } else {
@@ -126,7 +123,7 @@ fn large(yard: &mut Yard) -> Done {
 }
 
 fn heartbeat(yard: &mut Yard) -> Done {
-    let task = yard.add(&json!({"do": "sleep", "ms": 5_000, "value": "slept"}))?;
+    let task = yard.add_with(&json!({"do": "sleep", "ms": 5_000, "value": "slept"}), 1)?;
     first_attempt(&yard.gives(task, &json!("slept"))?)
 }
 
@@ -136,8 +133,8 @@ fn cancel(yard: &mut Yard) -> Done {
     yard.post(&format!("/v1/tasks/{task}/cancel"), &json!({"by": "worker-check", "reason": "a check"}))?;
     yard.until(task, "was cancelled, and the worker did not say that it stopped", |task| task["status"] == "cancelled")?;
     // By the worker, not because it was silent for too long.
-    let history = yard.history(task)?.to_string();
-    if history.contains("worker_lost") {
+    let silent = |record: &RecordView| format!("{:?}", record.record).contains("worker_lost");
+    if yard.history(task)?.records.iter().any(silent) {
         return Err(format!("{task} was cancelled, and the worker fell silent"));
     }
     let task = yard.add(&json!({"do": "echo", "value": 1}))?;

@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::config::{Source, Target};
+use doors::wire::History;
 use kernel::ids::TaskId;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
@@ -177,7 +178,7 @@ impl Yard {
         self.client.get(&format!("/v1/tasks/{task}")).map_err(|failure| failure.message)
     }
 
-    pub fn history(&self, task: TaskId) -> Result<Value, String> {
+    pub fn history(&self, task: TaskId) -> Result<History, String> {
         self.client.get(&format!("/v1/tasks/{task}/history")).map_err(|failure| failure.message)
     }
 
@@ -188,6 +189,9 @@ impl Yard {
             let shown = self.task(task)?;
             if holds(&shown) {
                 return Ok(shown);
+            }
+            if self.worker.is_some() && !self.is_working() {
+                return Err(format!("{task} {what}"));
             }
             if Instant::now() > until {
                 let status = (&shown["status"], &shown["attempt"]);
