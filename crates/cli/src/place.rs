@@ -3,6 +3,7 @@
 
 use crate::output::{Exit, Failure};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,6 +24,44 @@ pub struct File {
     pub registry: Option<PathBuf>,
     pub retention: Retention,
     pub watchdog: Watchdog,
+    pub workers: Workers,
+    pub secrets: BTreeMap<String, Secret>,
+    /// Requests that tasks of a type are made into, by name.
+    pub http: BTreeMap<String, toml::Table>,
+    pub process: BTreeMap<String, Process>,
+}
+
+/// Which of the built-in workers start, and where they may go.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Workers {
+    pub http: Option<bool>,
+    pub process: Option<bool>,
+    pub allow: Vec<String>,
+    pub http_concurrency: Option<usize>,
+    pub response_mb: Option<usize>,
+}
+
+/// Where a secret is kept, and which hosts it may go to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Secret {
+    pub env: Option<String>,
+    pub file: Option<PathBuf>,
+    pub hosts: Vec<String>,
+}
+
+/// A command that `process` tasks may name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Process {
+    pub command: Vec<String>,
+    pub types: Vec<String>,
+    pub cwd: Option<PathBuf>,
+    pub env: BTreeMap<String, String>,
+    pub memory_mb: Option<u64>,
+    pub timeout: Option<String>,
+    pub concurrency: Option<usize>,
 }
 
 /// How long something may stand still before that is told, and before the process ends.
@@ -83,7 +122,8 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
-                       runs_age, runs_count, events_age and rollups_age, and [watchdog] with after and exit_after; `signaller serve --help` shows one";
+                       runs_age, runs_count, events_age and rollups_age, [watchdog] with after and exit_after, [workers], [secrets], \
+                       [http.NAME] and [process.NAME]; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

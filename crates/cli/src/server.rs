@@ -1,6 +1,7 @@
 //! A server in this process: store, engine and HTTP door put together, until a signal or a failure ends it. `dev` and
 //! `serve` differ only in where their settings come from and what they say at the start.
 
+use crate::built_in::{BuiltIn, Crews};
 use crate::forwarding;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::registry_file;
@@ -28,6 +29,7 @@ pub struct Settings {
     /// The registry's file, which is followed.
     pub registry: Option<PathBuf>,
     pub watchdog: WatchdogOptions,
+    pub built_in: BuiltIn,
 }
 
 /// What a server says once it can be reached.
@@ -163,6 +165,7 @@ async fn listen(
     let (stop_forwarding, stop) = tokio::sync::oneshot::channel::<()>();
     let forwarding = forwarding::run(engine.clone(), client, settings.stop_limit, async move { _ = stop.await });
     let forwarding = tokio::spawn(forwarding);
+    let crews = Crews::start(&engine, &settings.built_in, settings.stop_limit)?;
     let stopped = until_stopped(&engine, screen, settings.stop_limit).await;
     _ = stop_forwarding.send(());
     _ = ended.send(());
@@ -170,6 +173,7 @@ async fn listen(
         _ = serving.await;
     }
     forwarding.abort();
+    crews.end();
     Ok(stopped)
 }
 

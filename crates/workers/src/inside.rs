@@ -6,6 +6,7 @@
 
 mod attempt;
 
+pub use attempt::Stop;
 use attempt::{End, attempt};
 pub(crate) use attempt::{bounded, failed, put_away, report};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
@@ -35,6 +36,7 @@ const REST: Duration = Duration::from_millis(100);
 pub struct Job {
     pub grant: Grant,
     pub input: Payload,
+    pub stop: Stop,
 }
 
 impl Job {
@@ -44,9 +46,15 @@ impl Job {
     }
 }
 
-/// Does the work of tasks. When a task is to stop, its future is dropped: that has to end the work.
+/// Does the work of tasks. When a task is to stop, it is told so, and after the grace its future is dropped: that has to end
+/// the work.
 pub trait Performs: Send + Sync + 'static {
     fn perform(&self, job: Job) -> impl Future<Output = Outcome> + Send;
+
+    /// How long work may take to stop.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -190,12 +198,12 @@ impl<P: Performs> Crew<P> {
         for Delivery { grant, input } in deliveries {
             let (task, fence) = (grant.task, grant.fence);
             let heartbeat = Duration::from_millis(grant.heartbeat_ms.into());
-            let job = Job { grant, input: input.expect("a delivery is filled") };
+            let input = input.expect("a delivery is filled");
             let (end, ending) = oneshot::channel();
             self.held.insert((task, fence), Under { heartbeat, end: Some(end) });
             let (engine, performs) = (self.engine.clone(), self.performs.clone());
             self.jobs.spawn(async move {
-                attempt(&engine, performs, job, ending).await;
+                attempt(&engine, performs, grant, input, ending).await;
                 (task, fence)
             });
         }

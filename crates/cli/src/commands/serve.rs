@@ -1,6 +1,7 @@
 //! `signaller serve`: the same server, set up by a file, the environment and flags, in rising order of weight.
 
 use super::dev::greet;
+use crate::built_in;
 use crate::output::{Exit, Failure, Outcome, Screen};
 use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Settings};
@@ -10,6 +11,7 @@ use engine::{EngineOptions, Retention, WatchdogOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use workers::Allowed;
 
 /// Start a server set up by signaller.toml, SIGNALLER_* and flags
 #[derive(Args, Debug)]
@@ -21,7 +23,15 @@ use std::time::Duration;
                         events_age = \"7d\"                # events whose work ended longer ago go, with the tasks they made\n  \
                         rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n  \
                         [watchdog]\n  after = \"30s\"                    # what stands still for so long is told\n  \
-                        exit_after = \"120s\"              # and ends the server after so long, to be started again\n\n\
+                        exit_after = \"120s\"              # and ends the server after so long, to be started again\n  \
+                        [workers]                        # built in; all of it is told in docs/workers.md\n  \
+                        http = true                      # false: `http` tasks are left to workers of your own\n  \
+                        allow = [\"10.0.0.0/8\"]           # addresses that are not public and http may connect to\n  \
+                        [secrets]\n  API_KEY = {env = \"API_KEY\", hosts = [\"api.example.com\"]}   # secret://API_KEY; or {file = …}\n  \
+                        [process.lint]                   # {type: process, with: {command: lint, input: …}}\n  \
+                        command = [\"python3\", \"/srv/lint.py\"]\n  \
+                        [http.search]                    # a type of tasks that become requests\n  \
+                        types = [\"search\"]\n  url = \"https://search.example.com/?q=${input.text}\"\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -40,6 +50,19 @@ pub struct ServeArgs {
     /// Which events go to which handlers; changes of it are taken as they come [env: SIGNALLER_REGISTRY]
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
+    #[command(flatten)]
+    workers: WorkersArgs,
+}
+
+/// What both ways to start a server take.
+#[derive(Args, Debug, Default)]
+pub struct WorkersArgs {
+    /// An address or network that is not public and that the built-in http worker may connect to, such as 127.0.0.1:3000; may be given several times
+    #[arg(long, value_name = "ADDRESS", value_parser = str::parse::<Allowed>)]
+    pub allow: Vec<Allowed>,
+    /// Start none of the built-in workers
+    #[arg(long)]
+    pub no_workers: bool,
 }
 
 /// Shorter than this, an ordinary pause of the machine would be told as a standstill.
@@ -52,6 +75,7 @@ pub fn run(args: ServeArgs, token: Option<String>, screen: Screen) -> Outcome {
 
 fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option<String>) -> Result<Settings, Failure> {
     let file = place::read(args.config.as_deref())?;
+    let built_in = built_in::of_file(&file, &args.workers.allow, args.workers.no_workers)?;
     let listen = place::listen(args.listen, file.listen, &env)?;
     let stop_limit = args.stop_limit.or_else(|| env("SIGNALLER_STOP_LIMIT")).or(file.stop_limit);
     let stop_limit_ms = match stop_limit {
@@ -76,7 +100,7 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     let rollups_age = rollups_age(&file.retention)?;
     let watchdog = watchdog(&file.watchdog)?;
     let stop_limit = Duration::from_millis(stop_limit_ms);
-    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry })
+    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, built_in })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {
@@ -114,7 +138,14 @@ mod tests {
     use std::path::Path;
 
     fn none() -> ServeArgs {
-        ServeArgs { config: None, listen: None, data_dir: None, stop_limit: None, registry: None }
+        ServeArgs {
+            config: None,
+            listen: None,
+            data_dir: None,
+            stop_limit: None,
+            registry: None,
+            workers: WorkersArgs::default(),
+        }
     }
 
     #[test]

@@ -3,15 +3,17 @@
 
 use super::{Job, Performs, REST};
 use engine::{Answer, Engine, Refused, Request};
-use kernel::command::{Command, Outcome};
+use kernel::command::{Command, Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{ERROR_CODE_BYTES_MAX, ERROR_MESSAGE_BYTES_MAX, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use kernel::names::clip;
-use kernel::record::Failure;
+use kernel::record::{Failure, Payload};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// Why an attempt is ended before its time.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,17 +26,42 @@ pub enum End {
     Released,
 }
 
-pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, job: Job, ending: oneshot::Receiver<End>) {
-    let (task, fence) = (job.grant.task, job.grant.fence);
+/// Tells the work of an attempt that it is to stop.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Returns when it is.
+    pub async fn told(&mut self) {
+        if self.0.wait_for(|told| *told).await.is_err() {
+            // Nobody is there any more who could tell: the work is dropped.
+            std::future::pending().await
+        }
+    }
+}
+
+pub async fn attempt<P: Performs>(
+    engine: &Engine,
+    performs: Arc<P>,
+    grant: Grant,
+    input: Payload,
+    ending: oneshot::Receiver<End>,
+) {
+    let (task, fence, grace) = (grant.task, grant.fence, performs.grace());
+    let (told, stop) = watch::channel(false);
+    let job = Job { grant, input, stop: Stop(stop) };
     let mut work = Work(tokio::spawn(async move { performs.perform(job).await }));
     let outcome = tokio::select! {
         ended = &mut work.0 => ended.unwrap_or_else(|_| panicked()),
-        Ok(end) = ending => match (work.stop().await, end) {
-            // It was quicker than the wish to end it.
-            (Some(outcome), End::Asked | End::Released) => outcome,
-            (_, End::Lost) => return,
-            (None, End::Asked) => failed("stopped", "the worker ended it on request", false),
-            (None, End::Released) => Outcome::Released,
+        Ok(end) = ending => {
+            told.send_replace(true);
+            match (work.stop(grace).await, end) {
+                (_, End::Lost) => return,
+                // It was quicker than the wish to end it.
+                (Some(outcome @ Outcome::Done { .. }), End::Asked | End::Released) => outcome,
+                (_, End::Asked) => failed("stopped", "the worker ended it on request", false),
+                (_, End::Released) => Outcome::Released,
+            }
         },
     };
     report(engine, task, fence, put_away(engine, bounded(outcome)).await).await;
@@ -44,8 +71,13 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, job: Job, e
 struct Work(JoinHandle<Outcome>);
 
 impl Work {
-    /// Returns when it is over; with its outcome, if it had one.
-    async fn stop(&mut self) -> Option<Outcome> {
+    /// Returns when it is over; with its outcome, if it had one. It has been told.
+    async fn stop(&mut self, grace: Duration) -> Option<Outcome> {
+        if !grace.is_zero()
+            && let Ok(ended) = timeout(grace, &mut self.0).await
+        {
+            return ended.ok();
+        }
         self.0.abort();
         (&mut self.0).await.ok()
     }

@@ -2,35 +2,29 @@
 //! is full, one that only waits to hear that something should stop; each attempt is a process with a thread that waits for
 //! it; this loop alone knows what is held and decides.
 
-mod child;
 mod crew;
-mod guard;
-mod program;
 mod tally;
-mod verdict;
 
 use super::Session;
 use crate::client::Client;
 use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::plain::plain;
 use crate::signals::on_stop;
 use crate::units::{count_of, show_about_ms};
-use child::Group;
 use clap::Args;
 use crew::{Crew, Todo, Told, Why};
 use doors::wire::{EndingView, ServerStatus, TaskView, UnmadeTask, WorkAnswer, WorkPoll, WorkTask, WorkerView};
-use guard::Guard;
-pub use guard::GuardArgs;
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
+use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tally::{Attempt, Last, Tally};
-use verdict::Verdict;
+use workers::process::{Brief, Ended, Group, Guard, Launch, Reading, Verdict, guard, judge, program, start};
 
 /// After so long SIGTERM becomes SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -173,7 +167,7 @@ struct Worker<'a> {
 }
 
 pub fn run(args: WorkArgs, session: &Session) -> Outcome {
-    program::check(&args.command)?;
+    check(&args.command)?;
     if let Some(name) = &args.name {
         warn_of_rival(session, name);
     }
@@ -217,9 +211,24 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
     worker.finish()
 }
 
+/// Ends the processes of a worker that was killed; started by `work`, and by a server with commands of its own
+#[derive(Args, Debug)]
+pub struct GuardArgs {}
+
 /// What `work` starts beside itself.
 pub fn guard() -> Outcome {
-    guard::run()
+    let ended = guard::watch(std::io::stdin().lock());
+    let ended = ended.map_err(|error| Failure::new(Exit::Unavailable, "unavailable", error.to_string()))?;
+    Ok(Answer::new(&serde_json::json!({"ended": ended}), ""))
+}
+
+/// Refuses a command that is not there or cannot be executed: it would take tasks for nothing.
+fn check(command: &[OsString]) -> Result<(), Failure> {
+    let Some(name) = command.first() else { return Ok(()) };
+    program::check(name).map_err(|why| {
+        let message = format!("`{}` {why}", name.to_string_lossy());
+        Failure::new(Exit::Usage, "command_not_found", message).fix("name a program after `--`, on PATH or by its path")
+    })
 }
 
 /// Two workers of one name take each other's leases away. Whether the other is still there nobody knows, so it is only said.
@@ -513,32 +522,19 @@ impl Worker<'_> {
     fn start(&mut self, task: WorkTask) {
         let (id, fence, kind) = (task.task, task.fence, task.kind.clone());
         let events = self.events.clone();
-        let ended = move |ended: child::Ended| {
+        let ended = move |ended: Ended| {
             let left_behind = ended.left_behind;
             // The loop may be gone; then nobody wants to know.
-            let _ = events.send(Event::Ended { task: id, fence, verdict: verdict::judge(ended), left_behind });
+            let _ = events.send(Event::Ended { task: id, fence, verdict: judge(ended, Reading::Whole), left_behind });
         };
+        let brief = brief(&task);
         let target = self.session.client.target();
-        let mut env = vec![
-            ("SIGNALLER_TASK", id.to_string()),
-            ("SIGNALLER_TYPE", task.kind.to_string()),
-            ("SIGNALLER_QUEUE", task.queue.to_string()),
-            ("SIGNALLER_ATTEMPT", task.attempt.to_string()),
-            ("SIGNALLER_IDEMPOTENCY_KEY", task.idempotency_key.clone()),
-            ("SIGNALLER_URL", target.url.clone()),
-        ];
-        env.extend(task.run.map(|run| ("SIGNALLER_RUN", run.to_string())));
-        env.extend(task.node.clone().map(|node| ("SIGNALLER_NODE", node)));
-        if let Some(trigger) = &task.trigger {
-            env.extend([
-                ("SIGNALLER_EVENT", trigger.event.to_string()),
-                ("SIGNALLER_EVENT_NAME", trigger.name.to_string()),
-                ("SIGNALLER_HANDLER", trigger.handler.to_string()),
-            ]);
-        }
-        env.push(("SIGNALLER_FENCE", fence.to_string()));
-        env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
-        match child::start(id, &self.command, env, stdin_of(&task), self.guard.clone(), ended) {
+        let mut env = brief.env();
+        env.push(("SIGNALLER_URL".into(), target.url.clone().into()));
+        env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN".into(), token.into())));
+        let launch = Launch { command: self.command.clone(), env, stdin: brief.stdin(), ..Launch::default() };
+        let tell = move |line: &str| _ = writeln!(std::io::stderr().lock(), "{id} | {}", plain(line));
+        match start(launch, self.guard.clone(), tell, ended) {
             Ok(group) => {
                 let since = Instant::now();
                 let spent_at = since.checked_add(Duration::from_millis(task.budget_ms));
@@ -562,7 +558,7 @@ impl Worker<'_> {
         let Some(running) = self.running.remove(&task) else { return };
         let code = match &verdict {
             Verdict::Done(_) => None,
-            Verdict::Failed { error, .. } => Some(error.code.clone()),
+            Verdict::Failed { failure, .. } => Some(failure.code.clone()),
         };
         let told = self.crew.ended(task, fence, verdict);
         let Running { kind, since, .. } = running;
@@ -659,23 +655,8 @@ impl Worker<'_> {
     }
 }
 
-fn stdin_of(task: &WorkTask) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Stdin<'a> {
-        task: TaskId,
-        #[serde(rename = "type")]
-        kind: &'a TypeName,
-        queue: &'a QueueName,
-        attempt: u16,
-        idempotency_key: &'a str,
-        budget_ms: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        run: Option<kernel::ids::RunId>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        node: Option<&'a str>,
-        input: &'a serde_json::value::RawValue,
-    }
-    let stdin = Stdin {
+fn brief(task: &WorkTask) -> Brief<'_> {
+    Brief {
         task: task.task,
         kind: &task.kind,
         queue: &task.queue,
@@ -685,10 +666,9 @@ fn stdin_of(task: &WorkTask) -> Vec<u8> {
         run: task.run,
         node: task.node.as_deref(),
         input: &task.input,
-    };
-    let mut text = serde_json::to_vec(&stdin).expect("a task is JSON");
-    text.push(b'\n');
-    text
+        fence: task.fence,
+        made_of: task.trigger.as_ref().map(|trigger| (trigger.event, &trigger.name, &trigger.handler)),
+    }
 }
 
 /// Used by no other worker: host, process, chance.
