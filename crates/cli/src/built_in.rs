@@ -18,12 +18,15 @@ use tokio::task::JoinHandle;
 use workers::http::{FIELDS, HTTP_TYPE, Http, Preset, RESPONSE_BYTES_MAX};
 use workers::inside::{self, Performs, Place};
 use workers::process::{self, Configured, GRACE, Guard, PROCESS_TYPE, Process, program};
-use workers::secrets::{From, Secret, Secrets, is_name, named};
+use workers::redis;
+use workers::secrets::{From, Revealed, Secret, Secrets, is_name, named};
 use workers::{Allowed, Client, Gate, system};
 
 const HTTP_CONCURRENCY: usize = 32;
 const RESPONSE_MB_MAX: usize = 1_024;
 const MB: usize = 1_024 * 1_024;
+/// Tokens that may be out at a time.
+const REDIS_SLOTS_MAX: usize = 10_000;
 
 /// What is started, and how.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,8 @@ pub struct BuiltIn {
     pub http: Option<HttpSettings>,
     pub commands: BTreeMap<String, Configured>,
     pub secrets: Arc<Secrets>,
+    /// Types that go to workers on Redis.
+    pub redis: Option<redis::Options>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,15 +53,21 @@ fn wrong(message: String, fix: impl Into<String>) -> Failure {
 
 /// What a server without a file has: `http`, to public addresses and those allowed here.
 pub fn plain(allow: &[Allowed], without: bool) -> Result<BuiltIn, Failure> {
-    of_file(&place::File::default(), allow, without)
+    of_file(&place::File::default(), allow, without, place::env)
 }
 
 /// `allow` beside what the file allows; `without` starts none of them.
-pub fn of_file(file: &place::File, allow: &[Allowed], without: bool) -> Result<BuiltIn, Failure> {
+pub fn of_file(
+    file: &place::File,
+    allow: &[Allowed],
+    without: bool,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<BuiltIn, Failure> {
     let secrets = secrets(&file.secrets)?;
     let mut types = BTreeSet::new();
     let presets = presets(&file.http, &secrets, &mut types)?;
     let commands = commands(&file.process, &secrets, &mut types)?;
+    let redis = file.redis.as_ref().map(|said| redis_options(said, env, &secrets, &mut types)).transpose()?;
     let written = file.workers.allow.iter().map(|text| {
         text.parse::<Allowed>().map_err(|bad| wrong(format!("workers.allow: {bad}"), "take it out, or write it as it says"))
     });
@@ -78,6 +89,7 @@ pub fn of_file(file: &place::File, allow: &[Allowed], without: bool) -> Result<B
         http: is_on(file.workers.http).then_some(http),
         commands: if is_on(file.workers.process) { commands } else { BTreeMap::new() },
         secrets: Arc::new(secrets),
+        redis,
     })
 }
 
@@ -211,6 +223,39 @@ fn commands(
     Ok(commands)
 }
 
+/// The address may hold a password: it is then written with `secret://NAME`, or comes from the environment.
+fn redis_options(
+    said: &place::Redis,
+    env: impl Fn(&str) -> Option<String>,
+    secrets: &Secrets,
+    taken: &mut BTreeSet<TypeName>,
+) -> Result<redis::Options, Failure> {
+    let url = env("SIGNALLER_REDIS_URL").or_else(|| said.url.clone()).ok_or_else(|| {
+        wrong("redis needs a url".into(), "write url = \"redis://127.0.0.1:6379/0\", or set SIGNALLER_REDIS_URL")
+    })?;
+    known_secrets("redis.url", &url, secrets)?;
+    let url =
+        secrets.fill(&url, &mut Revealed::default()).map_err(|why| wrong(format!("redis.url: {why}"), "set that secret"))?;
+    redis::address(&url).map_err(|bad| wrong(format!("redis.url: {bad}"), "write it so"))?;
+    let mut streams = BTreeMap::new();
+    for kind in own_types("redis", &said.types, taken)? {
+        streams.insert(kind.clone(), redis::Options::stream_of(&kind));
+    }
+    for (kind, stream) in &said.streams {
+        let kind = own_types("redis.streams", std::slice::from_ref(kind), taken)?.remove(0);
+        streams.insert(kind, stream.clone());
+    }
+    if streams.is_empty() {
+        return Err(wrong("redis serves no type".into(), "write types = [\"classify\"], the types whose workers read streams"));
+    }
+    let slots = said.slots.unwrap_or(redis::SLOTS);
+    if !(1..=REDIS_SLOTS_MAX).contains(&slots) {
+        return Err(wrong("redis.slots is out of bounds".into(), format!("write a number from 1 to {REDIS_SLOTS_MAX}")));
+    }
+    let signals = said.signals.clone().unwrap_or_else(|| redis::SIGNALS.to_owned());
+    Ok(redis::Options { url, streams, signals, slots, mirror: said.mirror })
+}
+
 /// The loops of those that were started.
 #[derive(Default)]
 pub struct Crews {
@@ -239,6 +284,12 @@ impl Crews {
             let place = process.place(stop_limit / 2);
             crews.run(engine, process, place);
         }
+        if let Some(options) = built_in.redis.clone() {
+            let (stop, stopped) = oneshot::channel();
+            let stopped = async move { _ = stopped.await };
+            crews.loops.push(tokio::spawn(redis::run(engine.clone(), options, stopped)));
+            crews.stops.push(stop);
+        }
         Ok(crews)
     }
 
@@ -262,7 +313,7 @@ mod tests {
 
     fn check(text: &str, told: Result<&str, &str>) {
         let file: place::File = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        match (of_file(&file, &[], false), told) {
+        match (of_file(&file, &[], false, |_| None), told) {
             (Ok(built_in), Ok(told)) => {
                 let mut said = match &built_in.http {
                     Some(http) => {
@@ -287,6 +338,9 @@ mod tests {
                         one.memory_mb,
                         types.join(" ")
                     );
+                }
+                for (kind, stream) in built_in.redis.iter().flat_map(|redis| &redis.streams) {
+                    said += &format!("; {kind} on {stream}");
                 }
                 assert_eq!(said, told, "{text}");
             }
@@ -317,6 +371,19 @@ mod tests {
                 Ok("http 32 8 MiB allow [] types []; c 5s x3 Some(64) [function]"),
             ),
             ("[workers]\nprocess = false\n[process.lint]\ncommand = [\"sh\"]", Ok("http 32 8 MiB allow [] types []")),
+            (
+                "[redis]\nurl = \"redis://r.test\"\ntypes = [\"a\", \"task\"]\nstreams = {b = \"jobs\"}",
+                Ok("http 32 8 MiB allow [] types []; a on wf.tasks.a; b on jobs; task on wf.tasks.default"),
+            ),
+            ("[redis]\ntypes = [\"a\"]", Err("redis needs a url")),
+            ("[redis]\nurl = \"http://x\"\ntypes = [\"a\"]", Err("is no address of a Redis server")),
+            ("[redis]\nurl = \"redis://x\"", Err("redis serves no type")),
+            ("[redis]\nurl = \"redis://x\"\ntypes = [\"a\"]\nslots = 0", Err("redis.slots")),
+            ("[redis]\nurl = \"redis://:secret://K@x\"\ntypes = [\"a\"]", Err("redis.url: there is no secret `K`")),
+            (
+                "[redis]\nurl = \"redis://x\"\ntypes = [\"f\"]\n[process.a]\ncommand = [\"sh\"]\ntypes = [\"f\"]",
+                Err("redis.types: another serves `f`"),
+            ),
             ("[workers]\nallow = [\"localhost\"]", Err("`localhost` is no address to allow")),
             ("[workers]\nhttp_concurrency = 0", Err("workers.http_concurrency")),
             ("[workers]\nresponse_mb = 5000", Err("workers.response_mb")),

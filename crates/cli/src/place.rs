@@ -29,6 +29,7 @@ pub struct File {
     /// Requests that tasks of a type are made into, by name.
     pub http: BTreeMap<String, toml::Table>,
     pub process: BTreeMap<String, Process>,
+    pub redis: Option<Redis>,
 }
 
 /// Which of the built-in workers start, and where they may go.
@@ -64,6 +65,19 @@ pub struct Process {
     pub concurrency: Option<usize>,
 }
 
+/// Which types of tasks go to workers that speak Redis, and where that is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Redis {
+    pub url: Option<String>,
+    pub types: Vec<String>,
+    /// Streams of types that have one of their own.
+    pub streams: BTreeMap<String, String>,
+    pub signals: Option<String>,
+    pub slots: Option<usize>,
+    pub mirror: bool,
+}
+
 /// How long something may stand still before that is told, and before the process ends.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -88,13 +102,15 @@ pub fn env(name: &str) -> Option<String> {
 }
 
 /// Ours, and those a worker's command is given.
-const VARIABLES: [&str; 18] = [
+const VARIABLES: [&str; 20] = [
     "SIGNALLER_URL",
     "SIGNALLER_TOKEN",
     "SIGNALLER_LISTEN",
     "SIGNALLER_DATA_DIR",
     "SIGNALLER_STOP_LIMIT",
     "SIGNALLER_REGISTRY",
+    "SIGNALLER_REDIS_URL",
+    "SIGNALLER_CHECK_TYPE",
     "SIGNALLER_LOG",
     "SIGNALLER_TASK",
     "SIGNALLER_TYPE",

@@ -31,7 +31,9 @@ use workers::Allowed;
                         [process.lint]                   # {type: process, with: {command: lint, input: …}}\n  \
                         command = [\"python3\", \"/srv/lint.py\"]\n  \
                         [http.search]                    # a type of tasks that become requests\n  \
-                        types = [\"search\"]\n  url = \"https://search.example.com/?q=${input.text}\"\n\n\
+                        types = [\"search\"]\n  url = \"https://search.example.com/?q=${input.text}\"\n  \
+                        [redis]                          # types whose workers read Redis streams\n  \
+                        url = \"redis://127.0.0.1:6379/0\"  # or SIGNALLER_REDIS_URL\n  types = [\"classify\"]             # on wf.tasks.classify\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -75,7 +77,7 @@ pub fn run(args: ServeArgs, token: Option<String>, screen: Screen) -> Outcome {
 
 fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option<String>) -> Result<Settings, Failure> {
     let file = place::read(args.config.as_deref())?;
-    let built_in = built_in::of_file(&file, &args.workers.allow, args.workers.no_workers)?;
+    let built_in = built_in::of_file(&file, &args.workers.allow, args.workers.no_workers, &env)?;
     let listen = place::listen(args.listen, file.listen, &env)?;
     let stop_limit = args.stop_limit.or_else(|| env("SIGNALLER_STOP_LIMIT")).or(file.stop_limit);
     let stop_limit_ms = match stop_limit {
