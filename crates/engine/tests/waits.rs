@@ -72,7 +72,7 @@ fn the_one_that_matches_goes_on_and_no_other() {
     assert_eq!(
         house.told(runs[7]),
         format!(
-            "{} waits for paid: it waits for an event `pay/paid` whose `event.data.order` is 7, for another 59 min.",
+            "{} waits for paid: it waits for an event `pay/paid` whose `event.data.order` is 7, for another 1 h.",
             runs[7]
         )
     );
