@@ -6,7 +6,6 @@ import asyncio
 import collections
 import threading
 import time
-from datetime import timedelta
 from typing import Any
 
 from signaller import Context, Fail, Retry, SignallerError, Worker
@@ -43,7 +42,7 @@ def behave(input: Any, context: Context) -> Any:
             raise Fail("maybe", code=code, retryable=True)
         case {"retry": after}:
             if context.attempt == 1:
-                raise Retry("not yet", after=timedelta(seconds=after))
+                raise Retry("not yet", after=after)
             return context.attempt
         case {"show": field}:
             return getattr(context, field)
@@ -268,7 +267,7 @@ class Stopping(House):
 
         self.queue("slow", retry={"attempts": 1})
         self.work(worker)
-        self.assertEqual(self.ended(self.add("slow", budget=0.2)), ("failed", "timed_out"))
+        self.assertEqual(self.ended(self.add("slow", budget_ms=200)), ("failed", "timed_out"))
 
     def test_heartbeats_keep_a_lease_whether_or_not_the_worker_is_full(self) -> None:
         def slow(input: Any, context: Context) -> int:
