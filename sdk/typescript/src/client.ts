@@ -6,8 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { components } from "./api.js";
-import { SignallerError } from "./errors.js";
-import { Http, type Place } from "./http.js";
+import { type Place, type Send, sender, SignallerError } from "./http.js";
 
 type Schemas = components["schemas"];
 export type EventEmit = Schemas["EventEmit"];
@@ -25,11 +24,11 @@ export interface ClientOptions extends Place {
 }
 
 export class Client {
-  readonly #http: Http;
+  readonly #send: Send;
   readonly #timeoutMs: number;
 
   constructor(options: ClientOptions = {}) {
-    this.#http = new Http(options);
+    this.#send = sender(options);
     this.#timeoutMs = options.timeoutMs ?? 30_000;
   }
 
@@ -45,6 +44,7 @@ export class Client {
   }
 
   readonly tasks = {
+    ...this.#begun<TaskView>("/v1/tasks"),
     /** The same `idempotency_key` again answers the same task. */
     add: (type: string, input?: unknown, options: Omit<TaskAdd, "type" | "input"> = {}): Promise<TaskAdded> =>
       this.request("POST", "/v1/tasks", { idempotency_key: randomUUID(), ...options, type, input }, { again: true }),
@@ -53,52 +53,50 @@ export class Client {
       const body = { tasks: tasks.map((task) => ({ idempotency_key: randomUUID(), ...task })) };
       return (await this.request<{ tasks: TaskAdded[] }>("POST", "/v1/tasks/batch", body, { again: true })).tasks;
     },
-    get: (task: string): Promise<TaskView> => this.request("GET", `/v1/tasks/${encodeURIComponent(task)}`),
-    /** A worker that is at it is told to stop. */
-    cancel: (task: string, reason?: string): Promise<Schemas["TaskStatus"]> =>
-      this.request("POST", `/v1/tasks/${encodeURIComponent(task)}/cancel`, { reason }),
-    /** Until it is done, failed or cancelled. Throws after `timeoutMs`; the task goes on. */
-    wait: (task: string, options: { timeoutMs?: number } = {}): Promise<TaskView> => wait(task, this.tasks.get, options.timeoutMs),
   };
 
   readonly runs = {
+    ...this.#begun<RunView>("/v1/runs"),
     /** The same `idempotency_key` again answers the same run. */
     start: (workflow: string, input?: unknown, options: Omit<RunStart, "workflow" | "input"> = {}): Promise<RunStarted> =>
       this.request("POST", "/v1/runs", { idempotency_key: randomUUID(), ...options, workflow, input }, { again: true }),
-    get: (run: string): Promise<RunView> => this.request("GET", `/v1/runs/${encodeURIComponent(run)}`),
-    cancel: (run: string, reason?: string): Promise<Schemas["RunNow"]> =>
-      this.request("POST", `/v1/runs/${encodeURIComponent(run)}/cancel`, { reason }),
-    /** Until it is done, failed or cancelled. Throws after `timeoutMs`; the run goes on. */
-    wait: (run: string, options: { timeoutMs?: number } = {}): Promise<RunView> => wait(run, this.runs.get, options.timeoutMs),
   };
 
-  /**
-   * Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, which is taken
-   * for granted of a GET.
-   */
-  async request<T>(method: string, path: string, body?: unknown, options: { again?: boolean } = {}): Promise<T> {
+  /** Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any GET may. */
+  async request<T>(method: string, path: string, body?: unknown, { again = method === "GET" } = {}): Promise<T> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const end = performance.now() + this.#timeoutMs;
-    for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2_000)) {
+    for (let tried = 1; ; tried++) {
       try {
         const signal = AbortSignal.timeout(Math.max(10, Math.round(end - performance.now())));
-        return (await this.#http.send(method, path, text, signal)) as T;
+        return (await this.#send(method, path, text, signal)) as T;
       } catch (error) {
-        const may = error instanceof SignallerError && error.retryable && (options.again ?? method === "GET");
-        const restMs = may ? Math.max(waitMs * (0.5 + Math.random() / 2), error.retryAfterMs) : Infinity;
-        if (performance.now() + restMs >= end) throw error;
-        await sleep(restMs);
+        const waitMs = again && error instanceof SignallerError && error.retryable ? error.waitMs(tried) : Infinity;
+        if (performance.now() + waitMs >= end) throw error;
+        await sleep(waitMs);
       }
     }
   }
-}
 
-async function wait<V extends { status: string }>(what: string, get: (what: string) => Promise<V>, timeoutMs = Infinity): Promise<V> {
-  const end = performance.now() + timeoutMs;
-  for (let restMs = 20; ; restMs = Math.min(restMs * 1.5, 1_000)) {
-    const view = await get(what);
-    if (["done", "failed", "cancelled"].includes(view.status)) return view;
-    if (performance.now() + restMs > end) throw new Error(`${what} is still ${view.status} after ${timeoutMs} ms`);
-    await sleep(restMs);
+  /** What was begun and goes on by itself. */
+  #begun<View extends { status: string }>(path: string) {
+    const get = (id: string): Promise<View> => this.request("GET", `${path}/${encodeURIComponent(id)}`);
+    return {
+      get,
+      /** Workers that are at it are told to stop. */
+      cancel: async (id: string, reason?: string): Promise<void> => {
+        await this.request("POST", `${path}/${encodeURIComponent(id)}/cancel`, { reason });
+      },
+      /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
+      wait: async (id: string, { timeoutMs = Infinity } = {}): Promise<View> => {
+        const end = performance.now() + timeoutMs;
+        for (let restMs = 20; ; restMs = Math.min(restMs * 1.5, 1_000)) {
+          const view = await get(id);
+          if (["done", "failed", "cancelled"].includes(view.status)) return view;
+          if (performance.now() + restMs > end) throw new Error(`${id} is still ${view.status} after ${timeoutMs} ms`);
+          await sleep(restMs);
+        }
+      },
+    };
   }
 }

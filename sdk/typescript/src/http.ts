@@ -1,6 +1,8 @@
 /** One request, one answer. Nothing is tried twice here. */
 
-import { SignallerError, type Problem } from "./errors.js";
+import type { components } from "./api.js";
+
+export type Problem = components["schemas"]["Problem"];
 
 export interface Place {
   /** Where the server is; SIGNALLER_URL, or http://127.0.0.1:7400. */
@@ -9,42 +11,56 @@ export interface Place {
   token?: string | undefined;
 }
 
-export class Http {
-  readonly url: string;
-  readonly #headers: Record<string, string>;
+/** The server's answer was a no, or there was none (then `status` is 0 and `code` is `unreachable`). */
+export class SignallerError extends Error {
+  override readonly name = "SignallerError";
 
-  constructor(place: Place) {
-    this.url = (place.url ?? (process.env["SIGNALLER_URL"] || "http://127.0.0.1:7400")).replace(/\/+$/, "");
-    if (!/^https?:\/\/./.test(this.url)) {
-      throw new TypeError(`\`${this.url}\` is no address of a server: write it as http://127.0.0.1:7400`);
-    }
-    const token = place.token ?? process.env["SIGNALLER_TOKEN"];
-    this.#headers = { accept: "application/json", ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly status: number,
+    /** All that the server says of it: `fix`, `problems`, `next_actions` and more. */
+    readonly problem?: Problem,
+  ) {
+    super(message);
   }
 
-  /** The answer's JSON. Throws `SignallerError`, also when the server cannot be reached. */
-  async send(method: string, path: string, body: string | undefined, signal: AbortSignal): Promise<unknown> {
-    let status: number, text: string;
+  /** Whether the same request may succeed later. */
+  get retryable(): boolean {
+    return this.problem?.retryable ?? (this.status === 0 || this.status >= 500);
+  }
+
+  /** How long to wait before the given try, from 1: longer each time, by chance, and as long as the server asks. */
+  waitMs(tried: number): number {
+    const patience = Math.min(100 * 2 ** (tried - 1), 5_000) * (0.5 + Math.random() / 2);
+    return Math.max(patience, this.problem?.retry_after_ms ?? 0);
+  }
+}
+
+/** Sends a request, and gives the answer's JSON. Throws `SignallerError`, also when the server cannot be reached. */
+export type Send = (method: string, path: string, body: string | undefined, signal: AbortSignal) => Promise<unknown>;
+
+export function sender(place: Place): Send {
+  const url = (place.url ?? (process.env["SIGNALLER_URL"] || "http://127.0.0.1:7400")).replace(/\/+$/, "");
+  if (!/^https?:\/\/./.test(url)) throw new TypeError(`\`${url}\` is no address of a server: write it as http://127.0.0.1:7400`);
+  const token = place.token ?? process.env["SIGNALLER_TOKEN"];
+  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
+  return async (method, path, body, signal) => {
+    let [status, text] = [0, ""];
     try {
-      const headers = body === undefined ? this.#headers : { ...this.#headers, "content-type": "application/json" };
-      const response = await fetch(this.url + path, { method, headers, signal, ...(body === undefined ? {} : { body }) });
+      const response = await fetch(url + path, { method, headers, signal, body: body ?? null });
       [status, text] = [response.status, await response.text()];
     } catch (error) {
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      const why = cause instanceof Error ? cause.message || cause.name : String(cause);
-      throw new SignallerError("unreachable", `the server at ${this.url} did not answer: ${why}`, 0, undefined, { cause: error });
+      const { cause = error } = error as Error;
+      throw new SignallerError("unreachable", `the server at ${url} did not answer: ${cause}`, 0);
     }
-    let answer: unknown;
+    let answer;
     try {
       answer = JSON.parse(text);
-    } catch {
-      throw new SignallerError("not_json", `the answer is no JSON: ${text.slice(0, 200)}`, status);
-    }
-    if (status < 400) return answer;
-    const problem = (answer as { error?: Problem } | null)?.error;
-    if (typeof problem?.code !== "string") {
-      throw new SignallerError("not_signaller", `the answer is ${status}, and not of a Signaller server`, status);
-    }
-    throw new SignallerError(problem.code, problem.message, status, problem);
-  }
+    } catch {}
+    if (answer && status < 400) return answer;
+    const problem: Problem | undefined = answer?.error;
+    if (problem?.code) throw new SignallerError(problem.code, problem.message, status, problem);
+    throw new SignallerError("not_signaller", `the server at ${url} is no Signaller: ${status} ${text.slice(0, 200)}`, status);
+  };
 }

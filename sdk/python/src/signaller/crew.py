@@ -58,7 +58,7 @@ class Crew:
                 # One that waits is overtaken when the worker is to stop: what it brings after that is not its own.
                 while not asking.done() and not (self._waits and self._closing):
                     await self._woken()
-                    if self._waits and self._owed:
+                    if self._owed and self._waits and not asking.done():
                         await self._poll(0, apart=True)
                 if asking.done():
                     asking.result()
