@@ -1,8 +1,8 @@
 /** One attempt at a task: what its function is told, and what the server is told of it. */
 
-import type { components } from "./api.js";
+import type { Schemas } from "./client.js";
 
-type Task = components["schemas"]["WorkTask"];
+type Task = Schemas["WorkTask"];
 
 const OUTPUT_BYTES_MAX = 256 * 1024;
 const RETRY_AFTER_MS_MAX = 7 * 24 * 3_600_000;

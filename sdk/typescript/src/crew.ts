@@ -7,9 +7,8 @@
  */
 
 import { setImmediate as breath, setTimeout as sleep } from "node:timers/promises";
-import type { components } from "./api.js";
 import { Attempt, type Context, Fail } from "./attempt.js";
-import { type Send, SignallerError } from "./http.js";
+import { type Client, type Schemas, SignallerError } from "./client.js";
 
 const POLL_TASKS_MAX = 1_000;
 /** Results beyond this wait for the next poll, as held. */
@@ -26,18 +25,6 @@ const GRACE_MS = 2_000;
 /** An outcome for each: an output, or an error. */
 export type Perform = (contexts: Context[]) => Promise<readonly unknown[]>;
 
-export interface CrewOptions {
-  send: Send;
-  name: string;
-  queues: string[];
-  /** By type. */
-  performs: Map<string, Perform>;
-  /** Calls at once, and the tasks that one takes. */
-  slots: number;
-  size: number;
-  log: (line: string) => void;
-}
-
 export class Crew {
   /** What was given is held; then its result, as JSON, is owed until the server has taken it. */
   readonly #held = new Set<Attempt>();
@@ -50,18 +37,26 @@ export class Crew {
   #isNews = false;
   #wake = (): void => {};
 
-  constructor(readonly options: CrewOptions) {}
+  /** `slots`: calls at once. `size`: tasks that one takes. */
+  constructor(
+    readonly client: Client,
+    readonly name: string,
+    readonly performs: Map<string, Perform>,
+    readonly slots: number,
+    readonly size: number,
+    readonly options: { queues: string[]; log: (line: string) => void },
+  ) {}
 
   async work(): Promise<void> {
     while (this.#held.size || this.#owed.size || !this.#closing) {
-      if (!this.#owed.size && (this.#inVain || !this.#free())) {
+      if (!this.#owed.size && (this.#inVain || this.#closing || this.#calls === this.slots)) {
         const beats = [...this.#held].map(({ context }) => context.heartbeat_ms / 3);
         await this.#woken(this.#inVain ? REST_MS : Math.min(BEAT_MS, ...beats));
       }
       await breath(); // What ends at once is told in the same poll.
       const overtaken = new AbortController();
       let isOver = false;
-      const asking = this.#poll(this.#free(), { signal: overtaken.signal }).finally(() => {
+      const asking = this.#poll({ signal: overtaken.signal }).finally(() => {
         [isOver, this.#waits] = [true, false];
         this.#news();
       });
@@ -70,14 +65,14 @@ export class Crew {
         while (!isOver) {
           await this.#woken();
           if (this.#waits && this.#closing) overtaken.abort();
-          else if (this.#waits && this.#owed.size) await this.#poll(0, { apart: true });
+          else if (this.#waits && this.#owed.size) await this.#poll({ apart: true });
         }
         await asking;
       } finally {
         overtaken.abort();
       }
     }
-    await this.#poll(0); // Who wants nothing and holds nothing takes its leave.
+    await this.#poll(); // Who wants nothing and holds nothing takes its leave.
   }
 
   /** Takes nothing more on; what still runs after `limitMs` is handed back. */
@@ -106,14 +101,9 @@ export class Crew {
     this.#isNews = false;
   }
 
-  #free(): number {
-    const { slots, size } = this.options;
-    const places = Math.min((slots - this.#calls) * size, POLL_TASKS_MAX - this.#held.size - this.#owed.size);
-    return this.#closing ? 0 : Math.max(places, 0);
-  }
-
-  async #poll(want: number, { apart = false, signal = new AbortController().signal } = {}): Promise<void> {
-    const { send, name, performs, queues, size, log } = this.options;
+  async #poll({ apart = false, signal = new AbortController().signal } = {}): Promise<void> {
+    const { name, slots, size } = this;
+    const { queues, log } = this.options;
     const results: Attempt[] = [];
     let length = 0;
     for (const [attempt, result] of this.#owed) {
@@ -122,21 +112,23 @@ export class Crew {
     }
     const told = new Set(results);
     const holding = apart ? [] : [...this.#held, ...this.#owed.keys()].filter((attempt) => !told.has(attempt));
+    const places = Math.min((slots - this.#calls) * size, POLL_TASKS_MAX - holding.length);
+    const want = apart || this.#closing ? 0 : places;
     const waits = want > 0 && results.length === 0;
     if (!apart) this.#waits = waits;
     const head = JSON.stringify({
       worker: apart ? `${name}/results` : name,
-      types: [...performs.keys()],
+      types: [...this.performs.keys()],
       queues,
       want,
       wait_ms: waits ? WAIT_MS : 0,
       holding: holding.map(({ context: { task, fence }, share }) => ({ task, fence, progress: share })),
     });
     const body = `${head.slice(0, -1)},"results":[${results.map((attempt) => this.#owed.get(attempt)).join()}]}`;
-    let answer: Required<components["schemas"]["WorkAnswer"]>;
+    let answer: Required<Schemas["WorkAnswer"]>;
     try {
       const patience = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]);
-      answer = (await send("POST", "/v1/work", body, patience)) as typeof answer;
+      answer = (await this.client.sendOnce("POST", "/v1/work", body, patience)) as typeof answer;
     } catch (error) {
       if (signal.aborted) return;
       this.#unanswered += 1;
@@ -167,7 +159,7 @@ export class Crew {
     this.#calls += 1;
     let outcomes: readonly unknown[];
     try {
-      outcomes = await this.options.performs.get(attempts[0]!.context.type)!(attempts.map(({ context }) => context));
+      outcomes = await this.performs.get(attempts[0]!.context.type)!(attempts.map(({ context }) => context));
     } catch (error) {
       outcomes = attempts.map(() => (error instanceof Error ? error : new Error(String(error))));
     }

@@ -3,10 +3,10 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Context } from "./attempt.js";
+import { Client, type ClientOptions } from "./client.js";
 import { Crew, type Perform } from "./crew.js";
-import { type Place, type Send, sender } from "./http.js";
 
-export interface WorkerOptions extends Place {
+export interface WorkerOptions extends ClientOptions {
   /** Used by no other worker; without one it is made of host, process and chance. */
   name?: string;
   /** Tasks at once, batches apart: 10. */
@@ -27,7 +27,7 @@ const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 export class Worker {
   readonly name: string;
   readonly #options: WorkerOptions;
-  readonly #send: Send;
+  readonly #client: Client;
   readonly #concurrency: number;
   readonly #tasks = new Map<string, Perform>();
   readonly #batches = new Map<string, { size: number; perform: Perform }>();
@@ -36,7 +36,7 @@ export class Worker {
 
   constructor(options: WorkerOptions = {}) {
     this.#options = options;
-    this.#send = sender(options);
+    this.#client = new Client(options);
     this.#concurrency = bounded("concurrency", options.concurrency ?? 10);
     const host = hostname().replace(/[^A-Za-z0-9._-]/g, "").slice(0, 60) || "worker";
     this.name = options.name ?? `${host}-${process.pid}-${randomBytes(2).toString("hex")}`;
@@ -73,12 +73,11 @@ export class Worker {
   async run(): Promise<void> {
     if (this.#tasks.size + this.#batches.size === 0) throw new TypeError("this worker has nothing to do: say how with worker.task");
     const { queues = [], log = (line) => console.error(`signaller: ${line}`), signals = true } = this.#options;
-    const shared = { send: this.#send, queues, log };
-    const crews = [...this.#batches].map(([type, { size, perform }], at) => {
-      return new Crew({ ...shared, name: `${this.name}/${at + 1}`, performs: new Map([[type, perform]]), slots: 1, size });
-    });
-    const { name } = this;
-    if (this.#tasks.size) crews.push(new Crew({ ...shared, name, performs: this.#tasks, slots: this.#concurrency, size: 1 }));
+    const crew = (name: string, performs: Map<string, Perform>, slots: number, size: number): Crew =>
+      new Crew(this.#client, name, performs, slots, size, { queues, log });
+    const batches = [...this.#batches].entries();
+    const crews = Array.from(batches, ([at, [type, { size, perform }]]) => crew(`${this.name}/${at + 1}`, new Map([[type, perform]]), 1, size));
+    if (this.#tasks.size) crews.push(crew(this.name, this.#tasks, this.#concurrency, 1));
     this.#crews = crews;
     const stop = (): void => this.stop();
     if (signals) for (const signal of SIGNALS) process.on(signal, stop);

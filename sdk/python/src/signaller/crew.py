@@ -15,7 +15,7 @@ import random
 from typing import Any
 
 from .attempt import Context, Fail, Function, in_thread, result
-from .http import Http, SignallerError
+from .client import Client, SignallerError
 
 log = logging.getLogger("signaller")
 
@@ -35,8 +35,8 @@ GRACE_S = 2.0
 class Crew:
     """`functions`: by type, one batch or any number of others. `slots`: calls at once."""
 
-    def __init__(self, http: Http, name: str, queues: list[str], functions: dict[str, Function], slots: int) -> None:
-        self._http, self._name, self._queues, self._functions, self._slots = http, name, queues, functions, slots
+    def __init__(self, client: Client, name: str, queues: list[str], functions: dict[str, Function], slots: int) -> None:
+        self._client, self._name, self._queues, self._functions, self._slots = client, name, queues, functions, slots
         self._size = max(function.size for function in functions.values())
         # What was given is held; then its result, as JSON, is owed until the server has taken it.
         self._held: dict[Context, None] = {}
@@ -48,23 +48,23 @@ class Crew:
 
     async def work(self) -> None:
         while self._held or self._owed or not self._closing:
-            if not self._owed and (self._in_vain or not self._free()):
+            if not self._owed and (self._in_vain or self._closing or len(self._calls) == self._slots):
                 beats = [context.heartbeat_ms / 3000 for context in self._held]
                 await self._woken(REST_S if self._in_vain else min([BEAT_S, *beats]))
             self._waits = False
-            asking = asyncio.create_task(self._poll(self._free()))
+            asking = asyncio.create_task(self._poll())
             asking.add_done_callback(lambda _: self._wake.set())
             try:
                 # One that waits is overtaken when the worker is to stop: what it brings after that is not its own.
                 while not asking.done() and not (self._waits and self._closing):
                     await self._woken()
                     if self._owed and self._waits and not asking.done():
-                        await self._poll(0, apart=True)
+                        await self._poll(apart=True)
                 if asking.done():
                     asking.result()
             finally:
                 asking.cancel()
-        await self._poll(0)  # Who wants nothing and holds nothing takes its leave.
+        await self._poll()  # Who wants nothing and holds nothing takes its leave.
 
     def close(self, limit: float) -> None:
         """Takes nothing more on; what still runs after `limit` is handed back."""
@@ -79,11 +79,7 @@ class Crew:
             await asyncio.wait_for(self._wake.wait(), timeout)
         self._wake.clear()
 
-    def _free(self) -> int:
-        places = min((self._slots - len(self._calls)) * self._size, POLL_TASKS_MAX - len(self._held) - len(self._owed))
-        return 0 if self._closing else max(places, 0)
-
-    async def _poll(self, want: int, apart: bool = False) -> None:
+    async def _poll(self, apart: bool = False) -> None:
         results: dict[Context, str] = {}
         length = 0
         for context, text in self._owed.items():
@@ -91,6 +87,8 @@ class Crew:
             if not results or length <= POLL_RESULTS_LENGTH:
                 results[context] = text
         holding = [] if apart else [context for context in [*self._held, *self._owed] if context not in results]
+        places = min((self._slots - len(self._calls)) * self._size, POLL_TASKS_MAX - len(holding))
+        want = 0 if apart or self._closing else places
         waits = want > 0 and not results
         self._waits = self._waits or waits
         head = {
@@ -103,7 +101,7 @@ class Crew:
         }
         body = f'{json.dumps(head)[:-1]}, "results": [{", ".join(results.values())}]}}'
         try:
-            answer = await in_thread(self._http.send, "POST", "/v1/work", body, ANSWER_S_MAX)
+            answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, ANSWER_S_MAX)
         except SignallerError as error:
             self._unanswered += 1
             if not error.retryable or (self._closing and not self._held and self._unanswered > FAREWELL_TRIES):

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .attempt import Function
+from .client import Client
 from .crew import Crew
-from .http import Http
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,7 +40,7 @@ class Worker:
         host = re.sub(r"[^A-Za-z0-9._-]", "", socket.gethostname())[:60] or "worker"
         self.name = name or f"{host}-{os.getpid()}-{random.randrange(0x10000):04x}"
         self.stop_limit = stop_limit
-        self._http = Http(url, token)
+        self._client = Client(url, token)
         self._queues = queues or []
         self._concurrency = bounded("concurrency", concurrency)
         self._functions: dict[str, Function] = {}
@@ -69,9 +69,9 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         tasks = {type: function for type, function in self._functions.items() if not function.is_batch}
         batches = [{type: function} for type, function in self._functions.items() if function.is_batch]
-        self._crews = [Crew(self._http, f"{self.name}/{n}", self._queues, batch, 1) for n, batch in enumerate(batches, 1)]
+        self._crews = [Crew(self._client, f"{self.name}/{n}", self._queues, batch, 1) for n, batch in enumerate(batches, 1)]
         if tasks:
-            self._crews.append(Crew(self._http, self.name, self._queues, tasks, self._concurrency))
+            self._crews.append(Crew(self._client, self.name, self._queues, tasks, self._concurrency))
         working = [asyncio.create_task(crew.work()) for crew in self._crews]
         is_main = threading.current_thread() is threading.main_thread()
         handled = [name for name in (signal.SIGTERM, signal.SIGINT) if is_main and os.name == "posix"]
@@ -89,7 +89,7 @@ class Worker:
             for name in handled:
                 self._loop.remove_signal_handler(name)
             self._loop, self._crews, self._stops = None, [], 0
-            self._http.close()
+            self._client.close()
 
     def stop(self) -> None:
         """Takes nothing more on and lets what runs finish; the second time, hands it back. From any thread."""
