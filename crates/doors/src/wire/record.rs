@@ -276,9 +276,10 @@ pub enum RecordBody {
     FrameReset {},
 
     NodeStarted { #[serde(flatten)] work: NodeWork },
-    /// `answer`: of an approval, in a run's history.
+    /// `heard`: the event, of one that waited for it; `answer`: of an approval, in a run's history.
     NodeDone {
         #[serde(default, skip_serializing_if = "Option::is_none")] way: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[schema(value_type = Option<String>)] heard: Option<EventId>,
         #[serde(default, skip_serializing_if = "Option::is_none")] answer: Option<AnswerView>,
     },
     /// `then`: what that means, `fail`, `to` or `ignore`.
@@ -421,7 +422,7 @@ impl From<&Record> for RecordBody {
             Record::FramePatched { revision } => Wire::FramePatched { revision },
             Record::FrameReset {} => Wire::FrameReset {},
             Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
-            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), answer: None },
+            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), heard: went.heard(), answer: None },
             Record::NodeFailed { failure, then } => {
                 Wire::NodeFailed { error: TaskError::from(&failure), then: then.as_str().to_owned() }
             }
