@@ -56,7 +56,7 @@ export class Crew {
       await breath(); // What ends at once is told in the same poll.
       const overtaken = new AbortController();
       let isOver = false;
-      const asking = this.#poll({ signal: overtaken.signal }).finally(() => {
+      const asking = this.#poll({ overtaken }).finally(() => {
         [isOver, this.#waits] = [true, false];
         this.#news();
       });
@@ -101,7 +101,7 @@ export class Crew {
     this.#isNews = false;
   }
 
-  async #poll({ apart = false, signal = new AbortController().signal } = {}): Promise<void> {
+  async #poll({ apart = false, overtaken = new AbortController() } = {}): Promise<void> {
     const { name, slots, size } = this;
     const { queues, log } = this.options;
     const results: Attempt[] = [];
@@ -126,16 +126,18 @@ export class Crew {
     });
     const body = `${head.slice(0, -1)},"results":[${results.map((attempt) => this.#owed.get(attempt)).join()}]}`;
     let answer: Required<Schemas["WorkAnswer"]>;
+    const patience = setTimeout(() => overtaken.abort(), ANSWER_MS_MAX);
     try {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]);
-      answer = (await this.client.sendOnce("POST", "/v1/work", body, patience)) as typeof answer;
+      answer = (await this.client.sendOnce("POST", "/v1/work", body, overtaken.signal)) as typeof answer;
     } catch (error) {
-      if (signal.aborted) return;
+      if (this.#closing && waits) return;
       this.#unanswered += 1;
       const isFarewell = this.#closing && !this.#held.size && this.#unanswered > FAREWELL_TRIES;
       if (!(error instanceof SignallerError && error.retryable) || isFarewell) throw error;
       if (this.#unanswered === 1) log(`${error.message}; trying again`);
-      return sleep(error.waitMs(this.#unanswered), undefined, { signal }).catch(() => {});
+      return sleep(error.waitMs(this.#unanswered));
+    } finally {
+      clearTimeout(patience);
     }
     this.#unanswered = 0;
     for (const [at, { ok, code, message }] of answer.results.entries()) {

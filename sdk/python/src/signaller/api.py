@@ -110,6 +110,7 @@ class NodeView(TypedDict, total=False):
     answer: AnswerView | None
     attempts: int | None
     await_key: AwaitKey | None
+    await_match: str | None
     awaits: str | None
     cause: str | None
     duration_ms: int | None

@@ -149,7 +149,7 @@ class Crew:
     def _cancel(self, *contexts: Context) -> None:
         news = {context for context in contexts if not context.cancelled}
         for context in news:
-            log.warning("%s is told to stop", context.task)
+            log.info("%s is told to stop", context.task)
             context._cancelled.set()
         for call, given in self._calls.items():
             # One of a batch is not ended while others of it are wanted; a thread cannot be ended.
