@@ -244,17 +244,14 @@ class Stopping(House):
             finally:
                 ended.append("ended")
 
-        def there() -> list[str]:
-            return [seen["worker"] for seen in self.client.request("GET", "/v1/status")["workers"]]
-
         task = ""
         for held in (0, 1):
             task = self.add("endless") if held else task
             thread = self.work(worker)
-            self.until("it is there", lambda: there() == ["leaving"] and len(ended) == held)  # noqa: B023
+            self.until("it is there", lambda: self.workers() == ["leaving"] and len(ended) == held)  # noqa: B023
             worker.stop()
             thread.join(LONG_S)
-            self.assertEqual(there(), [])
+            self.assertEqual(self.workers(), [])
         view = self.client.tasks.get(task)
         self.assertEqual((ended, view["status"], view["attempt"]), (["began", "ended"], "queued", 0))
 

@@ -135,6 +135,12 @@ export class House {
     return counts;
   }
 
+  /** Those outside the server that it knows of. */
+  async workers(): Promise<string[]> {
+    const { workers } = await this.client.request<{ workers: { worker: string }[] }>("GET", "/v1/status");
+    return workers.map(({ worker }) => worker).filter((name) => !name.startsWith("signaller"));
+  }
+
   async until(what: string, look: () => unknown): Promise<void> {
     const end = performance.now() + LONG_MS;
     while (!(await look())) {
