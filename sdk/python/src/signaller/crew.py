@@ -27,7 +27,7 @@ WAIT_S, ANSWER_S_MAX = 20, 30
 # A worker that is full asks so often whether something should stop; one that asked in vain rests so long.
 BEAT_S, REST_S = 1.0, 0.1
 # A worker that is to stop tries so often to reach a server that went away: for about ten seconds.
-FAREWELL_TRIES = 8
+FAREWELL_TRIES = 7
 # What is cancelled to be handed back gets so long to clean up.
 GRACE_S = 2.0
 
