@@ -42,7 +42,7 @@ sdk-python: $(SIGNALLER_BIN) ## the SDK for Python
 	  python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade --target $(PYTHON_MADE) $(PYTHON_TOOLS) \
 	  && touch "$(PYTHON_MADE)/$(PYTHON_TOOLS)"; }
 	cd sdk/python && export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:$(PYTHON_MADE) && python3 -m ruff check --no-cache --quiet . \
-	  && python3 -m ruff format --no-cache --quiet --check . && python3 -m mypy --cache-dir $(PYTHON_MADE)/.mypy src tests && python3 -m unittest
+	  && python3 -m ruff format --no-cache --quiet --check . && python3 -m mypy --cache-dir $(PYTHON_MADE)/.mypy src tests scripts && python3 -m unittest
 
 # Beside the sources, which stay as they are; from Node 20 on, which comes with npm if the system's own is older.
 TYPESCRIPT_MADE := target/sdk/typescript
@@ -58,8 +58,9 @@ typescript: $(SIGNALLER_BIN)
 sdk-typescript: typescript ## the SDK for TypeScript
 	cd $(TYPESCRIPT_MADE) && npx tsc && SIGNALLER_ROOT=$(CURDIR) $(NODE) --test --test-concurrency=2 --test-reporter=dot dist/test/*.test.js
 
-sdk-types: typescript ## make the types of the TypeScript SDK anew, from what the debug binary says of its API
-	cd $(TYPESCRIPT_MADE) && { npx tsc; $(NODE) dist/scripts/generate.js $(CURDIR)/sdk/typescript/src/api.ts; }
+sdk-types: typescript ## make the types of the SDKs anew, from what the debug binary says of its API
+	cd $(TYPESCRIPT_MADE) && { npx tsc >&2; $(NODE) dist/scripts/generate.js $(CURDIR)/sdk/typescript/src/api.ts; } \
+	  | python3 $(CURDIR)/sdk/python/scripts/generate.py
 
 check: tools ## format, lints with warnings as errors, and the order of the house
 	$(CARGO) fmt --all -- --check

@@ -100,6 +100,11 @@ class House(unittest.TestCase):
     def add(self, type: str, input: Any = None, **options: Any) -> str:
         return self.client.tasks.add(type, input, **options)["task"]
 
+    def workers(self) -> list[str]:
+        """Those outside the server that it knows of."""
+        names = [seen["worker"] for seen in self.client.request("GET", "/v1/status")["workers"]]
+        return [name for name in names if not name.startswith("signaller")]
+
     def until(self, what: str, look: Callable[[], T | None]) -> T:
         end = time.monotonic() + LONG_S
         while time.monotonic() < end:

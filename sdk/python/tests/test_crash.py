@@ -185,7 +185,7 @@ class Crash(House):
                     self.assertEqual((view["status"], view.get("output"), view["attempt"]), ("done", name, 1))
                 else:
                     self.assertEqual((view["status"], self.counted(task)["task_released"]), ("queued", 1))
-                self.assertEqual(self.client.request("GET", "/v1/status")["workers"], [])
+                self.assertEqual(self.workers(), [])
 
     def test_who_hears_of_the_end_twice_hands_back_at_once(self) -> None:
         task = self.add("slow", 60)

@@ -6,7 +6,6 @@ import asyncio
 import collections
 import threading
 import time
-from datetime import timedelta
 from typing import Any
 
 from signaller import Context, Fail, Retry, SignallerError, Worker
@@ -43,7 +42,7 @@ def behave(input: Any, context: Context) -> Any:
             raise Fail("maybe", code=code, retryable=True)
         case {"retry": after}:
             if context.attempt == 1:
-                raise Retry("not yet", after=timedelta(seconds=after))
+                raise Retry("not yet", after=after)
             return context.attempt
         case {"show": field}:
             return getattr(context, field)
@@ -245,17 +244,14 @@ class Stopping(House):
             finally:
                 ended.append("ended")
 
-        def there() -> list[str]:
-            return [seen["worker"] for seen in self.client.request("GET", "/v1/status")["workers"]]
-
         task = ""
         for held in (0, 1):
             task = self.add("endless") if held else task
             thread = self.work(worker)
-            self.until("it is there", lambda: there() == ["leaving"] and len(ended) == held)  # noqa: B023
+            self.until("it is there", lambda: self.workers() == ["leaving"] and len(ended) == held)  # noqa: B023
             worker.stop()
             thread.join(LONG_S)
-            self.assertEqual(there(), [])
+            self.assertEqual(self.workers(), [])
         view = self.client.tasks.get(task)
         self.assertEqual((ended, view["status"], view["attempt"]), (["began", "ended"], "queued", 0))
 
@@ -268,7 +264,7 @@ class Stopping(House):
 
         self.queue("slow", retry={"attempts": 1})
         self.work(worker)
-        self.assertEqual(self.ended(self.add("slow", budget=0.2)), ("failed", "timed_out"))
+        self.assertEqual(self.ended(self.add("slow", budget_ms=200)), ("failed", "timed_out"))
 
     def test_heartbeats_keep_a_lease_whether_or_not_the_worker_is_full(self) -> None:
         def slow(input: Any, context: Context) -> int:

@@ -1,4 +1,7 @@
-/** The types of the API as the server describes it, as far as this package uses them: `npm run generate` writes `src/api.ts`. */
+/**
+ * The types of the API as the server describes it, as far as this package uses them: `make sdk-types` writes `src/api.ts`. Says
+ * the whole description, for the generators of others.
+ */
 
 import { writeFile } from "node:fs/promises";
 import openapi, { astToString, type OpenAPI3 } from "openapi-typescript";
@@ -38,7 +41,9 @@ const [, program, path] = process.argv;
 if (program === import.meta.filename && path) {
   const house = await House.start();
   try {
-    await writeFile(path, await generate(await house.client.request("GET", "/openapi.json")));
+    const described = await house.client.request<Parameters<typeof generate>[0]>("GET", "/openapi.json");
+    await writeFile(path, await generate(described));
+    console.log(JSON.stringify(described));
   } finally {
     await house.end();
   }

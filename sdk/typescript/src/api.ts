@@ -249,6 +249,8 @@ export interface components {
              */
             attempts?: number | null;
             await_key?: components["schemas"]["AwaitKey"] | null;
+            /** @description What else has to hold for that event, as its `match` is written; left out where `await_key` is all of it. */
+            await_match?: string | null;
             /** @description The name of the event that it waits for, or waited for. */
             awaits?: string | null;
             /** @description Why it was skipped: `untaken`, or `failed` when something before it failed. */
@@ -635,6 +637,12 @@ export interface components {
             /** @description A run of it does the work. */
             workflow?: string | null;
         };
+        /** @description A task whose input cannot be made. */
+        UnmadeTask: {
+            error: components["schemas"]["TaskError"];
+            task: string;
+            type: string;
+        };
         WorkAnswer: {
             /**
              * @description One for each lease held, in order.
@@ -653,6 +661,11 @@ export interface components {
             stopping: boolean;
             /** @default [] */
             tasks: components["schemas"]["WorkTask"][];
+            /**
+             * @description Tasks that this worker would have been given, had their input not failed to be made: they have failed, and there is nothing to do.
+             * @default []
+             */
+            unmade: components["schemas"]["UnmadeTask"][];
         };
         /**
          * @example {

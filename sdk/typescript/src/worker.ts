@@ -2,10 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { type Call, type Context, Crew } from "./crew.js";
-import { Http, type Place } from "./http.js";
+import type { Context } from "./attempt.js";
+import { Client, type ClientOptions } from "./client.js";
+import { Crew, type Perform } from "./crew.js";
 
-export interface WorkerOptions extends Place {
+export interface WorkerOptions extends ClientOptions {
   /** Used by no other worker; without one it is made of host, process and chance. */
   name?: string;
   /** Tasks at once, batches apart: 10. */
@@ -26,16 +27,16 @@ const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 export class Worker {
   readonly name: string;
   readonly #options: WorkerOptions;
-  readonly #http: Http;
+  readonly #client: Client;
   readonly #concurrency: number;
-  readonly #tasks = new Map<string, Call>();
-  readonly #batches = new Map<string, { size: number; call: Call }>();
+  readonly #tasks = new Map<string, Perform>();
+  readonly #batches = new Map<string, { size: number; perform: Perform }>();
   #crews: Crew[] = [];
   #stops = 0;
 
   constructor(options: WorkerOptions = {}) {
     this.#options = options;
-    this.#http = new Http(options);
+    this.#client = new Client(options);
     this.#concurrency = bounded("concurrency", options.concurrency ?? 10);
     const host = hostname().replace(/[^A-Za-z0-9._-]/g, "").slice(0, 60) || "worker";
     this.name = options.name ?? `${host}-${process.pid}-${randomBytes(2).toString("hex")}`;
@@ -59,12 +60,12 @@ export class Worker {
   ): this {
     this.#new(type);
     const size = bounded("size", options.size ?? 32);
-    const call: Call = async (contexts) => {
-      const outputs: unknown = await perform(contexts.map((context) => context.input), contexts);
+    const all: Perform = async (contexts) => {
+      const outputs: unknown = await perform(contexts.map(({ input }) => input), contexts);
       if (Array.isArray(outputs) && outputs.length === contexts.length) return outputs;
       throw new TypeError(`a batch of ${contexts.length} tasks of type \`${type}\` needs a list of as many outputs`);
     };
-    this.#batches.set(type, { size, call });
+    this.#batches.set(type, { size, perform: all });
     return this;
   }
 
@@ -72,22 +73,23 @@ export class Worker {
   async run(): Promise<void> {
     if (this.#tasks.size + this.#batches.size === 0) throw new TypeError("this worker has nothing to do: say how with worker.task");
     const { queues = [], log = (line) => console.error(`signaller: ${line}`), signals = true } = this.#options;
-    const all = { http: this.#http, queues, log };
-    const crews = [...this.#batches].map(
-      ([type, { size, call }], at) => new Crew({ ...all, name: `${this.name}/${at + 1}`, calls: new Map([[type, call]]), slots: 1, size }),
-    );
-    if (this.#tasks.size) crews.push(new Crew({ ...all, name: this.name, calls: this.#tasks, slots: this.#concurrency, size: 1 }));
+    const crew = (name: string, performs: Map<string, Perform>, slots: number, size: number): Crew =>
+      new Crew(this.#client, name, performs, slots, size, { queues, log });
+    const batches = [...this.#batches].entries();
+    const crews = Array.from(batches, ([at, [type, { size, perform }]]) => crew(`${this.name}/${at + 1}`, new Map([[type, perform]]), 1, size));
+    if (this.#tasks.size) crews.push(crew(this.name, this.#tasks, this.#concurrency, 1));
     this.#crews = crews;
     const stop = (): void => this.stop();
-    if (signals) for (const name of SIGNALS) process.on(name, stop);
+    if (signals) for (const signal of SIGNALS) process.on(signal, stop);
     try {
-      const working = crews.map((crew) => crew.work());
       if (this.#stops) this.#close();
-      // One that is refused for good ends the others: they hand back what they hold.
+      const working = crews.map((crew) => crew.work());
+      // If one is refused for good, the others hand back what they hold.
       for (const work of working) work.catch(() => crews.forEach((crew) => crew.close(0)));
-      for (const ended of await Promise.allSettled(working)) if (ended.status === "rejected") throw ended.reason;
+      await Promise.allSettled(working);
+      await Promise.all(working);
     } finally {
-      for (const name of SIGNALS) process.off(name, stop);
+      for (const signal of SIGNALS) process.off(signal, stop);
       [this.#crews, this.#stops] = [[], 0];
     }
   }

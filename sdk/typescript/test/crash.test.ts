@@ -148,7 +148,7 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
       const { status, output, attempt } = await house.client.tasks.get(task);
       if (name === "finishes") assert.deepEqual([status, output, attempt], ["done", name, 1]);
       else assert.deepEqual([status, (await house.counted(task))["task_released"]], ["queued", 1]);
-      assert.deepEqual((await house.client.request<{ workers: unknown[] }>("GET", "/v1/status")).workers, []);
+      assert.deepEqual(await house.workers(), []);
     }
   });
 

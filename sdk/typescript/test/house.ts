@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, Worker, type TaskAdd, type WorkerOptions } from "../src/index.js";
+import { Client, type Schemas, Worker, type WorkerOptions } from "../src/index.js";
 
 export const LONG_MS = 30_000;
 export const PACKAGE = join(import.meta.dirname, "../..");
@@ -115,7 +115,7 @@ export class House {
     return program;
   }
 
-  async add(type: string, input?: unknown, options: Omit<TaskAdd, "type"> = {}): Promise<string> {
+  async add(type: string, input?: unknown, options: Omit<Schemas["TaskAdd"], "type"> = {}): Promise<string> {
     return (await this.client.tasks.add(type, input, options)).task;
   }
 
@@ -133,6 +133,12 @@ export class House {
       counts[record.record] = (counts[record.record] ?? 0) + 1;
     }
     return counts;
+  }
+
+  /** Those outside the server that it knows of. */
+  async workers(): Promise<string[]> {
+    const { workers } = await this.client.request<{ workers: { worker: string }[] }>("GET", "/v1/status");
+    return workers.map(({ worker }) => worker).filter((name) => !name.startsWith("signaller"));
   }
 
   async until(what: string, look: () => unknown): Promise<void> {

@@ -149,10 +149,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
       said.push("began");
       await sleep(3_600_000, undefined, { signal }).finally(() => said.push("ended"));
     });
-    const isThere = async (): Promise<boolean> => {
-      const { workers } = await house.client.request<{ workers: { worker: string }[] }>("GET", "/v1/status");
-      return workers.some((seen) => seen.worker === "leaving");
-    };
+    const isThere = async (): Promise<boolean> => (await house.workers()).includes("leaving");
     for (const count of [0, 1]) {
       const tasks = count ? [await house.add("left")] : [];
       const running = worker.run();

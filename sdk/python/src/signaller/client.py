@@ -4,22 +4,40 @@ what is added, emitted or started without a key is given one, so that a broken c
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
-from urllib.parse import quote
+from collections.abc import Iterable
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from urllib.parse import quote, urlsplit
 
-from .errors import SignallerError
-from .transport import Http
-from .types import EventEmit, EventEmitted, Priority, RunStarted, RunView, TaskAdd, TaskAdded, TaskView
+from . import api
 
-View = TypeVar("View", TaskView, RunView)
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# The server closes a connection that says nothing for 15 s; one about to be closed is not used.
+IDLE_S_MAX = 8.0
+View = TypeVar("View", api.TaskView, api.RunView)
 
 
-def given(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+class SignallerError(Exception):
+    """The server's answer was a no, or there was none (then `status` is 0 and `code` is `unreachable`)."""
+
+    def __init__(self, code: str, message: str, status: int, problem: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
+        #: All that the server says of it: `fix`, `problems`, `next_actions` and more.
+        self.problem = problem or {}
+        #: Whether the same request may succeed later.
+        self.retryable: bool = self.problem.get("retryable", status == 0 or status >= 500)
+        self.retry_after: float = (self.problem.get("retry_after_ms") or 0) / 1000
+
+    def __str__(self) -> str:
+        fix = self.problem.get("fix")
+        return f"{self.message} ({self.code})" + (f"; {fix}" if fix else "")
 
 
 class Client:
@@ -27,50 +45,79 @@ class Client:
     It may be used from several threads; from a coroutine, through `asyncio.to_thread`."""
 
     def __init__(self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0) -> None:
-        self._http = Http(url, token)
+        self.url = (url or os.environ.get("SIGNALLER_URL") or "http://127.0.0.1:7400").rstrip("/")
+        self._place = urlsplit(self.url)
+        if self._place.scheme not in ("http", "https") or not self._place.hostname:
+            raise ValueError(f"`{self.url}` is no address of a server: write it as http://127.0.0.1:7400")
+        self._headers = {"content-type": "application/json"}
+        if token := token if token is not None else os.environ.get("SIGNALLER_TOKEN"):
+            self._headers["authorization"] = f"Bearer {token}"
         self._timeout = timeout
-        self.tasks = Tasks(self)
-        self.runs = Runs(self)
+        self._idle: list[tuple[float, HTTPConnection]] = []
+        self.tasks = Tasks(self, "/v1/tasks")
+        self.runs = Runs(self, "/v1/runs")
 
-    def emit(
-        self,
-        name: str,
-        data: Any = None,
-        *,
-        id: str | None = None,
-        source: str | None = None,
-        priority: Priority | None = None,
-        dedup_key: str | None = None,
-    ) -> EventEmitted:
+    def emit(self, name: str, data: Any = None, **options: Unpack[api.EventEmitOptions]) -> api.EventEmitted:
         """Durable when it returns. The same `id` again is the same event, and has no second effect."""
-        event = given(id=id or new_key(), source=source, priority=priority, dedup_key=dedup_key)
-        answer = self.request("POST", "/v1/events", {"name": name, "data": data, **event}, again=True)
-        return cast(EventEmitted, answer)
+        body = {"id": new_key(), **options, "name": name, "data": data}
+        return cast(api.EventEmitted, self.request("POST", "/v1/events", body, again=True))
 
-    def emit_many(self, events: Iterable[EventEmit]) -> list[EventEmitted]:
+    def emit_many(self, events: Iterable[api.EventEmit]) -> list[api.EventEmitted]:
         """All of them or none; at most 1,000."""
         body = {"events": [{"id": new_key(), **event} for event in events]}
-        return cast("list[EventEmitted]", self.request("POST", "/v1/events/batch", body, again=True)["events"])
+        return cast("list[api.EventEmitted]", self.request("POST", "/v1/events/batch", body, again=True)["events"])
 
-    def request(self, method: str, path: str, body: Any = None, *, again: bool | None = None) -> Any:
-        """Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, which
-        is taken for granted of a GET."""
-        text = None if body is None else json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    def request(self, method: str, path: str, body: Any = None, *, again: bool = False) -> Any:
+        """Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any
+        GET may."""
+        text = None if body is None else json.dumps(body, allow_nan=False)
         end, wait = time.monotonic() + self._timeout, 0.1
         while True:
-            left = end - time.monotonic()
             try:
-                return self._http.send(method, path, text, max(left, 0.01))
+                return self.send_once(method, path, text, max(end - time.monotonic(), 0.01))
             except SignallerError as error:
-                rest = max(wait * random.uniform(0.5, 1.0), (error.retry_after_ms or 0) / 1000)
-                may = error.retryable and (again if again is not None else method == "GET")
+                rest = max(wait * random.uniform(0.5, 1.0), error.retry_after)
+                may = error.retryable and (again or method == "GET")
                 if not may or time.monotonic() + rest >= end:
                     raise
             time.sleep(rest)
             wait = min(wait * 2, 2.0)
 
+    def send_once(self, method: str, path: str, body: str | None = None, timeout: float = 30.0) -> Any:
+        """The answer's JSON. Raises `SignallerError`, also when the server cannot be reached."""
+        connection = self._connection(timeout)
+        try:
+            connection.request(method, self._place.path + path, body and body.encode(), self._headers)
+            response = connection.getresponse()
+            status, text = response.status, response.read()
+        except (OSError, HTTPException) as error:
+            connection.close()
+            said = f"the server at {self.url} did not answer: {str(error) or type(error).__name__}"
+            raise SignallerError("unreachable", said, 0) from error
+        self._idle.append((time.monotonic(), connection))
+        try:
+            answer = json.loads(text)
+            problem = answer["error"] if status >= 400 else None
+        except (ValueError, LookupError, TypeError):
+            said = f"the server at {self.url} is no Signaller: {status} {text[:200]!r}"
+            raise SignallerError("not_signaller", said, status) from None
+        if problem:
+            raise SignallerError(problem["code"], problem["message"], status, problem)
+        return answer
+
+    def _connection(self, timeout: float) -> HTTPConnection:
+        while self._idle:
+            since, connection = self._idle.pop()
+            if connection.sock and time.monotonic() - since < IDLE_S_MAX:
+                connection.sock.settimeout(timeout)
+                return connection
+            connection.close()
+        kind = HTTPSConnection if self._place.scheme == "https" else HTTPConnection
+        return kind(str(self._place.hostname), self._place.port, timeout=timeout)
+
     def close(self) -> None:
-        self._http.close()
+        while self._idle:
+            self._idle.pop()[1].close()
 
     def __enter__(self) -> Client:
         return self
@@ -79,91 +126,47 @@ class Client:
         self.close()
 
 
-class Tasks:
-    def __init__(self, client: Client) -> None:
-        self._client = client
+class Begun(Generic[View]):
+    """What was begun and goes on by itself."""
 
-    def add(
-        self,
-        type: str,
-        input: Any = None,
-        *,
-        queue: str | None = None,
-        priority: Priority | None = None,
-        keys: Mapping[str, str] | None = None,
-        tags: Sequence[str] | None = None,
-        delay: float | None = None,
-        budget: float | None = None,
-        blocked_by: Sequence[str] | None = None,
-        idempotency_key: str | None = None,
-    ) -> TaskAdded:
-        """`delay` and `budget` (how long one attempt may run) in seconds. The same key again answers the same task."""
-        body = given(queue=queue, priority=priority, keys=keys, tags=tags, delay_ms=ms(delay), budget_ms=ms(budget))
-        body |= given(blocked_by=blocked_by, idempotency_key=idempotency_key or new_key(), type=type, input=input)
-        return cast(TaskAdded, self._client.request("POST", "/v1/tasks", body, again=True))
+    def __init__(self, client: Client, path: str) -> None:
+        self._client, self._path = client, path
 
-    def add_many(self, tasks: Iterable[TaskAdd]) -> list[TaskAdded]:
+    def get(self, id: str) -> View:
+        return cast(View, self._client.request("GET", f"{self._path}/{quote(id, safe='')}"))
+
+    def cancel(self, id: str, reason: str | None = None) -> None:
+        """Workers that are at it are told to stop."""
+        self._client.request("POST", f"{self._path}/{quote(id, safe='')}/cancel", {"reason": reason})
+
+    def wait(self, id: str, timeout: float | None = None) -> View:
+        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
+        began, rest = time.monotonic(), 0.02
+        while (view := self.get(id))["status"] not in ("done", "failed", "cancelled"):
+            if timeout is not None and time.monotonic() + rest - began > timeout:
+                raise TimeoutError(f"{id} is still {view['status']} after {timeout} s")
+            time.sleep(rest)
+            rest = min(rest * 1.5, 1.0)
+        return view
+
+
+class Tasks(Begun[api.TaskView]):
+    def add(self, type: str, input: Any = None, **options: Unpack[api.TaskAddOptions]) -> api.TaskAdded:
+        """The same `idempotency_key` again answers the same task."""
+        body = {"idempotency_key": new_key(), **options, "type": type, "input": input}
+        return cast(api.TaskAdded, self._client.request("POST", self._path, body, again=True))
+
+    def add_many(self, tasks: Iterable[api.TaskAdd]) -> list[api.TaskAdded]:
         """All of them or none; at most 1,000."""
         body = {"tasks": [{"idempotency_key": new_key(), **task} for task in tasks]}
-        return cast("list[TaskAdded]", self._client.request("POST", "/v1/tasks/batch", body, again=True)["tasks"])
-
-    def get(self, task: str) -> TaskView:
-        return cast(TaskView, self._client.request("GET", f"/v1/tasks/{quote(task, safe='')}"))
-
-    def cancel(self, task: str, reason: str | None = None) -> None:
-        """A worker that is at it is told to stop."""
-        self._client.request("POST", f"/v1/tasks/{quote(task, safe='')}/cancel", given(reason=reason))
-
-    def wait(self, task: str, timeout: float | None = None) -> TaskView:
-        """Until it is done, failed or cancelled. Raises `TimeoutError`; the task goes on."""
-        return wait(task, self.get, {"done", "failed", "cancelled"}, timeout)
+        return cast("list[api.TaskAdded]", self._client.request("POST", "/v1/tasks/batch", body, again=True)["tasks"])
 
 
-class Runs:
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def start(
-        self,
-        workflow: str,
-        input: Any = None,
-        *,
-        version: int | None = None,
-        priority: Priority | None = None,
-        tags: Sequence[str] | None = None,
-        deadline: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> RunStarted:
-        """`deadline` in seconds from now. The same key again answers the same run."""
-        body = given(workflow=workflow, input=input, version=version, priority=priority, tags=tags)
-        body |= given(deadline_ms=ms(deadline), idempotency_key=idempotency_key or new_key())
-        return cast(RunStarted, self._client.request("POST", "/v1/runs", body, again=True))
-
-    def get(self, run: str) -> RunView:
-        return cast(RunView, self._client.request("GET", f"/v1/runs/{quote(run, safe='')}"))
-
-    def cancel(self, run: str, reason: str | None = None) -> None:
-        self._client.request("POST", f"/v1/runs/{quote(run, safe='')}/cancel", given(reason=reason))
-
-    def wait(self, run: str, timeout: float | None = None) -> RunView:
-        """Until it is done, failed or cancelled. Raises `TimeoutError`; the run goes on."""
-        return wait(run, self.get, {"done", "failed", "cancelled"}, timeout)
-
-
-def wait(what: str, get: Callable[[str], View], ends: set[str], timeout: float | None) -> View:
-    began, rest = time.monotonic(), 0.02
-    while True:
-        view = get(what)
-        if view["status"] in ends:
-            return view
-        if timeout is not None and time.monotonic() + rest - began > timeout:
-            raise TimeoutError(f"{what} is still {view['status']} after {timeout} s")
-        time.sleep(rest)
-        rest = min(rest * 1.5, 1.0)
-
-
-def ms(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)
+class Runs(Begun[api.RunView]):
+    def start(self, workflow: str, input: Any = None, **options: Unpack[api.RunStartOptions]) -> api.RunStarted:
+        """The same `idempotency_key` again answers the same run."""
+        body = {"idempotency_key": new_key(), **options, "workflow": workflow, "input": input}
+        return cast(api.RunStarted, self._client.request("POST", self._path, body, again=True))
 
 
 def new_key() -> str:

@@ -1,9 +1,8 @@
-"""A worker: functions that do the work of tasks, and what they are told about the task they are at."""
+"""A worker: functions that do the work of tasks, and when to begin and to end."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import random
 import re
@@ -13,12 +12,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .crew import Call, Context, Crew, in_thread
-from .transport import Http
+from .attempt import Function
+from .client import Client
+from .crew import Crew
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-__all__ = ["Context", "Worker"]
 
 
 class Worker:
@@ -39,52 +37,26 @@ class Worker:
         queues: list[str] | None = None,
         stop_limit: float = 25.0,
     ) -> None:
-        self.name = name or default_name()
+        host = re.sub(r"[^A-Za-z0-9._-]", "", socket.gethostname())[:60] or "worker"
+        self.name = name or f"{host}-{os.getpid()}-{random.randrange(0x10000):04x}"
         self.stop_limit = stop_limit
-        self._http = Http(url, token)
+        self._client = Client(url, token)
         self._queues = queues or []
         self._concurrency = bounded("concurrency", concurrency)
-        self._tasks: dict[str, Call] = {}
-        self._batches: dict[str, tuple[int, Call]] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._functions: dict[str, Function] = {}
         self._crews: list[Crew] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._stops = 0
 
     def task(self, type: str) -> Callable[[F], F]:
         """The function gets the input, and a `Context` if it takes two arguments; what it returns is the output, as JSON.
         A plain function has a thread to itself, an `async` one runs in the worker's event loop."""
-
-        def take(function: F) -> F:
-            call = calling(function)
-
-            async def one(contexts: list[Context]) -> list[Any]:
-                return [await call(contexts[0].input, contexts[0])]
-
-            self._new(type)
-            self._tasks[type] = Call(one, inspect.iscoroutinefunction(function))
-            return function
-
-        return take
+        return self._taking(type, None)
 
     def batch(self, type: str, size: int = 32) -> Callable[[F], F]:
         """The function gets a list of inputs, as many as there are up to `size`, and a list of `Context` if it takes two
         arguments. It returns a list with an output for each, or an exception in the place of one that failed."""
-        bounded("size", size)
-
-        def take(function: F) -> F:
-            call = calling(function)
-
-            async def many(contexts: list[Context]) -> list[Any]:
-                outputs = await call([context.input for context in contexts], contexts)
-                if not isinstance(outputs, (list, tuple)) or len(outputs) != len(contexts):
-                    raise TypeError(f"a batch of {len(contexts)} tasks of type `{type}` needs a list of as many outputs")
-                return list(outputs)
-
-            self._new(type)
-            self._batches[type] = (size, Call(many, inspect.iscoroutinefunction(function)))
-            return function
-
-        return take
+        return self._taking(type, bounded("size", size))
 
     def run(self) -> None:
         """Works until SIGTERM, Ctrl-C or `stop()`. Raises `SignallerError` if the server will not have this worker."""
@@ -92,25 +64,24 @@ class Worker:
 
     async def serve(self) -> None:
         """The same in an event loop that is there already."""
-        if not self._tasks and not self._batches:
+        if not self._functions:
             raise ValueError("this worker has nothing to do: say how with @worker.task")
         self._loop = asyncio.get_running_loop()
-        self._crews = [
-            Crew(self._http, f"{self.name}/{number}", self._queues, {type: call}, 1, size)
-            for number, (type, (size, call)) in enumerate(self._batches.items(), 1)
-        ]
-        if self._tasks:
-            self._crews.insert(0, Crew(self._http, self.name, self._queues, self._tasks, self._concurrency, 1))
-        handled = self._on_signals(self._loop)
-        if self._stops:
-            self._close()
-        working = [asyncio.ensure_future(crew.work()) for crew in self._crews]
+        tasks = {type: function for type, function in self._functions.items() if not function.is_batch}
+        batches = [{type: function} for type, function in self._functions.items() if function.is_batch]
+        self._crews = [Crew(self._client, f"{self.name}/{n}", self._queues, batch, 1) for n, batch in enumerate(batches, 1)]
+        if tasks:
+            self._crews.append(Crew(self._client, self.name, self._queues, tasks, self._concurrency))
+        working = [asyncio.create_task(crew.work()) for crew in self._crews]
+        is_main = threading.current_thread() is threading.main_thread()
+        handled = [name for name in (signal.SIGTERM, signal.SIGINT) if is_main and os.name == "posix"]
+        for name in handled:
+            self._loop.add_signal_handler(name, self.stop)
         try:
+            if self._stops:
+                self._close(self.stop_limit)
             await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
-            if any(work.done() and work.exception() for work in working):
-                # One was refused for good: the others hand back what they hold.
-                for crew in self._crews:
-                    crew.close(0.0)
+            self._close(0.0)  # If one was refused for good, the others hand back what they hold.
             await asyncio.gather(*working)
         finally:
             for work in working:
@@ -118,57 +89,29 @@ class Worker:
             for name in handled:
                 self._loop.remove_signal_handler(name)
             self._loop, self._crews, self._stops = None, [], 0
-            self._http.close()
+            self._client.close()
 
     def stop(self) -> None:
         """Takes nothing more on and lets what runs finish; the second time, hands it back. From any thread."""
         self._stops += 1
         if loop := self._loop:
-            loop.call_soon_threadsafe(self._close)
+            loop.call_soon_threadsafe(self._close, self.stop_limit if self._stops == 1 else 0.0)
 
-    def _close(self) -> None:
+    def _close(self, limit: float) -> None:
         for crew in self._crews:
-            crew.close(self.stop_limit if self._stops == 1 else 0.0)
+            crew.close(limit)
 
-    def _new(self, type: str) -> None:
-        if type in self._tasks or type in self._batches:
-            raise ValueError(f"this worker has a function for type `{type}` already")
+    def _taking(self, type: str, batch: int | None) -> Callable[[F], F]:
+        def take(function: F) -> F:
+            if type in self._functions:
+                raise ValueError(f"this worker has a function for type `{type}` already")
+            self._functions[type] = Function(function, batch)
+            return function
 
-    def _on_signals(self, loop: asyncio.AbstractEventLoop) -> list[signal.Signals]:
-        if threading.current_thread() is not threading.main_thread():
-            return []
-        handled = []
-        for name in (signal.SIGTERM, signal.SIGINT):
-            try:
-                loop.add_signal_handler(name, self.stop)
-                handled.append(name)
-            except NotImplementedError:  # Not on this system: there Ctrl-C ends the worker as it ends any program.
-                pass
-        return handled
-
-
-def calling(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The function as one that may be awaited and takes a context, whether it does or not."""
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    wanted = sum(parameter.kind in positional for parameter in parameters)
-    both = wanted > 1 or any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
-
-    async def call(given: Any, context: Any) -> Any:
-        arguments = (given, context) if both else (given,)
-        if inspect.iscoroutinefunction(function):
-            return await function(*arguments)
-        return await in_thread(function, *arguments)
-
-    return call
+        return take
 
 
 def bounded(what: str, number: int) -> int:
     if not 1 <= number <= 1000:
         raise ValueError(f"{what} is {number}; it must lie between 1 and 1000")
     return number
-
-
-def default_name() -> str:
-    host = re.sub(r"[^A-Za-z0-9._-]", "", socket.gethostname())[:60] or "worker"
-    return f"{host}-{os.getpid()}-{random.randrange(0x10000):04x}"
