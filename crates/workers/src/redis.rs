@@ -72,8 +72,12 @@ struct Bridge {
     held: Mutex<Held>,
     /// There is room for more.
     room: Notify,
+    /// The line broke for the half that hears.
+    broken: Notify,
     refused: Mutex<BTreeMap<&'static str, Refusals>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+    /// Why it cannot be used now.
+    trouble: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -102,6 +106,12 @@ impl Bridge {
 
     /// How it is now, for whoever asks the server.
     fn tell(&self, trouble: Option<String>) {
+        *self.trouble.lock().expect("nobody panics with it") = trouble;
+        self.show();
+    }
+
+    fn show(&self) {
+        let trouble = self.trouble.lock().expect("nobody panics with it").clone();
         let mut counts = self.counts.lock().expect("nobody panics with it").clone();
         counts.insert("out", self.held().len() as u64);
         self.engine.set_outside(OUTSIDE, Outside { address: line::shown(&self.options.url), trouble, counts });
@@ -127,8 +137,10 @@ pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()
         worker,
         held: Mutex::default(),
         room: Notify::new(),
+        broken: Notify::new(),
         refused: Mutex::default(),
         counts: Mutex::default(),
+        trouble: Mutex::default(),
     });
     bridge.tell(Some("it has not been asked yet".into()));
     tokio::select! {

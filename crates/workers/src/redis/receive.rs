@@ -19,6 +19,7 @@ pub(super) async fn run(bridge: &Bridge) {
     let mut rest = Rest::new();
     loop {
         if let Err(error) = listen(bridge, &mut rest).await {
+            bridge.broken.notify_one();
             rest.after(bridge, &error).await;
         }
     }
@@ -71,6 +72,7 @@ async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(),
     let mut held = bridge.held();
     ended.iter().for_each(|lease| _ = held.remove(lease));
     drop(held);
+    bridge.show();
     bridge.room.notify_one();
     Ok(())
 }

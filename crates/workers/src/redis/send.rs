@@ -55,6 +55,8 @@ pub(super) async fn run(bridge: &Bridge) {
                 line = open.ok();
                 continue;
             }
+            // Nothing is taken on while it could not go out. What is being given goes back.
+            () = bridge.broken.notified(), if open.is_ok() => continue,
         };
         let mut granted = Vec::new();
         match answer {
@@ -190,6 +192,8 @@ async fn send(bridge: &Bridge, line: &mut Line, outs: &[(Lease, Out)]) -> Result
     bridge.count("sent", tokens.len());
     let mut held = bridge.held();
     tokens.iter().for_each(|(lease, _)| _ = held.get_mut(lease).map(|out| out.is_sent = true));
+    drop(held);
+    bridge.show();
     Ok(())
 }
 
