@@ -16,7 +16,7 @@ build: ## the release binary, target/release/signaller
 test: check payloads ## everything: format, lints, tidy, all tests
 	$(CARGO) nextest run --workspace
 	$(CARGO) test --workspace --doc --quiet
-	$(MAKE) --no-print-directory sdk
+	$(MAKE) --no-print-directory sdk languages
 
 # Of this version: GitHub's own examples, which a test takes through the webhook door.
 PAYLOADS := @octokit/webhooks-examples@7.6.1
@@ -34,7 +34,7 @@ sdk: sdk-python sdk-typescript ## the SDKs: types, lints, and their tests agains
 $(SIGNALLER_BIN):
 	$(CARGO) build -p cli
 
-PYTHON_TOOLS := mypy==1.18.2 ruff==0.14.5
+PYTHON_TOOLS := mypy==1.18.2 redis==8.1.0 ruff==0.14.5
 PYTHON_MADE := $(CURDIR)/target/sdk/python
 sdk-python: $(SIGNALLER_BIN) ## the SDK for Python
 	@test -e "$(PYTHON_MADE)/$(PYTHON_TOOLS)" || { python3 -m pip --version >/dev/null 2>&1 || apt-get install -y python3-pip \
@@ -57,6 +57,14 @@ typescript: $(SIGNALLER_BIN)
 
 sdk-typescript: typescript ## the SDK for TypeScript
 	cd $(TYPESCRIPT_MADE) && npx tsc && SIGNALLER_ROOT=$(CURDIR) $(NODE) --test --test-concurrency=2 --test-reporter=dot dist/test/*.test.js
+
+# One workflow whose nodes run in Python, TypeScript, Bash and over Redis.
+.PHONY: languages
+languages: sdk-python sdk-typescript ## run examples/languages, whose nodes are done in four ways at once
+	@mkdir -p $(TYPESCRIPT_MADE)/languages && cp examples/languages/worker.mts $(TYPESCRIPT_MADE)/languages
+	cd $(TYPESCRIPT_MADE) && npx tsc --strict --target es2023 --module nodenext --types node --skipLibCheck --lib es2023,es2024.string --rootDir . --outDir dist languages/worker.mts
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=sdk/python/src:$(PYTHON_MADE) TYPESCRIPT_WORKER=$(TYPESCRIPT_MADE)/dist/languages/worker.mjs \
+	  ./examples/languages/run.sh | tee /dev/stderr | grep -qF '{"longest": "SIGNALLER!", "words": 7}'
 
 sdk-types: typescript ## make the types of the SDKs anew, from what the debug binary says of its API
 	cd $(TYPESCRIPT_MADE) && { npx tsc >&2; $(NODE) dist/scripts/generate.js $(CURDIR)/sdk/typescript/src/api.ts; } \
