@@ -6,8 +6,8 @@
 
 mod attempt;
 
-pub use attempt::Stop;
 use attempt::{End, attempt};
+pub use attempt::{Say, Stop};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
@@ -36,6 +36,7 @@ pub struct Job {
     pub grant: Grant,
     pub input: Payload,
     pub stop: Stop,
+    pub say: Say,
 }
 
 impl Job {
