@@ -110,8 +110,10 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::Unknown => "a record this version does not know".into(),
         of_event @ (RecordBody::EventReceived { .. }
         | RecordBody::EventReplayed { .. }
+        | RecordBody::EventHeard { .. }
         | RecordBody::EventsExpired { .. }
         | RecordBody::RequestsRefused { .. }
+        | RecordBody::SignalsRefused { .. }
         | RecordBody::TaskDebounced { .. }
         | RecordBody::TaskBatched { .. }
         | RecordBody::TaskHandedOver { .. }

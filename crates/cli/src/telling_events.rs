@@ -12,9 +12,13 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
             format!("{name} came in{id}{}", taken(handled))
         }
         RecordBody::EventReplayed { handled, by } => format!("handled again for {by}{}", taken(handled)),
+        RecordBody::EventHeard { run } => format!("{run} had waited for it, and goes on"),
         RecordBody::EventsExpired { events } => format!("{} had grown old and went", count_of(events.len() as u64, "event")),
         RecordBody::RequestsRefused { webhook, requests, reason } => {
             format!("{} to webhook {webhook} refused{}", count_of((*requests).into(), "request"), said(reason))
+        }
+        RecordBody::SignalsRefused { signals, reason } => {
+            format!("{} from Redis refused{}", count_of((*signals).into(), "signal"), said(reason))
         }
         RecordBody::TaskDebounced { event, newer: true, ready_at, .. } => {
             format!("{event} took the place of the one before; starts after {}", show_between(at, *ready_at))

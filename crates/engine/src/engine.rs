@@ -11,6 +11,7 @@ use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::launch;
 use crate::logs::{self, Logs};
+use crate::outside::Outsides;
 use crate::pulse::Pulse;
 use crate::request::*;
 use crate::retention::{self, Retention};
@@ -98,6 +99,7 @@ pub(crate) struct Shared {
     values: Arc<Values>,
     unread: Unread,
     reception: Reception,
+    outsides: Outsides,
     up_since: Instant,
     stopped: watch::Receiver<Option<Stopped>>,
 }
@@ -139,6 +141,7 @@ impl Engine {
             values,
             unread: Unread::default(),
             reception,
+            outsides: Outsides::default(),
             up_since: Instant::now(),
             stopped,
         });
@@ -362,6 +365,10 @@ impl Engine {
 
     pub(crate) fn reception(&self) -> &Reception {
         &self.shared.reception
+    }
+
+    pub(crate) fn outsides(&self) -> &Outsides {
+        &self.shared.outsides
     }
 
     pub(crate) fn bell(&self) -> &Bell {

@@ -122,7 +122,8 @@ impl Engine {
         let texts = self.texts(&run)?;
         let input = self.read(|reader| reader.payloads(&[run.input()]))?.pop().flatten();
         let input = input.ok_or(NoFork::Value { of: None, record: run.input() })?;
-        let origin = Origin { run: run.id(), record: replayed.entry.seq, node: forking.node.clone() };
+        let since = run.spec().origin.as_ref().and_then(|origin| origin.began());
+        let origin = Origin { run: run.id(), record: replayed.entry.seq, node: forking.node.clone(), since };
         let RunSpec { workflow, version, priority, tags, event, .. } = run.spec().clone();
         let spec =
             RunSpec { priority, tags, event, origin: Some(Box::new(origin.clone())), ..RunSpec::new(workflow.clone(), version) };

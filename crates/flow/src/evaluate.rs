@@ -9,7 +9,7 @@ use crate::input::{Checked, InputSchema};
 use crate::instant;
 use crate::registry::{Arrival, EVENT_KEYS, said};
 use crate::wide;
-use kernel::eval::{Evaluated, EventFacts, Json, NodeFacts, Recipe, Scope, Shape, View};
+use kernel::eval::{EXPRESSION_FAILED, Evaluated, EventFacts, Json, NodeFacts, Recipe, Scope, Shape, View};
 use kernel::ids::RecordSeq;
 use kernel::ir::{ExprIx, Form, Ir, NodeKind, OnError, Sleep};
 use kernel::limits::ERROR_MESSAGE_BYTES_MAX;
@@ -251,7 +251,7 @@ fn said_of(event: &EventFacts) -> Vec<(&'static str, JsonValue)> {
 }
 
 fn failed(message: String) -> Evaluated {
-    Evaluated::Failed(Failure { code: "expression".into(), message: cut(message) })
+    Evaluated::Failed(Failure { code: EXPRESSION_FAILED.into(), message: cut(message) })
 }
 
 fn cut(mut message: String) -> String {

@@ -316,6 +316,11 @@ pub enum Command {
         requests: u32,
         reason: String,
     },
+    /// So many signals came from Redis workers and fitted nothing that is out.
+    NoteSignals {
+        signals: u32,
+        reason: String,
+    },
 
     /// What the time has brought: budgets spent, pauses over, permits to forget.
     Due,
@@ -349,6 +354,8 @@ pub struct Emitted {
     /// It came before; this is what became of it then.
     pub duplicate: bool,
     pub handled: Vec<Handled>,
+    /// Runs that waited for it and go on with it, as far as they are noted.
+    pub heard: Vec<RunId>,
 }
 
 /// A lease as the worker gets it; the input is read from its record at delivery.

@@ -77,6 +77,9 @@ pub struct TextAt {
     pub digest: u128,
 }
 
+/// The code of what an expression itself gets wrong, as against what it reads being lost.
+pub const EXPRESSION_FAILED: &str = "expression";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluated {
     Value(Json),

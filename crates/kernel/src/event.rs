@@ -5,9 +5,10 @@
 //! |---|---|
 //! | `EventReceived` | it is there, with what became of it; its payload is its data |
 //! | `EventReplayed` | handled again: what became of it is added |
+//! | `EventHeard` | a node of a run that waited for it went on with it |
 
-use crate::ids::{EventId, RecordSeq, TaskId};
-use crate::limits::EVENT_REPLAYS_MAX;
+use crate::ids::{EventId, RecordSeq, RunId, TaskId};
+use crate::limits::{EVENT_HEARD_MAX, EVENT_REPLAYS_MAX};
 use crate::names::{EventKey, EventName, HandlerName, KeyValue, QueueName};
 use crate::priority::Priority;
 use crate::record::{Entry, Record};
@@ -200,6 +201,7 @@ pub struct Event {
     pub(crate) spec: EventSpec,
     pub(crate) handled: Vec<Handled>,
     pub(crate) replays: u32,
+    pub(crate) heard: Vec<RunId>,
 }
 
 impl Event {
@@ -214,11 +216,17 @@ impl Event {
                 spec: (**spec).clone(),
                 handled: handled.clone(),
                 replays: 0,
+                heard: Vec::new(),
             },
             (Some(mut event), Record::EventReplayed { handled, .. }) => {
                 event.last = entry.seq;
                 event.replays += 1;
                 event.handled.extend(handled.iter().cloned());
+                event
+            }
+            (Some(mut event), Record::EventHeard { run, .. }) => {
+                event.last = entry.seq;
+                event.heard.push(*run);
                 event
             }
             (_, other) => panic!("{id}: {} is not what follows in its history", other.kind()),
@@ -250,9 +258,23 @@ impl Event {
         &self.handled
     }
 
-    /// No handler took it.
+    /// No handler took it, and no run that waited heard it.
     pub fn is_unhandled(&self) -> bool {
-        !self.handled.iter().any(|handled| handled.outcome.is_taken())
+        self.heard.is_empty() && !self.is_taken()
+    }
+
+    /// Some handler took it, whatever it made of it.
+    pub fn is_taken(&self) -> bool {
+        self.handled.iter().any(|handled| handled.outcome.is_taken())
+    }
+
+    /// The first runs that waited for it and went on with it; beyond so many only the runs know.
+    pub fn heard(&self) -> &[RunId] {
+        &self.heard
+    }
+
+    pub(crate) fn notes_who_hears(&self) -> bool {
+        self.heard.len() < EVENT_HEARD_MAX
     }
 
     pub fn replays(&self) -> u32 {

@@ -52,6 +52,8 @@ pub const EMIT_EVENTS_MAX: usize = 1_000;
 pub const EVENT_HANDLERS_MAX: usize = 64;
 /// How often one event may be handled again: what became of it stands in its row.
 pub const EVENT_REPLAYS_MAX: u32 = 100;
+/// Runs that are noted with the event they heard.
+pub const EVENT_HEARD_MAX: usize = 16;
 pub const EVENT_SOURCE_BYTES_MAX: usize = 256;
 /// Events that one look for old ones takes.
 pub const EXPIRED_EVENTS_MAX: usize = 1_000;

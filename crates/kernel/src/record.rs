@@ -210,6 +210,11 @@ pub enum Record {
         requests: u32,
         reason: String,
     },
+    /// So many signals of Redis workers fitted nothing that is out.
+    SignalsRefused {
+        signals: u32,
+        reason: String,
+    },
     WatchdogTripped {
         reason: Standstill,
     },
@@ -373,6 +378,13 @@ pub enum Record {
     EventReplayed {
         handled: Vec<Handled>,
         by: Actor,
+    },
+    /// A run that waited for it goes on with it. Only the first ones are noted here.
+    EventHeard {
+        run: RunId,
+        /// Until then nobody had taken it.
+        #[serde(default)]
+        unhandled: bool,
     },
 
     // Registry. The payload of `RegistryPut` is its text.
@@ -588,7 +600,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 83] = [
+    pub const KINDS: [&'static str; 85] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -672,6 +684,8 @@ impl Record {
         "waits_behind",
         "waits_caught_up",
         "node_looked",
+        "event_heard",
+        "signals_refused",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -759,6 +773,8 @@ impl Record {
             Record::WaitsBehind { .. } => 80,
             Record::WaitsCaughtUp {} => 81,
             Record::NodeLooked {} => 82,
+            Record::EventHeard { .. } => 83,
+            Record::SignalsRefused { .. } => 84,
         };
         Record::KINDS[index]
     }

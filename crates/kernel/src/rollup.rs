@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// Under which events are counted that no handler took; they were on their way to no queue.
 const UNHANDLED_QUEUE: &str = "@nobody";
 pub const UNHANDLED: &str = "unhandled";
+/// Of those that no handler took: a run that waited heard it.
+const HEARD: &str = "heard";
 
 const MINUTE_US: i64 = 60_000_000;
 
@@ -117,6 +119,15 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Rollup {
+    /// What events did not become. One that a run heard later is not counted as unhandled any more.
+    pub fn outcomes(&self) -> BTreeMap<String, u64> {
+        let mut outcomes = self.events.clone();
+        let heard = outcomes.get(HEARD).copied().unwrap_or(0);
+        outcomes.entry(UNHANDLED.to_owned()).and_modify(|unhandled| *unhandled = unhandled.saturating_sub(heard));
+        outcomes.retain(|_, count| *count > 0);
+        outcomes
+    }
+
     pub fn merge(&mut self, other: &Rollup) {
         self.added += other.added;
         self.queued += other.queued;
@@ -265,16 +276,18 @@ impl Projection {
 
     /// One more record of an event of this family: what it did not become, in the queues in which it did not.
     pub fn take_event(&mut self, family: &Family, entry: &Entry) {
-        let handled = match &entry.record {
-            Record::EventReceived { handled, .. } | Record::EventReplayed { handled, .. } => handled,
-            _ => return,
-        };
         let mut count = |queue: QueueName, outcome: &str| {
             let key = RollupKey { minute: Minute::of(entry.at), queue, family: family.shared().clone() };
             *self.rows.entry(key).or_default().events.entry(outcome.to_owned()).or_default() += 1;
         };
+        let nobody = || QueueName::parse(UNHANDLED_QUEUE).expect("a legal name");
+        let handled = match &entry.record {
+            Record::EventReceived { handled, .. } | Record::EventReplayed { handled, .. } => handled,
+            Record::EventHeard { unhandled: true, .. } => return count(nobody(), HEARD),
+            _ => return,
+        };
         if !handled.iter().any(|handled| handled.outcome.is_taken()) {
-            count(QueueName::parse(UNHANDLED_QUEUE).expect("a legal name"), UNHANDLED);
+            count(nobody(), UNHANDLED);
         }
         for handled in handled.iter().filter(|handled| !handled.outcome.is_work()) {
             count(handled.queue(), handled.outcome.as_str());

@@ -140,6 +140,16 @@ pub struct Origin {
     /// And from before this node, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeAt>,
+    /// When the first of them began, if that one was forked itself; as an event that came then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<EventId>,
+}
+
+impl Origin {
+    /// When the first run began that this goes back to.
+    pub fn began(&self) -> Option<EventId> {
+        self.since.or_else(|| EventId::from_number(self.run.number()))
+    }
 }
 
 /// What a run is told to be when it starts. The payload of `RunStarted` is its input.

@@ -61,7 +61,7 @@ const BULKS: [&str; 11] = [
 ];
 
 /// Everything `explain` can name.
-const CAUSES: [&str; 25] = [
+const CAUSES: [&str; 28] = [
     "backoff",
     "batch",
     "behind",
@@ -71,6 +71,8 @@ const CAUSES: [&str; 25] = [
     "debounce",
     "failed",
     "family_paused",
+    "handler_concurrency",
+    "handler_rate",
     "idle",
     "in_run",
     "key_concurrency",
@@ -83,6 +85,7 @@ const CAUSES: [&str; 25] = [
     "run_now",
     "run_paused",
     "scheduled",
+    "singleton",
     "stopping",
     "timed_out",
     "worker_silent",

@@ -12,6 +12,7 @@ use kernel::ids::EventId;
 use kernel::limits::FAMILIES_MAX;
 use kernel::names::{Actor, EventKey, EventName, HandlerName, KeyName, KeyValue, Pattern, QueueName, TypeName, WebhookName};
 use kernel::queue::{KeyLimit, QueueConfig};
+use kernel::rate::Rate;
 use kernel::record::Payload;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const NAMES: [&str; 4] = ["shop/order.paid", "shop/order.sent", "hub/push", "dep
 const PATTERNS: [&str; 5] = ["shop/*", "shop/order", "hub", "deploy", "*"];
 
 fn key_of(handler: &str) -> KeyName {
-    KeyName::parse(&format!("{handler}@single")).expect("a name")
+    key_named(&format!("{handler}@single"))
 }
 
 /// With the limits that singletons have as keys of their queue.
@@ -30,6 +31,19 @@ pub fn with_singles(mut config: QueueConfig) -> QueueConfig {
     let one = KeyLimit { concurrency: Some(1), rate: None };
     config.keys.extend(["skip", "swap"].map(|handler| (key_of(handler), one.clone())));
     config
+}
+
+/// And those that handlers count their own tasks by: in all, and by a key.
+fn with_handlers(config: QueueConfig) -> QueueConfig {
+    let mut config = with_singles(config);
+    let rate = Rate { count: 1, per_ms: 400, burst: 1 };
+    let limits = [("plain", Some(1), None), ("many", Some(2), None), ("once.tenant", None, Some(rate))];
+    config.keys.extend(limits.map(|(key, concurrency, rate)| (key_named(key), KeyLimit { concurrency, rate })));
+    config
+}
+
+fn key_named(name: &str) -> KeyName {
+    KeyName::parse(name).expect("a name")
 }
 
 impl Client<'_> {
@@ -59,10 +73,13 @@ impl Client<'_> {
                 Command::ResumeFamilies { families, by }
             }
             Wish::BoostFamilies => Command::BoostFamilies { families: self.pattern(), boost: self.priority(), by },
-            Wish::NoteRefused => {
-                let webhook = WebhookName::parse("hub").expect("a name");
-                Command::NoteRefused { webhook, requests: 1 + self.chance.below(9) as u32, reason: "a wrong signature".into() }
-            }
+            Wish::NoteRefused => match 1 + self.chance.below(9) as u32 {
+                signals if signals % 4 == 0 => Command::NoteSignals { signals, reason: "late".into() },
+                requests => {
+                    let webhook = WebhookName::parse("hub").expect("a name");
+                    Command::NoteRefused { webhook, requests, reason: "a wrong signature".into() }
+                }
+            },
             Wish::EventMistake => return self.event_mistake(),
             other => unreachable!("{other:?} is not about events"),
         };
@@ -144,6 +161,11 @@ impl Client<'_> {
             }
         }
         keys.extend(singleton.iter().map(|single| (key_of(name), single.key.clone())));
+        match name {
+            "plain" | "many" => _ = keys.insert(key_named(name), KeyValue::parse("all").expect("a value")),
+            "once" => _ = keys.insert(key_named("once.tenant"), self.value()),
+            _ => {}
+        }
         let (kind, workflow) = match name {
             "flow" => (TypeName::parse(WORKFLOW_TYPE).expect("a name"), Some(self.chance.pick(&CATALOGUE).name.clone())),
             _ => (self.chance.pick(&self.temper.types).clone(), None),
@@ -203,7 +225,7 @@ impl Client<'_> {
             if self.chance.permille(500) {
                 let config = self.config();
                 // What keeps a handler's tasks alone is no affair of its queue's: it may say so, too.
-                let config = if self.chance.permille(500) { with_singles(config) } else { config };
+                let config = if self.chance.permille(500) { with_handlers(config) } else { config };
                 queues.insert(queue, Arc::new(config));
             }
         }

@@ -8,6 +8,7 @@ mod attempt;
 
 use attempt::{End, attempt};
 pub use attempt::{Say, Stop};
+pub(crate) use attempt::{bounded, failed, put_away, report};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
@@ -106,6 +107,23 @@ pub async fn work<P: Performs>(engine: Engine, performs: Arc<P>, place: Place, s
     }
 }
 
+/// With their inputs. What cannot be read now goes back, unburnt.
+pub(crate) async fn filled(engine: &Engine, deliveries: Vec<Delivery>) -> Option<Vec<Delivery>> {
+    if let Some(filled) = engine.fill(&deliveries) {
+        return Some(filled.deliveries);
+    }
+    let (reader, granted) = (engine.clone(), deliveries.clone());
+    match tokio::task::spawn_blocking(move || reader.fill_reading(&granted)).await {
+        Ok(Ok(filled)) => Some(filled.deliveries),
+        unread => {
+            tracing::error!(?unread, "the inputs of tasks could not be read; they go back to their queues");
+            engine.undelivered(&deliveries);
+            sleep(REST).await;
+            None
+        }
+    }
+}
+
 async fn passed(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
@@ -175,24 +193,10 @@ impl<P: Performs> Crew<P> {
         under.stop(end);
     }
 
-    /// Begins what was granted. What cannot be read now goes back, unburnt.
+    /// Begins what was granted.
     async fn take(&mut self, deliveries: Vec<Delivery>) {
-        let filled = match self.engine.fill(&deliveries) {
-            Some(filled) => filled,
-            None => {
-                let (engine, granted) = (self.engine.clone(), deliveries.clone());
-                let read = tokio::task::spawn_blocking(move || engine.fill_reading(&granted)).await;
-                match read {
-                    Ok(Ok(filled)) => filled,
-                    unread => {
-                        tracing::error!(?unread, "the inputs of tasks could not be read; they go back to their queues");
-                        self.engine.undelivered(&deliveries);
-                        return sleep(REST).await;
-                    }
-                }
-            }
-        };
-        for Delivery { grant, input } in filled.deliveries {
+        let Some(deliveries) = filled(&self.engine, deliveries).await else { return };
+        for Delivery { grant, input } in deliveries {
             let (task, fence) = (grant.task, grant.fence);
             let heartbeat = Duration::from_millis(grant.heartbeat_ms.into());
             let input = input.expect("a delivery is filled");

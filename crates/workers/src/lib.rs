@@ -6,6 +6,7 @@ pub mod forward;
 pub mod http;
 pub mod inside;
 pub mod process;
+pub mod redis;
 pub mod secrets;
 
 pub use client::{

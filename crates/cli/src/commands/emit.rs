@@ -78,21 +78,26 @@ fn trace(correlation_id: Option<String>, causation_id: Option<String>) -> Option
 pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     let id = emitted.event;
     let taken = emitted.handled.iter().any(|handled| handled.outcome != "shadow");
-    let mut text = match (emitted.duplicate, !taken) {
+    let nobody = !taken && emitted.heard.is_empty();
+    let mut text = match (emitted.duplicate, nobody) {
         (true, _) if emitted.differs => {
             format!("{id} had come before with this id, and with another name or other data: those stay, nothing happens twice.")
         }
         (true, _) => format!("{id} had come before with this id; nothing happens twice."),
-        (false, true) => format!("{id} is kept; no handler takes {name}."),
+        (false, true) => format!("{id} is kept: no handler took this {name}."),
         (false, false) => format!("{id}: {name}."),
     };
     for handled in &emitted.handled {
         text.push_str(&format!("\n  {}: {}, {}", handled.handler, handled.outcome, handled.why));
     }
+    for run in &emitted.heard {
+        text.push_str(&format!("\n  {run} had waited for it, and goes on"));
+    }
     let answer = Answer::new(emitted, text).next(format!("event show {id}"), "it whole, with what became of it");
-    match emitted.handled.iter().find_map(|handled| handled.task) {
-        Some(task) => answer.next(format!("task explain {task}"), "see what its task waits for"),
-        None => answer.next("registry show", "which handlers there are"),
+    match (emitted.handled.iter().find_map(|handled| handled.task), emitted.heard.first()) {
+        (Some(task), _) => answer.next(format!("task explain {task}"), "see what its task waits for"),
+        (None, Some(run)) => answer.next(format!("run show {run}"), "how far it has come"),
+        (None, None) => answer.next("registry simulate -e EVENT", "why no handler takes such an event"),
     }
 }
 
@@ -104,6 +109,9 @@ struct Tally {
     #[serde(skip_serializing_if = "is_zero")]
     differing: u64,
     unhandled: u64,
+    /// Those that runs had waited for.
+    #[serde(skip_serializing_if = "is_zero")]
+    heard: u64,
     /// How often handlers came to each outcome.
     outcomes: BTreeMap<String, u64>,
     /// The last line of the file that was taken.
@@ -127,7 +135,8 @@ fn many(source: &str, session: &Session) -> Outcome {
                 continue;
             }
             tally.emitted += 1;
-            tally.unhandled += u64::from(event.handled.is_empty());
+            tally.unhandled += u64::from(event.handled.is_empty() && event.heard.is_empty());
+            tally.heard += u64::from(!event.heard.is_empty());
             for handled in event.handled {
                 *tally.outcomes.entry(handled.outcome).or_default() += 1;
             }
@@ -136,22 +145,19 @@ fn many(source: &str, session: &Session) -> Outcome {
     });
     tally.lines = lines;
     sent.map_err(|failure| half_way(failure, lines, &tally))?;
+    let mut became: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
+    became.extend((tally.unhandled > 0).then(|| format!("{} taken by no handler", tally.unhandled)));
+    became.extend((tally.heard > 0).then(|| format!("{} heard by runs", tally.heard)));
     let mut text = match tally.emitted + tally.duplicates {
-        0 => "The file holds no event.".to_owned(),
-        _ => format!("Sent {}", count_of(tally.emitted, "event")),
+        0 => "The file holds no event".to_owned(),
+        _ if became.is_empty() => format!("Sent {}", count_of(tally.emitted, "event")),
+        _ => format!("Sent {}: {}", count_of(tally.emitted, "event"), became.join(", ")),
     };
     if tally.duplicates > 0 {
-        text.push_str(&format!("; {} had come before", tally.duplicates));
+        text.push_str(&format!("; {} more had come before", tally.duplicates));
         if tally.differing > 0 {
             text.push_str(&format!(", {} of them with other data, which stay as they were", tally.differing));
         }
     }
-    if tally.unhandled > 0 {
-        text.push_str(&format!("; no handler took {} of them", tally.unhandled));
-    }
-    let outcomes: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
-    if !outcomes.is_empty() {
-        text.push_str(&format!(": {}", outcomes.join(", ")));
-    }
-    Ok(Answer::new(&tally, if text.ends_with('.') { text } else { text + "." }).next("status", "see them wait and run"))
+    Ok(Answer::new(&tally, text + ".").next("status", "see them wait and run"))
 }

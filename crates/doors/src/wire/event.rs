@@ -121,14 +121,19 @@ pub struct EventEmitted {
     /// It had come before with another name or other data: those stay, and these are not kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs: bool,
-    /// Nobody takes it: it is kept, and counted.
+    /// Empty, and nobody heard it: it is kept, and counted as unhandled.
     pub handled: Vec<HandledView>,
+    /// Runs that waited for it and go on with it, the first ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub heard: Vec<RunId>,
 }
 
 impl EventEmitted {
     pub fn new(emitted: &Emitted, differs: bool) -> EventEmitted {
         let handled = emitted.handled.iter().map(HandledView::from).collect();
-        EventEmitted { event: emitted.event, duplicate: emitted.duplicate, differs, handled }
+        let heard = emitted.heard.clone();
+        EventEmitted { event: emitted.event, duplicate: emitted.duplicate, differs, handled, heard }
     }
 }
 
@@ -253,8 +258,12 @@ pub struct EventView {
     pub dedup_key: Option<KeyValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<EventTrace>,
-    /// Empty: nobody took it.
+    /// Empty, and nobody heard it: nobody took it.
     pub handled: Vec<HandledView>,
+    /// Runs that waited for it and went on with it, the first ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub heard: Vec<RunId>,
     /// How often it was handled again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replays: u32,
@@ -285,6 +294,7 @@ impl From<&Event> for EventView {
             dedup_key: spec.dedup_key.clone(),
             trace: Some(trace).filter(|trace| *trace != EventTrace::default()),
             handled: event.handled().iter().map(HandledView::from).collect(),
+            heard: event.heard().to_vec(),
             replays: event.replays(),
             data: None,
         }

@@ -185,6 +185,9 @@ pub struct NodeView {
     /// What of that event has to be what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub await_key: Option<AwaitKey>,
+    /// What else has to hold for that event, as its `match` is written; left out where `await_key` is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub await_match: Option<String>,
     /// The event by which it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -263,6 +266,7 @@ impl NodeView {
             sub_run: None,
             awaits: None,
             await_key: None,
+            await_match: None,
             heard: None,
             until: None,
             items: None,
@@ -308,6 +312,7 @@ impl NodeView {
                 view.until = awaiting.until.map(Instant);
                 view.awaits = Some(awaiting.event.clone());
                 view.await_key = awaiting.key.as_ref().map(AwaitKey::from);
+                view.await_match = found.and_then(|(ir, ix)| ir.match_beyond_key(ix)).map(str::to_owned);
             }
             Some(Started::Spreading { count, .. }) => view.items = Some(*count),
             Some(Started::Turning { .. }) | None => {}
@@ -451,7 +456,7 @@ pub struct RunExplanation {
 pub struct WaitView {
     /// Such as `rounds[1]/pay`.
     pub node: String,
-    /// Stable: `task`, `approval`, `sleep`, `run`, `loading`.
+    /// Stable: `task`, `approval`, `sleep`, `event`, `run`, `loading`.
     pub code: String,
     pub sentence: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

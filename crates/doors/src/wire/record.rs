@@ -114,6 +114,7 @@ pub enum RecordBody {
     EventsExpired { #[schema(value_type = Vec<String>)] events: Vec<EventId> },
     /// So many requests to a webhook were not believed.
     RequestsRefused { #[schema(value_type = String)] webhook: WebhookName, requests: u32, reason: String },
+    SignalsRefused { signals: u32, reason: String },
     WatchdogTripped { reason: String },
     WatchdogRecovered { reason: String, lasted_ms: u64 },
     WaitsBehind { #[schema(value_type = String)] after: EventId },
@@ -193,6 +194,7 @@ pub enum RecordBody {
         #[serde(default)] handled: Vec<HandledView>,
     },
     EventReplayed { #[serde(default)] handled: Vec<HandledView>, #[schema(value_type = String)] by: Actor },
+    EventHeard { #[schema(value_type = String)] run: RunId },
     RegistryPut {
         revision: u32,
         #[schema(value_type = Vec<String>)] queues: Vec<QueueName>,
@@ -281,9 +283,10 @@ pub enum RecordBody {
     FrameReset {},
 
     NodeStarted { #[serde(flatten)] work: NodeWork },
-    /// `answer`: of an approval, in a run's history.
+    /// `heard`: the event, of one that waited for it; `answer`: of an approval, in a run's history.
     NodeDone {
         #[serde(default, skip_serializing_if = "Option::is_none")] way: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[schema(value_type = Option<String>)] heard: Option<EventId>,
         #[serde(default, skip_serializing_if = "Option::is_none")] answer: Option<AnswerView>,
     },
     /// `then`: what that means, `fail`, `to` or `ignore`.
@@ -313,6 +316,7 @@ impl From<&Record> for RecordBody {
             Record::RunsExpired { runs } => Wire::RunsExpired { runs },
             Record::EventsExpired { events } => Wire::EventsExpired { events },
             Record::RequestsRefused { webhook, requests, reason } => Wire::RequestsRefused { webhook, requests, reason },
+            Record::SignalsRefused { signals, reason } => Wire::SignalsRefused { signals, reason },
             Record::TaskDebounced { event, newer, ready_at, start_by, .. } => {
                 let (newer, ready_at, start_by) = (newer.is_some(), ready_at.into(), start_by.map(Instant));
                 Wire::TaskDebounced { event, newer, ready_at, start_by }
@@ -331,6 +335,7 @@ impl From<&Record> for RecordBody {
             Record::EventReplayed { handled, by } => {
                 Wire::EventReplayed { handled: handled.iter().map(HandledView::from).collect(), by }
             }
+            Record::EventHeard { run, .. } => Wire::EventHeard { run },
             Record::RegistryPut { revision, queues, by } => {
                 Wire::RegistryPut { revision, queues: queues.into_iter().collect(), by }
             }
@@ -424,7 +429,7 @@ impl From<&Record> for RecordBody {
             Record::FramePatched { revision } => Wire::FramePatched { revision },
             Record::FrameReset {} => Wire::FrameReset {},
             Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
-            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), answer: None },
+            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), heard: went.heard(), answer: None },
             Record::NodeFailed { failure, then } => {
                 Wire::NodeFailed { error: TaskError::from(&failure), then: then.as_str().to_owned() }
             }

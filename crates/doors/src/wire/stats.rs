@@ -32,6 +32,7 @@ pub struct StatsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>)]
     pub queue: Option<QueueName>,
+    /// One family, or those that a pattern such as `github/*` covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
     /// What 95 of 100 waits should not exceed; 5000 when left out.
@@ -85,6 +86,9 @@ pub struct Stats {
     pub families_left: u64,
     /// Newest first.
     pub recent_failures: Vec<FailureView>,
+    /// What may be a mistake: there is nothing of that family, but of some below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What was looked at: minutes, of each queue and family one roll-up.
@@ -114,7 +118,8 @@ pub struct Figures {
     pub promotions: Promotions,
     pub tasks: TaskFigures,
     /// Events that did not become work, by what became of them at a handler: `debounced` (another took its place), `duplicate`,
-    /// `skipped`, `rate_dropped`, `backlog_dropped`, `failed`, `shadow`; and `unhandled`, which are of no queue.
+    /// `skipped`, `rate_dropped`, `backlog_dropped`, `failed`, `shadow`; and, of no queue, `unhandled`, and `heard`: no handler
+    /// took it, and a run that waited for it did.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
 }
@@ -233,7 +238,7 @@ impl Figures {
                 failed: sum.failed,
                 cancelled: sum.cancelled.clone(),
             },
-            events: sum.events.clone(),
+            events: sum.outcomes(),
         }
     }
 }

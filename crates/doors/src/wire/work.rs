@@ -170,8 +170,22 @@ pub struct WorkAnswer {
     /// One for each lease held, in order.
     pub holding: Vec<HoldingAnswer>,
     pub tasks: Vec<WorkTask>,
+    /// Tasks that this worker would have been given, had their input not failed to be made: they have failed, and there is nothing to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmade: Vec<UnmadeTask>,
     /// The server goes away: no more work comes until it is back.
     pub stopping: bool,
+}
+
+/// A task whose input cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct UnmadeTask {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
+    pub kind: TypeName,
+    pub error: TaskError,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]

@@ -33,7 +33,8 @@ fn emit(step: &mut Step<'_>, new: &NewEvent) -> Emitted {
     if let Some(key) = new.spec.key.as_ref().filter(|_| !crate::defect("event_key_ignored"))
         && let Some(event) = step.state().event_by_key(key)
     {
-        return Emitted { event: event.id(), duplicate: true, handled: event.handled().to_vec() };
+        let (handled, heard) = (event.handled().to_vec(), event.heard().to_vec());
+        return Emitted { event: event.id(), duplicate: true, handled, heard };
     }
     let event = step.new_event();
     // By a clock that goes ahead nothing is newer than what comes now.
@@ -44,7 +45,8 @@ fn emit(step: &mut Step<'_>, new: &NewEvent) -> Emitted {
     let data = step.record_event(event, record, Some(new.data.clone()));
     carry_out(step, &about, data, planned);
     super::walk::offer(step, event, &new.data);
-    Emitted { event, duplicate: false, handled }
+    let heard = step.state().event(event).map_or_else(Vec::new, |event| event.heard().to_vec());
+    Emitted { event, duplicate: false, handled, heard }
 }
 
 pub(super) fn replay(
@@ -65,7 +67,7 @@ pub(super) fn replay(
     let (handled, planned) = plan_all(step, &about, routed, true);
     step.record_event(event, Record::EventReplayed { handled: handled.clone(), by: by.clone() }, None);
     carry_out(step, &about, data, planned);
-    Ok(Reply::Emitted(vec![Emitted { event, duplicate: false, handled }]))
+    Ok(Reply::Emitted(vec![Emitted { event, duplicate: false, handled, heard: Vec::new() }]))
 }
 
 /// An event that is being handled.

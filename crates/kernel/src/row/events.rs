@@ -8,7 +8,7 @@ use crate::priority::Priority;
 use crate::registry::{Control, Registry};
 use std::collections::BTreeSet;
 
-/// `unhandled`: no handler took it. `data`: the record whose payload is its data.
+/// `unhandled`: no handler took it, and no run heard it. `data`: the record whose payload is its data.
 pub static EVENTS: Table = Table {
     name: "events",
     key: 1,
@@ -29,6 +29,7 @@ pub static EVENTS: Table = Table {
         ("dedup_key", Kind::Text),
         ("correlation_id", Kind::Text),
         ("causation_id", Kind::Text),
+        ("heard", Kind::Text),
     ],
 };
 
@@ -71,6 +72,7 @@ impl Event {
             dedup_key.as_ref().map(KeyValue::shared).into(),
             correlation_id.as_deref().into(),
             causation_id.as_deref().into(),
+            json_list(&self.heard),
         ];
         Row { table: &EVENTS, values }
     }
@@ -90,9 +92,6 @@ impl Event {
         let data = c.seq()?;
         let unhandled = c.flag()?;
         let handled: Vec<Handled> = c.json_or_null()?.unwrap_or_default();
-        if unhandled == handled.iter().any(|handled| handled.outcome.is_taken()) {
-            return Err(c.bad("does not fit `unhandled`"));
-        }
         let replays = c.int_or_null()?.map(u32::try_from).transpose().map_err(|_| c.bad("out of range"))?.unwrap_or(0);
         let source = c.text_or_null()?.map(Into::into);
         let ts = c.time_or_null()?;
@@ -102,7 +101,12 @@ impl Event {
         let correlation_id = c.text_or_null()?.map(Into::into);
         let causation_id = c.text_or_null()?.map(Into::into);
         let spec = EventSpec { name, key, source, ts, priority, dedup_key, correlation_id, causation_id };
-        Ok(Event { id, last, data, received_at, spec, handled, replays })
+        let heard = c.json_or_null()?.unwrap_or_default();
+        let event = Event { id, last, data, received_at, spec, handled, replays, heard };
+        if event.is_unhandled() != unhandled {
+            return Err(c.bad("does not fit `unhandled`"));
+        }
+        Ok(event)
     }
 }
 

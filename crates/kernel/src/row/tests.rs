@@ -102,8 +102,11 @@ fn event_in_full() -> Event {
         outcome: Outcome::Failed { message: "no \"such\" field".into() },
     }];
     let by = Actor::parse("ann").unwrap();
-    let records =
-        [Record::EventReceived { spec: Box::new(spec), handled: handled.clone() }, Record::EventReplayed { handled, by }];
+    let records = [
+        Record::EventReceived { spec: Box::new(spec), handled: handled.clone() },
+        Record::EventReplayed { handled, by },
+        Record::EventHeard { run: RunId::new(7, 0), unhandled: false },
+    ];
     let mut event = None;
     for (seq, record) in (1..).zip(records) {
         let (seq, prev, at) = (RecordSeq(seq), RecordSeq(seq - 1), Time::from_ms(1));

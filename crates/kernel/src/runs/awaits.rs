@@ -11,6 +11,7 @@ use crate::ir::{ExprIx, Ir, NodeIx, NodeKind};
 use crate::limits::{LOOKS_MAX, NAMES_REMEMBERED_MAX};
 use crate::names::{EventName, NodeId};
 use crate::node::NodeState;
+use crate::record::Payload;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -54,6 +55,8 @@ struct Look {
     more: bool,
     /// It follows from its node.
     durable: bool,
+    /// The one, and its data: next it is loaded once more.
+    found: Option<(EventId, Payload)>,
 }
 
 /// The newest event of each name, as far as is remembered: most who begin to wait need not look back.
@@ -146,7 +149,7 @@ impl Awaits {
     /// It goes through the events that came after this one.
     pub(crate) fn look(&mut self, spot: Spot, after: EventId, durable: bool) {
         self.behind += usize::from(!durable);
-        let look = Look { after, page: Vec::new(), more: true, durable };
+        let look = Look { after, page: Vec::new(), more: true, durable, found: None };
         if self.looks.insert(spot.clone(), look).is_some_and(|before| !before.durable) {
             self.behind -= 1;
         }
@@ -187,6 +190,19 @@ impl Awaits {
             (look.page, look.more) = (page, more);
             self.wanting.remove(spot);
         }
+    }
+
+    /// This is the one.
+    pub(crate) fn found(&mut self, spot: &Spot, event: EventId, data: Payload) {
+        if let Some(look) = self.looks.get_mut(spot) {
+            look.page.clear();
+            (look.after, look.found) = (event.before(), Some((event, data)));
+            self.wanting.insert(spot.clone());
+        }
+    }
+
+    pub(crate) fn take_found(&mut self, spot: &Spot) -> Option<(EventId, Payload)> {
+        self.looks.get_mut(spot)?.found.take()
     }
 
     /// The first so many of the page are not the one.
@@ -299,16 +315,24 @@ impl Live {
         self.heard.retain(|_, heard| !heard.is_empty());
     }
 
-    pub(super) fn unhear_frame(&mut self, frame: &FramePath) {
-        self.heard.values_mut().for_each(|heard| heard.retain(|path, _| !path.is_within(frame)));
+    /// The turns and items that are undone have heard nothing.
+    pub(super) fn unhear_undone(&mut self) {
+        let frames = &self.frames;
+        let undone = |path: &FramePath| frames.get(path).is_some_and(|frame| frame.undone);
+        self.heard.values_mut().for_each(|heard| heard.retain(|path, _| !undone(path)));
         self.heard.retain(|_, heard| !heard.is_empty());
+    }
+
+    /// The turns, and what is within turns, in which nodes have heard.
+    pub(super) fn heard_in(&self) -> BTreeSet<FramePath> {
+        self.heard.values().flat_map(BTreeMap::keys).cloned().collect()
     }
 
     /// Only an event that came after this one may be what a node waits for: after the run began, or the event it was begun for,
     /// and after what the turn before heard.
     pub(crate) fn waits_after(&self, path: &FramePath, node: &NodeId) -> EventId {
         let spec = &self.run.spec;
-        let origin = spec.origin.as_ref().map(|origin| origin.run.number());
+        let origin = spec.origin.as_ref().and_then(|origin| origin.began()).map(EventId::number);
         let since = [Some(self.run.id.number()), spec.event.map(EventId::number), origin].into_iter().flatten().min();
         let since = since.and_then(EventId::from_number).expect("a run has a number");
         let heard = self.lane(path).and_then(|lane| self.heard.get(&(node.clone(), lane)));

@@ -12,6 +12,7 @@ use crate::record::{Failure, Record};
 use crate::rejection::Rejection;
 use crate::run::{NodeAt, ValueAt};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// One record of the new run, and the value that is its payload.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +28,7 @@ impl Live {
     /// In an order in which they can be told. Without what is to begin anew; `undoing`: as it is of a restart at that record of
     /// which not all is told yet.
     pub(crate) fn copied(&self, rewind: Option<&Rewind>, undoing: Option<(&Rewind, RecordSeq)>) -> Vec<Copied> {
-        let mut copying = Copying { live: self, rewind, undoing, copied: Vec::new() };
+        let mut copying = Copying { live: self, rewind, undoing, heard: self.heard_in(), copied: Vec::new() };
         copying.nodes(&FramePath::root(), &FramePath::root(), false);
         copying.copied
     }
@@ -48,6 +49,8 @@ struct Copying<'a> {
     live: &'a Live,
     rewind: Option<&'a Rewind>,
     undoing: Option<(&'a Rewind, RecordSeq)>,
+    /// Turns after which others go on to hear.
+    heard: BTreeSet<FramePath>,
     copied: Vec<Copied>,
 }
 
@@ -109,6 +112,10 @@ impl<'a> Copying<'a> {
         }
     }
 
+    fn has_heard(&self, path: &FramePath) -> bool {
+        self.heard.range(path.clone()..).next().is_some_and(|first| first.is_within(path))
+    }
+
     /// What begins anew, of a node that stands so.
     fn rewinds(&self, slot: &Slot) -> impl Iterator<Item = &'a Rewind> + use<'a> {
         let undoing = self.undoing.filter(|(_, since)| slot.last < *since).map(|(rewind, _)| rewind);
@@ -146,7 +153,7 @@ impl<'a> Copying<'a> {
             match state {
                 FrameState::Done(output) if !reopened => {
                     // Its last turn is looked at once more.
-                    if is_loop && at == last {
+                    if (is_loop && at == last) || self.has_heard(&from) {
                         self.nodes(&from, &frame, true);
                     }
                     let (output, value) = match output {

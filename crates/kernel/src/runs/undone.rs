@@ -23,6 +23,7 @@ impl Runs {
             let undone = live.undo(&path);
             self.past.extend(undone.into_iter().map(|path| Past::Frame(run, path)));
         }
+        live.unhear(path, id, 0);
     }
 
     /// What a loop or an each has opened, from that turn on, is nobody's any more.
@@ -55,7 +56,6 @@ impl Live {
             undone.push(path.clone());
         }
         undone.iter().for_each(|path| self.forget_spreads(path));
-        self.unhear_frame(path);
         undone
     }
 
@@ -69,6 +69,7 @@ impl Live {
                 self.undo(path);
             }
         }
+        self.unhear_undone();
         self.spreads.clear();
         let spread: BTreeSet<(FramePath, NodeIx)> = self.counted().map(|(key, _)| key).collect();
         for (path, node) in spread {

@@ -79,12 +79,11 @@ impl State {
         self.handled.events.get(&id)
     }
 
-    /// Those of this name that came after that one, the oldest first, of this batch or loaded for it.
-    pub(crate) fn events_named(&self, name: &EventName, after: EventId, limit: usize) -> Vec<Event> {
-        let named = self.handled.events.values().filter(|event| event.id > after && event.spec.name == *name);
-        let mut named: Vec<&Event> = named.collect();
+    /// Those of this name, the oldest first, of this batch or loaded for it.
+    pub(crate) fn events_named(&self, name: &EventName) -> Vec<Event> {
+        let mut named: Vec<Event> = self.handled.events.values().filter(|event| event.spec.name == *name).cloned().collect();
         named.sort_unstable_by_key(|event| event.id);
-        named.into_iter().take(limit).cloned().collect()
+        named
     }
 
     pub(crate) fn event_by_key(&self, key: &EventKey) -> Option<&Event> {

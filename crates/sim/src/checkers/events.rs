@@ -70,6 +70,9 @@ pub fn made(model: &Model, turn: &Turn, entry: &Entry) -> Option<Made> {
 
 pub fn routed(scene: &Scene<'_>, entry: &Entry) -> Check {
     let Owner::Event(event) = entry.owner else { return Ok(()) };
+    if let Record::EventHeard { .. } = entry.record {
+        return Ok(());
+    }
     let Some((revision, ..)) = asked(scene.turn, entry) else {
         return Err(format!("{} of {event} was not asked for", entry.record.kind()));
     };
@@ -206,14 +209,15 @@ pub fn answered(scene: &Scene<'_>) -> Check {
 }
 
 fn told(scene: &Scene<'_>, new: &NewEvent, emitted: &Emitted) -> Check {
-    let Emitted { event, duplicate, handled } = emitted;
+    let Emitted { event, duplicate, handled, heard } = emitted;
     let received = scene.turn.entries.iter().any(|entry| {
         let first = matches!(&entry.record, Record::EventReceived { handled: first, .. } if first == handled);
         entry.owner == Owner::Event(*event) && first && entry.payload.as_ref() == Some(&new.data)
     });
     ensure(received || *duplicate, || format!("{event} was acknowledged and is not durable as that"))?;
-    // It may have gone in the same tick.
+    // It may have gone in the same tick, and others may have heard it later in it.
     let Some(known) = scene.model.events.events.get(event).filter(|_| *duplicate) else { return Ok(()) };
+    ensure(known.heard.starts_with(heard), || format!("{event} was told to be heard by {heard:?}, and is by {:?}", known.heard))?;
     let same = new.spec.key.is_some() && new.spec.key == known.key && known.handled.starts_with(handled);
     let replayed = scene.turn.made.iter().any(|made| made.event == *event);
     ensure(same && (replayed || known.handled.len() == handled.len()), || {

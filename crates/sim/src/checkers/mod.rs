@@ -64,7 +64,7 @@ pub struct Scene<'a> {
 pub type RecordChecker = fn(&Scene<'_>, &Entry) -> Check;
 pub type TickChecker = fn(&Scene<'_>) -> Check;
 
-pub const EACH_RECORD: [(&str, RecordChecker); 31] = [
+pub const EACH_RECORD: [(&str, RecordChecker); 32] = [
     ("records follow one another", history::follows),
     ("legal transitions only", history::transition),
     ("no task leased twice, fences rise", leases::granted),
@@ -96,6 +96,7 @@ pub const EACH_RECORD: [(&str, RecordChecker); 31] = [
     ("of a singleton there is one", handed::alone),
     ("nothing starts after its hour", handed::in_time),
     ("who waits hears the first event that is the one", waits::heard),
+    ("who hears an event is noted with it", waits::noted),
 ];
 
 pub const EACH_TICK: [(&str, TickChecker); 28] = [

@@ -91,7 +91,7 @@ pub fn moving(scene: &Scene<'_>) -> Check {
                 let verdict = runs.verdict(ir, id, &frame, *node);
                 let stays = verdict == Verdict::Wait || (verdict == Verdict::Enter && run.paused);
                 // Of very many that are held, only the first are told.
-                let stays = stays || loading.contains(&&at) || (told.more > 0 && scene.fetching);
+                let stays = stays || loading.contains(&&at) || (told.more > 0 && (scene.fetching || at_once));
                 ensure(stays, || format!("{} waits although its tokens say {verdict:?}", at.show()))?;
             }
             let held = core.state().is_held(id, &frame, None);

@@ -4,7 +4,9 @@
 use super::{Check, Scene, ensure};
 use crate::model::events::EventModel;
 use crate::model::runs::NodeState;
+use kernel::event::Outcome;
 use kernel::ids::EventId;
+use kernel::limits::EVENT_HEARD_MAX;
 use kernel::node::{Awaiting, Started, Went};
 use kernel::record::{Entry, Owner, Payload, Record};
 use kernel::run::NodeAt;
@@ -34,6 +36,29 @@ fn awaiting<'a>(scene: &'a Scene<'_>, at: &NodeAt) -> Option<&'a Awaiting> {
     match scene.model.runs.node(at) {
         NodeState::Started(Started::Awaiting(awaiting)) => Some(awaiting),
         _ => None,
+    }
+}
+
+/// Whoever hears an event is noted with it.
+pub fn noted(scene: &Scene<'_>, entry: &Entry) -> Check {
+    match (&entry.owner, &entry.record) {
+        (Owner::Event(id), Record::EventHeard { run, unhandled }) => {
+            let event = scene.model.events.events.get(id).ok_or_else(|| format!("{id} is not there to be heard"))?;
+            let taken = event.handled.iter().any(|handled| !matches!(handled.outcome, Outcome::Shadow { .. }));
+            let first = event.heard.is_empty() && !taken;
+            ensure(first == *unhandled, || format!("{id} was heard by {run} as unhandled: {unhandled}, not {first}"))?;
+            let hears = |later: &Entry| {
+                let heard = matches!(later.record, Record::NodeDone { went: Went::Heard(heard), .. } if heard == *id);
+                later.seq > entry.seq && heard && matches!(&later.owner, Owner::Node(at) if at.run == *run)
+            };
+            ensure(scene.turn.entries.iter().any(hears), || format!("{run} is noted to have heard {id}, and did not"))
+        }
+        (Owner::Node(at), Record::NodeDone { went: Went::Heard(id), .. }) => {
+            let Some(event) = scene.model.events.events.get(id) else { return Ok(()) };
+            let noted = event.heard.contains(&at.run) || event.heard.len() == EVENT_HEARD_MAX;
+            ensure(noted, || format!("{} heard {id}, which only {:?} are noted to have", at.show(), event.heard))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Model;
 use super::order::us;
 use kernel::event::{Handled, Outcome};
-use kernel::ids::{EventId, RecordSeq, TaskId};
+use kernel::ids::{EventId, RecordSeq, RunId, TaskId};
 use kernel::names::{EventKey, EventName, Family, Pattern, QueueName};
 use kernel::priority::Priority;
 use kernel::record::{Entry, KeyRef, Payload, Record};
@@ -26,6 +26,7 @@ pub struct EventModel {
     /// What it grows by where it is handed over whole.
     pub envelope_bytes: u64,
     pub handled: Vec<Handled>,
+    pub heard: Vec<RunId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -110,6 +111,7 @@ impl Events {
                     data: entry.payload.clone().ok_or("an event without its data")?,
                     envelope_bytes: spec.envelope_bytes(),
                     handled: handled.clone(),
+                    heard: Vec::new(),
                 };
                 if let Some(key) = &event.key
                     && let Some(earlier) = self.by_key.insert(key.clone(), id)
@@ -121,6 +123,10 @@ impl Events {
             (Record::EventReplayed { handled, .. }, Some(event)) => {
                 event.last = entry.seq;
                 event.handled.extend(handled.iter().cloned());
+            }
+            (Record::EventHeard { run, .. }, Some(event)) => {
+                event.last = entry.seq;
+                event.heard.push(*run);
             }
             (other, known) => return Err(format!("{} of {id}, which is {known:?}", other.kind())),
         }

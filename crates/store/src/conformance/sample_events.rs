@@ -4,7 +4,7 @@ use super::sample::key;
 use super::scribe::{Scribe, actor, event, plain, plain_run, queue, run, task};
 use kernel::event::{EventSpec, Handled, Outcome};
 use kernel::handler::{Trigger, Window};
-use kernel::ids::{EventId, TaskId};
+use kernel::ids::{EventId, RunId, TaskId};
 use kernel::names::{EventKey, EventName, HandlerName, Pattern, TypeName, WebhookName, WorkflowName};
 use kernel::priority::Priority;
 use kernel::record::{CancelCause, Newer, Owner, Payload, Record, TaskSpec};
@@ -63,9 +63,11 @@ fn events(scribe: &mut Scribe) {
     );
     let again = vec![handled("h", Outcome::Queued { task: task(384) })];
     scribe.record(Owner::Event(event(52)), Record::EventReplayed { handled: again, by: actor("ada") });
+    scribe.record(Owner::Event(event(52)), Record::EventHeard { run: RunId::new(101, 0), unhandled: false });
     scribe.record(Owner::Shard, Record::EventsExpired { events: vec![event(53)] });
     let webhook = WebhookName::parse("hub").expect("a good name");
     scribe.record(Owner::Shard, Record::RequestsRefused { webhook, requests: 3, reason: "bad signature".into() });
+    scribe.record(Owner::Shard, Record::SignalsRefused { signals: 2, reason: "late".into() });
 }
 
 fn made_of(id: EventId, window: Option<Window>) -> TaskSpec {

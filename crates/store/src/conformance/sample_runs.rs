@@ -220,7 +220,7 @@ fn runs_that_go(scribe: &mut Scribe) {
         scribe.record(Owner::Run(run(id)), Record::RunDeleting { by: actor("ada"), expired: id == 108 });
     }
     scribe.record(Owner::Run(run(109)), Record::RunDeleted { workflow: flow("lint"), by: actor("ada") });
-    let origin = Some(Box::new(Origin { run: run(100), record: RecordSeq(9), node: Some(node(100, "", "pay")) }));
+    let origin = Some(Box::new(Origin { run: run(100), record: RecordSeq(9), node: Some(node(100, "", "pay")), since: None }));
     scribe.start(run(111), RunSpec { version: 2, origin, ..plain_run("refund") });
     let timeout = Record::NodeDone { output: Told::At(ValueAt::Null), went: Went::Timeout };
     note(scribe, &node(111, "", "ask"), timeout);

@@ -112,7 +112,7 @@ impl Drop for Work {
     }
 }
 
-fn failed(code: &str, message: impl Into<String>, retryable: bool) -> Outcome {
+pub(crate) fn failed(code: &str, message: impl Into<String>, retryable: bool) -> Outcome {
     let failure = Failure { code: code.into(), message: message.into() };
     Outcome::Failed { failure, retryable, retry_after_ms: None }
 }
@@ -121,7 +121,7 @@ fn panicked() -> Outcome {
     failed("worker_panicked", "the worker itself broke off at this task: please report what the log says of it", true)
 }
 
-fn bounded(outcome: Outcome) -> Outcome {
+pub(crate) fn bounded(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done { output } if output.text().len() > PAYLOAD_BYTES_MAX => {
             let message =
@@ -140,7 +140,7 @@ fn bounded(outcome: Outcome) -> Outcome {
 }
 
 /// A large output lies where it stays before anything mentions it.
-async fn put_away(engine: &Engine, outcome: Outcome) -> Outcome {
+pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> Outcome {
     let output = match outcome {
         Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX => output,
         outcome => return outcome,
@@ -154,7 +154,7 @@ async fn put_away(engine: &Engine, outcome: Outcome) -> Outcome {
 }
 
 /// Until it is answered: what was not written is told again, and counts once.
-async fn report(engine: &Engine, task: TaskId, fence: Fence, outcome: Outcome) {
+pub(crate) async fn report(engine: &Engine, task: TaskId, fence: Fence, outcome: Outcome) {
     loop {
         let jitter = RandomState::new().hash_one(fence) as u32;
         let command = Command::Finish { task, fence, outcome: outcome.clone(), jitter };

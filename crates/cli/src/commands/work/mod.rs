@@ -14,7 +14,7 @@ use crate::signals::on_stop;
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
 use crew::{Crew, Todo, Told, Why};
-use doors::wire::{EndingView, ServerStatus, TaskView, WorkAnswer, WorkPoll, WorkTask, WorkerView};
+use doors::wire::{EndingView, ServerStatus, TaskView, UnmadeTask, WorkAnswer, WorkPoll, WorkTask, WorkerView};
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use said::Said;
@@ -400,18 +400,21 @@ impl Worker<'_> {
     fn answered(&mut self, poll: &WorkPoll, answer: Result<WorkAnswer, Failure>) {
         let sent = self.polling.take().unwrap_or_else(Instant::now);
         match answer {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 if self.heard.is_none() {
                     self.introduce();
                 }
                 self.heard = Some(sent);
                 self.came_back();
+                let unmade = std::mem::take(&mut answer.unmade);
                 // A server that answers at once, with nothing, is not asked again before the wait is over.
                 let pause = if answer.stopping { Duration::from_secs(1) } else { Duration::from_millis(poll.wait_ms) };
-                self.ask_at = if answer.tasks.is_empty() { sent + pause } else { Instant::now() };
+                let nothing = answer.tasks.is_empty() && unmade.is_empty();
+                self.ask_at = if nothing { sent + pause } else { Instant::now() };
                 for todo in self.crew.answered(poll, answer) {
                     self.act(todo);
                 }
+                unmade.into_iter().for_each(|unmade| self.failed_unmade(unmade));
             }
             Err(failure) if self.heard.is_none() || !(failure.retryable || failure.exit == Exit::Unavailable) => {
                 self.close();
@@ -423,6 +426,17 @@ impl Worker<'_> {
                 self.fatal = Some(Failure { message: format!("{}; {what}", failure.message), ..failure });
             }
             Err(failure) => self.lost(&failure),
+        }
+    }
+
+    /// It failed before anybody could begin. With `--once` it was the one task, unless another came with it.
+    fn failed_unmade(&mut self, UnmadeTask { task, kind, error }: UnmadeTask) {
+        let why = format!("its input cannot be made: {}: {}", error.code, error.message);
+        self.session.screen.note(&format!("{task} {kind} failed: {why}"));
+        self.tally.failed += 1;
+        if self.once && self.running.is_empty() {
+            self.last = Some((task, Last::Unmade { why }));
+            self.crew.closing = true;
         }
     }
 
@@ -654,6 +668,7 @@ impl Worker<'_> {
                 (tally.done, tally.stopped) = (0, 1);
             }
             let failure = Failure::new(Exit::WorkFailed, "work_failed", message).result(&tally);
+            let failure = failure.fix("its history says what became of it, and `task explain` what can be done");
             return Err(failure.next(format!("task history {task}"), "everything that happened to it"));
         }
         Ok(Answer::new(&tally, tally.sentence()))

@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Of each attempt so many lines wait; the oldest make room.
 const LINES_MAX: usize = 500;
 
+type Lines = BTreeMap<(TaskId, Fence), VecDeque<String>>;
+
 #[derive(Clone, Default)]
-pub struct Said(Arc<Mutex<BTreeMap<(TaskId, Fence), VecDeque<String>>>>);
+pub struct Said(Arc<Mutex<Lines>>);
 
 impl Said {
     /// `true`: nothing waited before this.

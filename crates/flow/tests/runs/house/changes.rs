@@ -306,7 +306,7 @@ impl House<'_> {
         let (texts, deep) = (texts.collect(), from.as_ref().is_some_and(|at| !at.frame.is_root()));
         let input = self.shards[0].payloads[&live.run().input()].clone();
         let workflow = live.run().spec().workflow.clone();
-        let origin = Some(Box::new(Origin { run: self.root, record: at, node: from.clone() }));
+        let origin = Some(Box::new(Origin { run: self.root, record: at, node: from.clone(), since: None }));
         let spec = RunSpec { origin, ..RunSpec::new(workflow.clone(), 1) };
         let new = NewRun { workflow, version: Some(1), spec, input };
         // What is taken along followed the texts of then.

@@ -3,7 +3,7 @@
 //! since its run began.
 
 use super::{done, fail, ir, live, state};
-use crate::eval::{Evaluated, EventFacts, Json, Scope, Shape, View};
+use crate::eval::{EXPRESSION_FAILED, Evaluated, EventFacts, Json, Scope, Shape, View};
 use crate::event::Event;
 use crate::ids::{EventId, RecordSeq};
 use crate::ir::{NodeKind, On, WaitKey};
@@ -14,6 +14,7 @@ use crate::record::{Failure, Payload, Record};
 use crate::run::ValueAt;
 use crate::runs::{Held, Spot};
 use crate::step::Step;
+use std::collections::BTreeMap;
 
 /// Whether an event is the one.
 enum Met {
@@ -21,6 +22,8 @@ enum Met {
     No,
     /// That depends on values that are not at hand.
     Missing(Vec<RecordSeq>),
+    /// That can never be known, and not because of the event.
+    Failed(Failure),
 }
 
 /// A node begins to wait.
@@ -45,22 +48,16 @@ pub(super) fn begin(step: &mut Step<'_>, spot: &Spot, event: &EventName, key: Op
 /// A value by which those who wait are found: the same text for what is equal. `None`: there is none, so each is asked.
 pub(super) fn key_text(json: &Json) -> Option<Box<str>> {
     let text = json.payload.text();
-    // Beyond this, whole numbers and others are not told apart.
-    let exact = |number: f64| number.fract() == 0.0 && number.abs() < 9e15;
     let text: Box<str> = match &json.view {
         View::Null | View::Bool(_) | View::Text(_) => text.into(),
-        View::Int(int) if exact(*int as f64) => int.to_string().into(),
-        View::Int(_) | View::List(_) => return None,
-        View::Other => {
-            let number: f64 = text.parse().ok()?;
-            if exact(number) {
-                (number as i64).to_string().into()
-            } else if number.abs() < 9e15 {
-                text.into()
-            } else {
-                return None;
-            }
-        }
+        View::Int(int) => int.to_string().into(),
+        View::List(_) => return None,
+        // Beyond 64 bits they may be more exact than this.
+        View::Other => match text.parse().ok()? {
+            number if f64::abs(number) >= 9e18 => return None,
+            number if f64::fract(number) == 0.0 => (number as i64).to_string().into(),
+            _ => text.into(),
+        },
     };
     (text.len() <= WAIT_KEY_BYTES_MAX).then_some(text)
 }
@@ -112,6 +109,7 @@ pub(in crate::decide) fn offer(step: &mut Step<'_>, id: EventId, data: &Payload)
                 hear(step, &spot, id, data.clone());
             }
             Met::Missing(_) => later(step, spot, id),
+            Met::Failed(failure) => fail(step, &spot, failure),
         }
     }
 }
@@ -155,25 +153,43 @@ fn meets(step: &mut Step<'_>, spot: &Spot, event: &EventFacts, by_key: bool) -> 
                 }
             }
             Evaluated::Missing(values) => return Met::Missing(values),
-            Evaluated::Value(_) | Evaluated::Failed(_) => return Met::No,
+            Evaluated::Value(_) => return Met::No,
+            Evaluated::Failed(failure) => return unknown(step, event, failure),
         }
     }
     let Some((expr, scope)) = asked else { return Met::Yes };
     match step.eval(&ir, expr, &scope) {
         Evaluated::Value(Json { view: View::Bool(true), .. }) => Met::Yes,
         Evaluated::Missing(values) => Met::Missing(values),
-        // One that lacks what is asked for is another one.
-        Evaluated::Value(_) | Evaluated::Failed(_) => Met::No,
+        Evaluated::Value(_) => Met::No,
+        Evaluated::Failed(failure) => unknown(step, event, failure),
+    }
+}
+
+/// What is asked of an event cannot be answered. One that lacks what is asked for, or whose data is lost, is another one; what
+/// the run has lost makes it fail.
+fn unknown(step: &mut Step<'_>, event: &EventFacts, failure: Failure) -> Met {
+    if failure.code == EXPRESSION_FAILED {
+        return Met::No;
+    }
+    match step.gather(&Shape::At(event.data)) {
+        Evaluated::Value(_) => Met::Failed(failure),
+        Evaluated::Missing(values) => Met::Missing(values),
+        Evaluated::Failed(_) => Met::No,
     }
 }
 
 /// This is the one. Its data is the node's own from here on: events are kept for a time, runs for another.
 fn hear(step: &mut Step<'_>, spot: &Spot, event: EventId, data: Payload) {
+    if let Some(unhandled) = step.state().event(event).filter(|event| event.notes_who_hears()).map(Event::is_unhandled) {
+        step.record_event(event, Record::EventHeard { run: spot.run, unhandled }, None);
+    }
     done(step, spot, Told::Own, Went::Heard(event), Some(data));
 }
 
 /// Those that look back see the events that were loaded for them.
 pub(in crate::decide) fn look_back(step: &mut Step<'_>) {
+    let mut at_hand: BTreeMap<EventName, Vec<Event>> = BTreeMap::new();
     for spot in step.state().runs.awaits.due().to_vec() {
         if step.is_full() {
             break;
@@ -183,7 +199,9 @@ pub(in crate::decide) fn look_back(step: &mut Step<'_>) {
             step.awaits().looked(&spot);
             continue;
         };
-        let page = step.state().events_named(&name, after, LOOK_EVENTS_MAX);
+        let named = at_hand.entry(name).or_insert_with_key(|name| step.state().events_named(name));
+        let from = named.partition_point(|event| event.id() <= after);
+        let page: Vec<Event> = named[from..].iter().take(LOOK_EVENTS_MAX).cloned().collect();
         let more = page.len() == LOOK_EVENTS_MAX;
         step.awaits().take(&spot, page, more);
         look(step, &spot);
@@ -200,6 +218,10 @@ fn caught_up(step: &mut Step<'_>) {
 
 /// The first of its events that is the one, in the order in which they came.
 pub(super) fn look(step: &mut Step<'_>, spot: &Spot) {
+    if let Some((event, data)) = step.awaits().take_found(spot) {
+        hear(step, spot, event, data);
+        return caught_up(step);
+    }
     let Some(page) = step.state().runs.awaits.page(spot).map(<[Event]>::to_vec) else { return };
     let (mut passed, mut missing) = (0, Vec::new());
     for event in &page {
@@ -214,16 +236,24 @@ pub(super) fn look(step: &mut Step<'_>, spot: &Spot) {
             // Which is the first is known when those before it are.
             Met::Yes if !missing.is_empty() => break,
             Met::Yes => match step.gather(&Shape::At(ValueAt::Record(event.data()))) {
-                Evaluated::Value(json) => {
+                Evaluated::Value(json) if step.state().event(event.id()).is_some() => {
                     hear(step, spot, event.id(), json.payload);
                     return caught_up(step);
                 }
+                // To note who hears it, it has to be at hand.
+                Evaluated::Value(json) => return step.awaits().found(spot, event.id(), json.payload),
                 Evaluated::Missing(values) => {
                     missing.extend(values);
                     break;
                 }
                 Evaluated::Failed(_) => passed += 1,
             },
+            // So is whether what cannot be known matters.
+            Met::Failed(_) if !missing.is_empty() => break,
+            Met::Failed(failure) => {
+                fail(step, spot, failure);
+                return caught_up(step);
+            }
             Met::No => passed += usize::from(missing.is_empty()),
         }
     }
