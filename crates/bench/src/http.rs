@@ -191,6 +191,7 @@ fn hop_worker(client: &Client, seen: &std::sync::mpsc::Sender<Instant>) -> Resul
             error: None,
             retryable: None,
             retry_after_ms: None,
+            log: Vec::new(),
         }));
     }
 }

@@ -230,6 +230,7 @@ fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger:
             error: None,
             retryable: None,
             retry_after_ms: None,
+            log: Vec::new(),
         }));
     }
 }

@@ -10,6 +10,7 @@ use crate::fetch::Fetcher;
 use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::launch;
+use crate::logs::{self, Logs};
 use crate::outside::Outsides;
 use crate::pulse::Pulse;
 use crate::request::*;
@@ -86,6 +87,7 @@ pub(crate) struct Shared {
     pub stream: Stream,
     pub tickets: AtomicU64,
     pub rollups: Arc<Desk>,
+    pub logs: Logs,
     pub pulse: Arc<Pulse>,
     kennel: Arc<Kennel>,
     bell: Bell,
@@ -114,6 +116,7 @@ impl Engine {
         let describe = store.describe();
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
         let projector = Projector::new(store.reader()?, store.rollups()?, options.rollups_age);
+        let logs = Logs::new(store.logs()?);
         let core = Core::open(store, blobs.clone(), 0, clock.now())?;
         let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
         let under_way = core.state().bulks_open().any(|bulk| bulk.work().is_over_runs());
@@ -126,6 +129,7 @@ impl Engine {
             stream: Stream::new(),
             tickets: AtomicU64::new(1),
             rollups: Arc::default(),
+            logs,
             pulse: Arc::default(),
             kennel: Arc::default(),
             bell: Bell::default(),
@@ -144,6 +148,7 @@ impl Engine {
         let engine = Engine { shared: shared.clone() };
         let fetcher = Fetcher::start(engine.clone())?;
         rollups::start(shared.rollups.clone(), projector)?;
+        logs::start(engine.clone())?;
         let retention = options.retention;
         let announce = Arc::new(announce);
         let (pulse, kennel) = (shared.pulse.clone(), shared.kennel.clone());
@@ -160,6 +165,11 @@ impl Engine {
 
     pub fn blobs(&self) -> &dyn BlobStore {
         &*self.shared.blobs
+    }
+
+    /// What workers say while they work.
+    pub fn logs(&self) -> &Logs {
+        &self.shared.logs
     }
 
     /// The store as it was opened; how it is now is in the status.

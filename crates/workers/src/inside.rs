@@ -6,8 +6,8 @@
 
 mod attempt;
 
-pub use attempt::Stop;
 use attempt::{End, attempt};
+pub use attempt::{Say, Stop};
 pub(crate) use attempt::{bounded, failed, put_away, report};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
 use kernel::command::{Grant, Outcome};
@@ -37,6 +37,7 @@ pub struct Job {
     pub grant: Grant,
     pub input: Payload,
     pub stop: Stop,
+    pub say: Say,
 }
 
 impl Job {

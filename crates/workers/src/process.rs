@@ -160,10 +160,9 @@ impl Process {
         let (launch, mask) =
             self.launch(&command.configured, &job, given.json()).map_err(|no| failure("no_secret", no.to_string()))?;
         let (tell, mut ended) = oneshot::channel();
-        let task = job.grant.task;
         let line = {
-            let mask = mask.clone();
-            move |line: &str| tracing::info!(%task, "{}", mask.text(line))
+            let (mask, say) = (mask.clone(), job.say.clone());
+            move |line: &str| say.line(&mask.text(line))
         };
         let group = start(launch, self.guard.clone(), line, move |ended| _ = tell.send(ended)).map_err(|error| {
             let program = command.configured.command.first().map(|program| program.to_string_lossy().into_owned());

@@ -124,6 +124,10 @@ export interface components {
         };
         Holding: {
             fence: string;
+            /** @description Lines that were said since the last poll, for people: `GET /v1/tasks/{task}/log`. */
+            log?: string[];
+            /** @description What it is at, in a few words; told with `progress`. */
+            message?: string | null;
             /**
              * Format: double
              * @description From 0 to 1, for people.
@@ -155,6 +159,12 @@ export interface components {
             fence: string;
             /** Format: int32 */
             heartbeat_ms: number;
+            message?: string | null;
+            /**
+             * Format: double
+             * @description How far the worker is, from 0 to 1, and at what, by its own word.
+             */
+            progress?: number | null;
             /** @description The run that does the work: no worker is heard of, and no budget counts. */
             run?: string | null;
             since: components["schemas"]["Instant"];
@@ -697,6 +707,8 @@ export interface components {
         WorkResult: {
             error?: components["schemas"]["TaskError"] | null;
             fence: string;
+            /** @description Lines that were said since the last poll, for people. */
+            log?: string[];
             /** @description Of a task that is done; any JSON, null when left out. */
             output?: unknown;
             /**

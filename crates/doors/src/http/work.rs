@@ -28,8 +28,10 @@ pub async fn work(
     let mut held: Vec<engine::Holding> = Vec::with_capacity(holding.len());
     // Per result: refused here, or the next answer of the engine.
     let mut refused = Vec::with_capacity(results.len());
+    let logs = door.engine.logs();
     for result in results {
         let (task, fence) = (result.task, result.fence);
+        logs.add(task, fence, &result.log);
         match result.outcome() {
             Ok(outcome) => {
                 reports.push(Report { task, fence, outcome });
@@ -42,12 +44,15 @@ pub async fn work(
         }
     }
     let refused_held = held.len();
-    for Holding { task, fence, progress } in holding {
+    for Holding { task, fence, progress, message, log } in holding {
         if progress.is_some_and(|progress| !(0.0..=1.0).contains(&progress)) {
             return Err(Problem::invalid("progress must lie between 0 and 1").into());
         }
-        let progress = progress.map(|progress| (progress * 1_000.0) as u16);
-        held.push(engine::Holding { task, fence, progress });
+        logs.add(task, fence, &log);
+        if let Some(progress) = progress {
+            logs.set_progress(task, fence, (progress * 1_000.0) as u16, message.as_deref());
+        }
+        held.push(engine::Holding { task, fence, progress: None });
     }
     put_away(&door, &mut reports).await?;
     // A result that was refused is something to report: such a poll does not wait.
@@ -70,7 +75,10 @@ pub async fn work(
         unmade.extend(more.1);
     }
     let mut settled = worked.results.into_iter().map(|(task, result)| match result {
-        Ok(duplicate) => ResultAnswer::ok(task, duplicate),
+        Ok(duplicate) => {
+            door.engine.logs().ended(task);
+            ResultAnswer::ok(task, duplicate)
+        }
         Err(rejection) => ResultAnswer::refused(task, &Problem::from(&rejection)),
     });
     let answered =

@@ -165,6 +165,11 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub worker: Option<WorkerName>,
+    /// How far that is, from 0 to 1, and at what, by its own word; of a node that is shown alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Of one that waits: the nodes before it that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
@@ -255,6 +260,8 @@ impl NodeView {
             duration_ms: None,
             task: None,
             worker: None,
+            progress: None,
+            message: None,
             waits_for: Vec::new(),
             sub_run: None,
             awaits: None,

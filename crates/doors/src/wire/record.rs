@@ -14,6 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 pub const STREAM_COMMENT_EVERY_MS: u64 = 15_000;
 /// The name of the event that says: the cursor is gone, read the state afresh.
 pub const STREAM_RESET: &str = "reset";
+/// What a worker said, on the stream.
+pub const STREAM_LOG: &str = "task_log";
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RecordView {
@@ -61,6 +63,9 @@ pub struct StreamQuery {
     /// Kinds: `task_done,task_failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// Also what workers say, as events `task_log` that have no id: a listener that comes back does not hear them again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub logs: bool,
 }
 
 /// An empty list lets everything through.
@@ -70,6 +75,7 @@ pub struct StreamFilter {
     pub tasks: Vec<TaskId>,
     pub runs: Vec<RunId>,
     pub kinds: Vec<&'static str>,
+    pub logs: bool,
 }
 
 impl StreamQuery {
@@ -92,6 +98,7 @@ impl StreamQuery {
             tasks: each(&self.task, task)?,
             runs: each(&self.run, run)?,
             kinds: each(&self.record, kind)?,
+            logs: self.logs,
         })
     }
 }

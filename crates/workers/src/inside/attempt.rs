@@ -8,6 +8,7 @@ use kernel::ids::{Fence, TaskId};
 use kernel::limits::{ERROR_CODE_BYTES_MAX, ERROR_MESSAGE_BYTES_MAX, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use kernel::names::clip;
 use kernel::record::{Failure, Payload};
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,27 @@ impl Stop {
     }
 }
 
+/// What the work of an attempt has to tell on the way: no secrets.
+#[derive(Clone)]
+pub struct Say {
+    engine: Engine,
+    task: TaskId,
+    fence: Fence,
+}
+
+impl Say {
+    /// A line of its log.
+    pub fn line(&self, text: &str) {
+        self.engine.logs().add(self.task, self.fence, [text]);
+    }
+}
+
+impl fmt::Debug for Say {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Say({})", self.task)
+    }
+}
+
 pub async fn attempt<P: Performs>(
     engine: &Engine,
     performs: Arc<P>,
@@ -49,7 +71,8 @@ pub async fn attempt<P: Performs>(
 ) {
     let (task, fence, grace) = (grant.task, grant.fence, performs.grace());
     let (told, stop) = watch::channel(false);
-    let job = Job { grant, input, stop: Stop(stop) };
+    let say = Say { engine: engine.clone(), task, fence };
+    let job = Job { grant, input, stop: Stop(stop), say };
     let mut work = Work(tokio::spawn(async move { performs.perform(job).await }));
     let outcome = tokio::select! {
         ended = &mut work.0 => ended.unwrap_or_else(|_| panicked()),

@@ -3,7 +3,7 @@
 use crate::commands::{Session, task_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Screen};
-use crate::plain::plain_text;
+use crate::plain::{plain, plain_text};
 use crate::table::{facts, priority_text, status_text};
 use crate::units::{count_of, now, show_age, show_exact_ms};
 use clap::Args;
@@ -98,6 +98,10 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
             "budget",
             format!("until {}, heartbeat every {}", when(lease.budget_until), show_exact_ms(lease.heartbeat_ms.into())),
         ));
+        if let Some(progress) = lease.progress {
+            let at = lease.message.as_ref().map_or_else(String::new, |message| format!(", {}", plain(message)));
+            lines.push(("progress", format!("{:.0} %{at}", progress * 100.0)));
+        }
         match lease.ending {
             Some(EndingView::Cancel) => lines.push(("ending", "the worker was asked to stop".into())),
             Some(EndingView::TimedOut) => lines.push(("ending", "its time budget is spent; the worker was asked to stop".into())),

@@ -127,15 +127,18 @@ impl Crew {
 
     pub fn poll(&self) -> WorkPoll {
         let mut results = Vec::new();
-        let mut holding: Vec<Holding> =
-            self.held.iter().map(|(task, held)| Holding { task: *task, fence: held.fence, progress: None }).collect();
+        let mut holding: Vec<Holding> = self
+            .held
+            .iter()
+            .map(|(task, held)| Holding { task: *task, fence: held.fence, progress: None, message: None, log: Vec::new() })
+            .collect();
         let mut bytes = 0;
         for result in &self.owed {
             bytes += result.output.as_ref().map_or(0, |output| output.get().len());
             if results.is_empty() || bytes <= POLL_RESULTS_BYTES {
                 results.push(result.clone());
             } else {
-                holding.push(Holding { task: result.task, fence: result.fence, progress: None });
+                holding.push(Holding { task: result.task, fence: result.fence, progress: None, message: None, log: Vec::new() });
             }
         }
         let wait = match (self.free(), self.owes(), self.heartbeat()) {
@@ -254,7 +257,16 @@ impl Crew {
 }
 
 fn released(task: TaskId, fence: Fence) -> WorkResult {
-    WorkResult { task, fence, status: WorkStatus::Released, output: None, error: None, retryable: None, retry_after_ms: None }
+    WorkResult {
+        task,
+        fence,
+        status: WorkStatus::Released,
+        output: None,
+        error: None,
+        retryable: None,
+        retry_after_ms: None,
+        log: Vec::new(),
+    }
 }
 
 fn done(task: TaskId, fence: Fence, output: Box<RawValue>) -> WorkResult {

@@ -3,6 +3,7 @@
 //! it; this loop alone knows what is held and decides.
 
 mod crew;
+mod said;
 mod tally;
 
 use super::Session;
@@ -16,6 +17,7 @@ use crew::{Crew, Todo, Told, Why};
 use doors::wire::{EndingView, ServerStatus, TaskView, UnmadeTask, WorkAnswer, WorkPoll, WorkTask, WorkerView};
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
+use said::Said;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
@@ -44,6 +46,8 @@ const LISTEN_AFTER: Duration = Duration::from_secs(1);
 const LISTEN_SETTLED: Duration = Duration::from_secs(1);
 /// Another worker of this name that was heard of so short a time ago may well still be there.
 const RIVAL_MS_MAX: u64 = 30_000;
+/// What commands say is told so often.
+const SAY_EVERY: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -105,6 +109,8 @@ enum Event {
         verdict: Verdict,
         left_behind: bool,
     },
+    /// A command said something, and nothing waited to be told.
+    Said,
     Stop,
 }
 
@@ -138,6 +144,7 @@ struct Worker<'a> {
     last: Option<(TaskId, Last)>,
     events: Sender<Event>,
     guard: Guard,
+    said: Said,
     polls: Sender<WorkPoll>,
     listens: Sender<WorkPoll>,
     /// When the poll under way was sent.
@@ -190,6 +197,7 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         last: None,
         events,
         guard: Guard::start(),
+        said: Said::default(),
         polls,
         listens,
         polling: None,
@@ -286,6 +294,8 @@ impl Worker<'_> {
                     self.ended(task, fence, verdict);
                 }
                 Ok(Event::Stop) => self.stop(),
+                // The next deadline is another now.
+                Ok(Event::Said) => {}
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -302,7 +312,9 @@ impl Worker<'_> {
             Some(Listening { sent, overtaken: false }) => *sent + heartbeat + heartbeat / 2,
             _ => self.heard.map_or(self.ask_at, |heard| heard + heartbeat),
         });
-        let due = told.into_iter().chain(asked).chain(beat).min()?;
+        let said =
+            (!self.said.is_empty() && self.crew.running() > 0).then(|| self.heard.map_or(self.ask_at, |heard| heard + SAY_EVERY));
+        let due = told.into_iter().chain(asked).chain(beat).chain(said).min()?;
         Some(due.max(self.retry_at))
     }
 
@@ -322,6 +334,7 @@ impl Worker<'_> {
         if self.listening.as_ref().is_some_and(|listening| now < listening.sent + LISTEN_SETTLED) {
             (poll.want, poll.wait_ms) = (0, 0);
         }
+        self.said.attach(&mut poll);
         if self.polls.send(poll).is_ok() {
             self.polling = Some(now);
             if let Some(listening) = &mut self.listening {
@@ -533,7 +546,14 @@ impl Worker<'_> {
         env.push(("SIGNALLER_URL".into(), target.url.clone().into()));
         env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN".into(), token.into())));
         let launch = Launch { command: self.command.clone(), env, stdin: brief.stdin(), ..Launch::default() };
-        let tell = move |line: &str| _ = writeln!(std::io::stderr().lock(), "{id} | {}", plain(line));
+        let (said, bell) = (self.said.clone(), self.events.clone());
+        let tell = move |line: &str| {
+            _ = writeln!(std::io::stderr().lock(), "{id} | {}", plain(line));
+            if said.add(id, fence, line) {
+                // The loop may be gone; then nobody wants to know.
+                _ = bell.send(Event::Said);
+            }
+        };
         match start(launch, self.guard.clone(), tell, ended) {
             Ok(group) => {
                 let since = Instant::now();
