@@ -266,6 +266,28 @@ class Stopping(House):
         self.work(worker)
         self.assertEqual(self.ended(self.add("slow", budget_ms=200)), ("failed", "timed_out"))
 
+    def test_what_a_function_says_is_the_log_of_its_task(self) -> None:
+        worker = Worker(self.url)
+        go = threading.Event()
+
+        @worker.task("talk")
+        def talk(input: Any, context: Context) -> None:
+            context.log("begun \ud800")
+            go.wait(LONG_S)
+            for line in range(1000):
+                context.log(f"{line} " + "x" * 10_000)
+
+        def said() -> list[str]:
+            return [line["text"] for line in self.client.request("GET", f"/v1/tasks/{task}/log")["lines"]]
+
+        self.queue("talk", heartbeat_ms=600)
+        self.work(worker)
+        task = self.add("talk")
+        self.assertEqual(self.until("it says something", said), ["begun ?"])
+        go.set()
+        self.assertEqual(self.ended(task), ("done", None))
+        self.assertEqual((len(said()), said()[1][:6], said()[-1][:6]), (101, "900 xx", "999 xx"))
+
     def test_heartbeats_keep_a_lease_whether_or_not_the_worker_is_full(self) -> None:
         def slow(input: Any, context: Context) -> int:
             for step in range(25):

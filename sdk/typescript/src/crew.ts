@@ -11,6 +11,8 @@ import { Attempt, type Context, Fail } from "./attempt.js";
 import { type Client, type Schemas, SignallerError } from "./client.js";
 
 const POLL_TASKS_MAX = 1_000;
+/** Lines of logs that one poll may bring; fewer of one task. */
+const [POLL_LINES_MAX, TASK_LINES_MAX] = [5_000, 100];
 /** Results beyond this wait for the next poll, as held. */
 const POLL_RESULTS_LENGTH = 512 * 1024;
 /** How long a poll waits for work, and how long its answer is waited for. */
@@ -122,7 +124,7 @@ export class Crew {
       queues,
       want,
       wait_ms: waits ? WAIT_MS : 0,
-      holding: holding.map(({ context: { task, fence }, share }) => ({ task, fence, progress: share })),
+      holding: holding.map((each) => ({ task: each.context.task, fence: each.context.fence, progress: each.share, log: each.said() })),
     });
     const body = `${head.slice(0, -1)},"results":[${results.map((attempt) => this.#owed.get(attempt)).join()}]}`;
     let answer: Required<Schemas["WorkAnswer"]>;
@@ -150,7 +152,7 @@ export class Crew {
       if (cancel) holding[at]!.stop.abort();
       if (!ok) this.#held.delete(holding[at]!);
     }
-    const attempts = answer.tasks.map((task) => new Attempt(task));
+    const attempts = answer.tasks.map((task) => new Attempt(task, Math.min(TASK_LINES_MAX, Math.floor(POLL_LINES_MAX / (slots * size)))));
     for (let first = 0; first < attempts.length; first += size) void this.#start(attempts.slice(first, first + size));
     this.#inVain = waits && attempts.length === 0;
   }

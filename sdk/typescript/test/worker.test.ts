@@ -164,6 +164,28 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     }
   });
 
+  it("keeps what a function says as the log of its task", async () => {
+    let go = (): void => {};
+    const gone = new Promise<void>((resolve) => (go = resolve));
+    const worker = house.worker().task("talk", async (_, { log }) => {
+      log("begun \ud800");
+      await gone;
+      for (let line = 0; line < 1_000; line++) log(`${line} ${"x".repeat(10_000)}`);
+    });
+    await house.queue("talk", { heartbeat_ms: 600 });
+    void house.work(worker);
+    const task = await house.add("talk");
+    const said = async (): Promise<string[]> => {
+      const { lines } = await house.client.request<{ lines: { text: string }[] }>("GET", `/v1/tasks/${task}/log`);
+      return lines.map(({ text }) => text.slice(0, 6));
+    };
+    await house.until("it says something", async () => (await said()).length);
+    go();
+    assert.deepEqual(await house.ended(task), ["done", null]);
+    const lines = await said();
+    assert.deepEqual([lines.length, lines[0], lines[1], lines[100]], [101, "begun ", "900 xx", "999 xx"]);
+  });
+
   it("keeps its leases by heartbeats, whether or not it is full", async () => {
     for (const concurrency of [1, 4]) {
       await house.queue(`slow-${concurrency}`, { heartbeat_ms: 1_000, retry: ONCE_MORE });

@@ -7,11 +7,13 @@ import inspect
 import json
 import re
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 OUTPUT_BYTES_MAX = 256 * 1024
+LOG_LINE_LENGTH_MAX = 500
 
 
 class Fail(Exception):
@@ -47,8 +49,9 @@ class Context:
     node: str | None = None
     trigger: dict[str, Any] | None = None  #: The event it was made of, if it was.
 
-    def __init__(self, task: dict[str, Any]) -> None:
+    def __init__(self, task: dict[str, Any], lines_max: int) -> None:
         vars(self).update(task)
+        self._lines: deque[str] = deque(maxlen=lines_max)
         self._cancelled = threading.Event()
         self._progress: float | None = None
 
@@ -60,6 +63,13 @@ class Context:
     def progress(self, share: float) -> None:
         """From 0 to 1, told with the next heartbeat."""
         self._progress = min(max(float(share), 0.0), 1.0)
+
+    def log(self, line: str) -> None:
+        """For people: kept with the task, told with the next heartbeat or the result. Of too many by then, the last are."""
+        self._lines.append(str(line)[:LOG_LINE_LENGTH_MAX].encode("utf-8", "replace").decode())
+
+    def _said(self) -> list[str]:
+        return [self._lines.popleft() for _ in range(len(self._lines))]
 
 
 class Function:
@@ -86,7 +96,7 @@ class Function:
 
 def result(context: Context, outcome: Any) -> str:
     """What a poll says of it, as JSON. An exception that is none of ours may be tried again; its class is the code."""
-    told: dict[str, Any] = {"task": context.task, "fence": context.fence}
+    told: dict[str, Any] = {"task": context.task, "fence": context.fence, "log": context._said()}
     if not isinstance(outcome, BaseException):
         try:
             output = json.dumps(outcome, allow_nan=False, ensure_ascii=False)

@@ -20,6 +20,8 @@ from .client import Client, SignallerError
 log = logging.getLogger("signaller")
 
 POLL_TASKS_MAX = 1000
+# Lines of logs that one poll may bring; fewer of one task.
+POLL_LINES_MAX, TASK_LINES_MAX = 5_000, 100
 # Results beyond this wait for the next poll, as held.
 POLL_RESULTS_LENGTH = 512 * 1024
 # How long a poll waits for work, and how long its answer is waited for.
@@ -38,6 +40,7 @@ class Crew:
     def __init__(self, client: Client, name: str, queues: list[str], functions: dict[str, Function], slots: int) -> None:
         self._client, self._name, self._queues, self._functions, self._slots = client, name, queues, functions, slots
         self._size = max(function.size for function in functions.values())
+        self._lines_max = min(TASK_LINES_MAX, POLL_LINES_MAX // (slots * self._size))
         # What was given is held; then its result, as JSON, is owed until the server has taken it.
         self._held: dict[Context, None] = {}
         self._owed: dict[Context, str] = {}
@@ -97,7 +100,9 @@ class Crew:
             "queues": self._queues,
             "want": want,
             "wait_ms": WAIT_S * 1000 if waits else 0,
-            "holding": [{"task": each.task, "fence": each.fence, "progress": each._progress} for each in holding],
+            "holding": [
+                {"task": each.task, "fence": each.fence, "progress": each._progress, "log": each._said()} for each in holding
+            ],
         }
         body = f'{json.dumps(head)[:-1]}, "results": [{", ".join(results.values())}]}}'
         try:
@@ -122,7 +127,7 @@ class Crew:
                 self._cancel(context)
             if not held["ok"]:
                 self._held.pop(context, None)
-        contexts = [Context(task) for task in answer["tasks"]]
+        contexts = [Context(task, self._lines_max) for task in answer["tasks"]]
         for first in range(0, len(contexts), self._size):
             self._start(contexts[first : first + self._size])
         self._in_vain = waits and not contexts
