@@ -19,6 +19,8 @@ pub struct Out {
     pub stop_by: Option<Instant>,
     /// Its worker was told so.
     pub called_off: bool,
+    /// It has ended, and Redis is being told.
+    pub is_ending: bool,
 }
 
 /// One token as it goes out.
@@ -133,7 +135,10 @@ mod tests {
         let mut held = Held::default();
         for (number, node) in (1..).zip(nodes) {
             let node = NodeAt::parse(node).map(Box::new);
-            held.insert(lease(number), Out { node, token: None, is_sent: true, stop_by: None, called_off: false });
+            held.insert(
+                lease(number),
+                Out { node, token: None, is_sent: true, stop_by: None, called_off: false, is_ending: false },
+            );
         }
         held
     }

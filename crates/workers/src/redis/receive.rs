@@ -68,6 +68,7 @@ async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(),
         finishing.push(finish(bridge, lease, outcome, text));
     }
     let ended: Vec<Lease> = join_all(finishing).await;
+    ended.iter().for_each(|lease| _ = bridge.held().get_mut(lease).map(|out| out.is_ending = true));
     line.drop(&ended, texts.len()).await?;
     let mut held = bridge.held();
     ended.iter().for_each(|lease| _ = held.remove(lease));

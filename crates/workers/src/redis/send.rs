@@ -117,7 +117,7 @@ async fn recover(bridge: &Bridge) {
             for task in &tasks {
                 if let Some(lease) = task.lease().filter(|lease| *lease.worker() == worker) {
                     let node = task.card().node().cloned().map(Box::new);
-                    let out = Out { node, token: None, is_sent: true, stop_by: None, called_off: false };
+                    let out = Out { node, token: None, is_sent: true, stop_by: None, called_off: false, is_ending: false };
                     found.push(((task.card().id(), lease.fence()), out));
                 }
             }
@@ -149,7 +149,8 @@ async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     // Meanwhile the other half may have heard of some.
     let lost: Vec<(Lease, Out)> = {
         let held = bridge.held();
-        held.all().filter(|(lease, _)| lost.contains(lease)).map(|(lease, out)| (*lease, out.clone())).collect()
+        let lost = held.all().filter(|(lease, out)| !out.is_ending && lost.contains(lease));
+        lost.map(|(lease, out)| (*lease, out.clone())).collect()
     };
     let (known, unknown): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(_, out)| out.token.is_some());
     send(bridge, line, &known).await?;
@@ -221,7 +222,14 @@ async fn answered(bridge: &Bridge, sent: &[Holding], worked: Worked) -> Vec<(Lea
         match token {
             Ok(token) => {
                 let node = grant.node.map(|(at, _)| at);
-                let out = Out { node, token: Some(Arc::new(token)), is_sent: false, stop_by: None, called_off: false };
+                let out = Out {
+                    node,
+                    token: Some(Arc::new(token)),
+                    is_sent: false,
+                    stop_by: None,
+                    called_off: false,
+                    is_ending: false,
+                };
                 bridge.held().insert(lease, out.clone());
                 outs.push((lease, out));
             }
