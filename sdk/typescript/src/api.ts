@@ -284,10 +284,16 @@ export interface components {
              */
             items?: number | null;
             last_error?: components["schemas"]["TaskError"] | null;
+            message?: string | null;
             /** @description `pay`, or `rounds[1].check[4]/lint` in a loop or an each. */
             node: string;
             /** @description Only where it was asked for; one that passes on what it was given has none of its own. */
             output?: unknown;
+            /**
+             * Format: double
+             * @description How far that is, from 0 to 1, and at what, by its own word; of a node that is shown alone.
+             */
+            progress?: number | null;
             /**
              * Format: int32
              * @description A patch has taken it out: the first revision of the run's definition without it.

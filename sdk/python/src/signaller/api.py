@@ -80,6 +80,8 @@ class LeaseView(TypedDict, total=False):
     ending: EndingView | None
     fence: str
     heartbeat_ms: int
+    message: str | None
+    progress: float | None
     run: str | None
     since: Instant
     worker: str
@@ -123,8 +125,10 @@ class NodeView(TypedDict, total=False):
     input: Any
     items: int | None
     last_error: TaskError | None
+    message: str | None
     node: str
     output: Any
+    progress: float | None
     removed: int | None
     set: NodeSetBy | None
     since: Instant | None
