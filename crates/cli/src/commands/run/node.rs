@@ -4,6 +4,7 @@ use super::picture;
 use super::show::beginning;
 use crate::client::with_query;
 use crate::commands::Session;
+use crate::commands::task::progress_text;
 use crate::json_text::pretty;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::plain::plain_text;
@@ -160,6 +161,7 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
     if let Some(again) = node.again_at.filter(|at| now.ms_until(*at) > 0) {
         lines.push(("again", format!("{} ({again})", show_age(again, now))));
     }
+    lines.extend(progress_text(node.progress, node.message.as_deref()).map(|text| ("progress", text)));
     for (name, payload) in [("input", &node.input), ("output", &node.output)] {
         if let Some(payload) = payload {
             lines.push((name, beginning(pretty(payload.get()))));

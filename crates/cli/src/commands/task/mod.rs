@@ -56,3 +56,4 @@ pub fn run(args: TaskArgs, session: &Session) -> Outcome {
 
 pub use add::{read_input, read_json};
 pub use list::rows_of;
+pub use show::progress_text;
