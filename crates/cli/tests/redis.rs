@@ -103,14 +103,14 @@ fn work(port: u16, name: &str, stop: &AtomicBool, done: &AtomicU64) {
         for entry in found.into_iter().flat_map(|found| found.keys).flat_map(|stream| stream.ids) {
             let token: Value = serde_json::from_str(&entry.get::<String>("token").unwrap()).unwrap();
             seen += 1;
-            if seen % 17 == 0 {
+            if seen.is_multiple_of(17) {
                 continue;
             }
             let n = token["payload"]["n"].as_i64().unwrap();
             let signal = json!({"version": "1.0", "job_id": token["id"], "run_id": token["run_id"], "node_id": token["node_id"],
                 "status": "completed", "result_data": n * 2, "metadata": {}});
             let open = line_open.get_or_insert_with(|| line(port));
-            let copies = if seen % 5 == 0 { 2 } else { 1 };
+            let copies = if seen.is_multiple_of(5) { 2 } else { 1 };
             let told: Result<usize, _> = open.rpush("completion_signals", vec![signal.to_string(); copies]);
             if told.is_err() {
                 line_open = None;

@@ -1,6 +1,6 @@
 //! What the server says about itself.
 
-use super::Counts;
+use super::{BlobsView, Counts};
 use engine::Outside;
 use kernel::names::{TypeName, WorkerName};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,9 @@ pub struct ServerStatus {
     /// What it leans on outside, by name: `redis`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outside: BTreeMap<String, OutsideView>,
+    /// Where values lie that are too large for a record, and what workers put.
+    #[serde(default)]
+    pub blobs: BlobsView,
 }
 
 /// Something outside that the server uses where it was told to. While it cannot, what goes there waits, and all else goes on.

@@ -58,16 +58,18 @@ struct Heard<'a> {
 
 async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(), RedisError> {
     let heard: Vec<Heard<'_>> = texts.iter().filter_map(|text| understood(bridge, text)).collect();
-    let mut finishing = Vec::with_capacity(heard.len());
+    let (mut finishing, mut holds) = (Vec::with_capacity(heard.len()), Vec::new());
     for Heard { lease, said, text } in heard {
         let outcome = match said {
             Said::Is(outcome) => outcome,
             Said::Lies(at) => found(bridge, line, &at).await?,
         };
-        let outcome = put_away(&bridge.engine, bounded(outcome)).await;
+        let (outcome, hold) = put_away(&bridge.engine, bounded(outcome)).await;
+        holds.extend(hold);
         finishing.push(finish(bridge, lease, outcome, text));
     }
     let ended: Vec<Lease> = join_all(finishing).await;
+    drop(holds);
     ended.iter().for_each(|lease| _ = bridge.held().get_mut(lease).map(|out| out.is_ending = true));
     line.drop(&ended, texts.len()).await?;
     let mut held = bridge.held();
