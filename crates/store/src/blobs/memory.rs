@@ -59,10 +59,13 @@ impl MemoryBlobs {
         self.room().now = now;
     }
 
-    /// Spoils what is kept, as a bad disk would: by a number, whichever that is; which it was.
+    /// Spoils what is kept, as a bad disk would: by a number, whichever that is; which it was. What was removed counts with the rest, so
+    /// that the same number means the same one whoever swept meanwhile.
     pub fn damage(&self, number: usize) -> Option<BlobId> {
         let mut room = self.room();
-        let id = *room.blobs.keys().nth(number % room.blobs.len().max(1))?;
+        let mut ids: Vec<BlobId> = room.blobs.keys().chain(room.removed.keys()).copied().collect();
+        ids.sort_unstable();
+        let id = *ids.get(number % ids.len().max(1))?;
         room.damaged.insert(id);
         room.ever_damaged.insert(id);
         Some(id)
@@ -88,6 +91,7 @@ impl MemoryBlobs {
         room.fault(BlobFault::PutFails)?;
         room.damaged.remove(&hold.id());
         let now = room.now;
+        room.removed.remove(&hold.id());
         let kept = room.blobs.entry(hold.id()).or_insert_with(|| (bytes.into(), now));
         if anew {
             kept.1 = now;
