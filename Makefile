@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 CARGO ?= cargo
 
-.PHONY: help run build test payloads check fmt sim bench clean
+.PHONY: help run build test payloads s3 check fmt sim bench clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 17
@@ -13,7 +13,7 @@ run: build ## build it and start it with a small live example
 build: ## the release binary, target/release/signaller
 	$(CARGO) build --release -p cli
 
-test: check payloads ## everything: format, lints, tidy, all tests
+test: check payloads s3 ## everything: format, lints, tidy, all tests
 	$(CARGO) nextest run --workspace
 	$(CARGO) test --workspace --doc --quiet
 
@@ -24,6 +24,13 @@ payloads: ## fetch the example payloads that GitHub publishes; the tests need th
 	  || { echo "npm is missing: GitHub's example payloads come with it"; exit 1; }; \
 	  npm install --prefix target/npm --ignore-scripts --no-save --no-package-lock --no-audit --no-fund $(PAYLOADS) \
 	  && mkdir -p $(dir target/npm/$(PAYLOADS)) && touch target/npm/$(PAYLOADS); }
+
+# A server that speaks S3, in a folder of its own.
+MOTO := 5.1.22
+s3: ## fetch the S3 server that the tests of blobs run against
+	@test -e target/moto/$(MOTO) || { command -v python3 >/dev/null || apt-get install -y python3-venv \
+	  || { echo "python3 is missing: the S3 server of the tests is written in it"; exit 1; }; \
+	  python3 -m venv target/moto && target/moto/bin/pip install --quiet 'moto[server,s3]==$(MOTO)' && touch target/moto/$(MOTO); }
 
 check: tools ## format, lints with warnings as errors, and the order of the house
 	$(CARGO) fmt --all -- --check

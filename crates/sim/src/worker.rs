@@ -189,7 +189,7 @@ fn node_outcome(task: TaskId, fence: Fence, chance: &mut Chance, house: &House<'
         // It is sent again until it is taken.
         true => loop {
             if let Ok(blob) = house.blobs.put(output.as_bytes()) {
-                break Payload::blob(&blob.to_string());
+                break Payload::blob(&blob.id().to_string());
             }
         },
         false => Payload(output.into()),

@@ -14,6 +14,6 @@ pub mod sqlite;
 mod store;
 pub mod verify;
 
-pub use blobs::{BlobId, BlobStore, Blobs, MemoryBlobs};
+pub use blobs::{BlobId, BlobStore, Blobs, Hold, Holds, MemoryBlobs};
 pub use rollups::{FAILURES_KEPT, RollupBatch, RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 pub use store::*;

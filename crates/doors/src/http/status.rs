@@ -51,6 +51,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         events,
         watchdog: watchdog(&door),
         registry: registry(&door).await,
+        blobs: blobs(&door),
     }))
 }
 
@@ -95,6 +96,11 @@ fn watchdog(door: &Door) -> WatchdogView {
     WatchdogView { reason: tripped.map(|tripped| tripped.reason.to_string()), lasted_ms, trips }
 }
 
+fn blobs(door: &Door) -> BlobsView {
+    let (blobs, state) = (door.engine.blobs(), door.engine.sweep_state());
+    BlobsView { place: blobs.place(), trouble: blobs.trouble().or(state.trouble), removed: state.swept.removed }
+}
+
 fn rollups(door: &Door) -> RollupsView {
     let RollupState { cursor, lag, trouble, .. } = door.engine.rollups();
     let lag_ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
@@ -113,7 +119,10 @@ pub async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub async fn health(State(door): State<Door>) -> (StatusCode, Json<Health>) {
     let tripped = door.engine.watchdog().tripped.map(|tripped| tripped.to_string());
-    answer(if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) })
+    let (status, mut health) = answer(if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) });
+    // Blobs that cannot be reached are waited for: nothing would be better for a new start.
+    health.0.reason = health.0.reason.or_else(|| door.engine.blobs().trouble());
+    (status, health)
 }
 
 /// It takes work: the writer answers, and it is not shutting down.

@@ -1,6 +1,6 @@
 //! What the server says about itself.
 
-use super::Counts;
+use super::{BlobsView, Counts};
 use kernel::names::{TypeName, WorkerName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +48,9 @@ pub struct ServerStatus {
     /// The registry of events, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryStatus>,
+    /// Where values lie that are too large for a record, and what workers put.
+    #[serde(default)]
+    pub blobs: BlobsView,
 }
 
 /// Statistics are counted behind the records, a moment later.
@@ -108,7 +111,7 @@ pub struct WorkerView {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub ok: bool,
-    /// What is wrong when it is not.
+    /// What is wrong when it is not, and what cannot be reached when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

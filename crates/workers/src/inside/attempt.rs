@@ -2,7 +2,7 @@
 //! and not the end of the worker.
 
 use super::{Job, Performs, REST};
-use engine::{Answer, Engine, Refused, Request};
+use engine::{Answer, Engine, PutAway, Refused, Request};
 use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{ERROR_CODE_BYTES_MAX, ERROR_MESSAGE_BYTES_MAX, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
@@ -37,7 +37,9 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, job: Job, e
             (None, End::Released) => Outcome::Released,
         },
     };
-    report(engine, task, fence, put_away(engine, bounded(outcome)).await).await;
+    // Held until the report of it is in.
+    let (outcome, _hold) = put_away(engine, bounded(outcome)).await;
+    report(engine, task, fence, outcome).await;
 }
 
 /// The work itself, which ends with whoever waits for it.
@@ -85,16 +87,16 @@ fn bounded(outcome: Outcome) -> Outcome {
 }
 
 /// A large output lies where it stays before anything mentions it.
-async fn put_away(engine: &Engine, outcome: Outcome) -> Outcome {
+async fn put_away(engine: &Engine, outcome: Outcome) -> (Outcome, Option<PutAway>) {
     let output = match outcome {
         Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX => output,
-        outcome => return outcome,
+        outcome => return (outcome, None),
     };
     let engine = engine.clone();
     match tokio::task::spawn_blocking(move || engine.put_away(output)).await {
-        Ok(Ok(output)) => Outcome::Done { output },
-        Ok(Err(error)) => failed("output_unkept", format!("its output could not be written: {error}"), true),
-        Err(_) => panicked(),
+        Ok(Ok(away)) => (Outcome::Done { output: away.payload.clone() }, Some(away)),
+        Ok(Err(error)) => (failed("output_unkept", format!("its output could not be written: {error}"), true), None),
+        Err(_) => (panicked(), None),
     }
 }
 

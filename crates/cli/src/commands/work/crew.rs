@@ -251,7 +251,8 @@ impl Crew {
 }
 
 fn released(task: TaskId, fence: Fence) -> WorkResult {
-    WorkResult { task, fence, status: WorkStatus::Released, output: None, error: None, retryable: None, retry_after_ms: None }
+    let status = WorkStatus::Released;
+    WorkResult { task, fence, status, output: None, output_ref: None, error: None, retryable: None, retry_after_ms: None }
 }
 
 fn done(task: TaskId, fence: Fence, output: Box<RawValue>) -> WorkResult {
