@@ -2,6 +2,7 @@
 
 #![allow(clippy::result_large_err, reason = "a command fails once, and then the process ends")]
 
+mod blobs;
 mod canvas;
 mod client;
 mod commands;

@@ -21,7 +21,12 @@ use std::time::Duration;
                         events_age = \"7d\"                # events whose work ended longer ago go, with the tasks they made\n  \
                         rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n  \
                         [watchdog]\n  after = \"30s\"                    # what stands still for so long is told\n  \
-                        exit_after = \"120s\"              # and ends the server after so long, to be started again\n\n\
+                        exit_after = \"120s\"              # and ends the server after so long, to be started again\n  \
+                        [blobs]                          # large values; without this, in data_dir/blobs\n  url = \"s3://bucket/prefix\"       # \
+                        for this server alone; credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n  \
+                        endpoint = \"https://s3.example\"  # of what speaks like S3\n  region = \"us-east-1\"\n  \
+                        access_key_id_file = \"/run/secrets/id\"\n  secret_access_key_file = \"/run/secrets/key\"\n  \
+                        grace = \"24h\"                    # how long what was put stays when nothing mentions it\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -76,7 +81,9 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     let rollups_age = rollups_age(&file.retention)?;
     let watchdog = watchdog(&file.watchdog)?;
     let stop_limit = Duration::from_millis(stop_limit_ms);
-    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry })
+    let blobs_grace = duration("blobs.grace", file.blobs.grace.as_deref())?.or(EngineOptions::default().blobs_grace);
+    let blobs = file.blobs;
+    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, blobs, blobs_grace })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {
