@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const DRAINED_TASKS: u64 = 200_000;
 const HOPS: usize = 500;
-const RUNS: u64 = 5_000;
+pub const RUNS: u64 = 5_000;
 
 /// A server process of this very binary; it ends with this value.
 pub struct Server {
@@ -192,6 +192,7 @@ fn hop_worker(client: &Client, seen: &std::sync::mpsc::Sender<Instant>) -> Resul
             error: None,
             retryable: None,
             retry_after_ms: None,
+            log: Vec::new(),
         }));
     }
 }

@@ -10,6 +10,7 @@ mod http;
 mod in_process;
 mod kernel_only;
 pub mod load;
+mod redis;
 mod runs;
 mod stats;
 mod through;
@@ -72,7 +73,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 29] = [
+const LOADS: [(&[&str], Load); 30] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -82,6 +83,7 @@ const LOADS: [(&[&str], Load); 29] = [
     (&["run.graph_2k_ms"], runs::graph),
     (&["run.in_process.hops_per_s"], runs::in_process),
     (&["run.http.hops_per_s"], http::hops),
+    (&["redis.hops_per_s"], redis::hops),
     (&["run.idle_hop_ms.p50"], runs::idle_hop),
     (&["run.fan_out_10k_s"], runs::fan_out),
     (&["bulk.runs_retry_per_s", "bulk.runs_retry.wait_ms.max"], runs::bulk_retry),

@@ -29,6 +29,8 @@ pub enum Part {
     Start,
     /// Send events.
     Emit,
+    /// Do what comes on a Redis stream; `url` is the server's there.
+    Stream,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -104,6 +106,7 @@ pub fn run(args: &LoadArgs) -> Result<f64, String> {
                     Part::Work => work(args, at, until, handled, ledger),
                     Part::Start => start_runs(args, at, until, handled, ledger),
                     Part::Emit => emit(args, until, handled),
+                    Part::Stream => crate::redis::work(args, at, until, handled),
                 })
             })
             .collect();
@@ -228,6 +231,7 @@ fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger:
             error: None,
             retryable: None,
             retry_after_ms: None,
+            log: Vec::new(),
         }));
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::output::{Exit, Failure};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,6 +25,58 @@ pub struct File {
     pub retention: Retention,
     pub watchdog: Watchdog,
     pub blobs: Blobs,
+    pub workers: Workers,
+    pub secrets: BTreeMap<String, Secret>,
+    /// Requests that tasks of a type are made into, by name.
+    pub http: BTreeMap<String, toml::Table>,
+    pub process: BTreeMap<String, Process>,
+    pub redis: Option<Redis>,
+}
+
+/// Which of the built-in workers start, and where they may go.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Workers {
+    pub http: Option<bool>,
+    pub process: Option<bool>,
+    pub allow: Vec<String>,
+    pub http_concurrency: Option<usize>,
+    pub response_mb: Option<usize>,
+}
+
+/// Where a secret is kept, and which hosts it may go to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Secret {
+    pub env: Option<String>,
+    pub file: Option<PathBuf>,
+    pub hosts: Vec<String>,
+}
+
+/// A command that `process` tasks may name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Process {
+    pub command: Vec<String>,
+    pub types: Vec<String>,
+    pub cwd: Option<PathBuf>,
+    pub env: BTreeMap<String, String>,
+    pub memory_mb: Option<u64>,
+    pub timeout: Option<String>,
+    pub concurrency: Option<usize>,
+}
+
+/// Which types of tasks go to workers that speak Redis, and where that is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Redis {
+    pub url: Option<String>,
+    pub types: Vec<String>,
+    /// Streams of types that have one of their own.
+    pub streams: BTreeMap<String, String>,
+    pub signals: Option<String>,
+    pub slots: Option<usize>,
+    pub mirror: bool,
 }
 
 /// Where values lie that are too large for a record; without a URL, in the folder `blobs` of the data.
@@ -62,13 +115,15 @@ pub fn env(name: &str) -> Option<String> {
 }
 
 /// Ours, and those a worker's command is given.
-const VARIABLES: [&str; 18] = [
+const VARIABLES: [&str; 20] = [
     "SIGNALLER_URL",
     "SIGNALLER_TOKEN",
     "SIGNALLER_LISTEN",
     "SIGNALLER_DATA_DIR",
     "SIGNALLER_STOP_LIMIT",
     "SIGNALLER_REGISTRY",
+    "SIGNALLER_REDIS_URL",
+    "SIGNALLER_CHECK_TYPE",
     "SIGNALLER_LOG",
     "SIGNALLER_TASK",
     "SIGNALLER_TYPE",
@@ -96,7 +151,8 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
-                       runs_age, runs_count, events_age and rollups_age, and [watchdog] with after and exit_after, and [blobs] with url, endpoint, region, access_key_id_file, secret_access_key_file and grace; `signaller serve --help` shows one";
+                       runs_age, runs_count, events_age and rollups_age, [watchdog] with after and exit_after, [workers], [secrets], \
+                       [http.NAME], [process.NAME], and [blobs] with url, endpoint, region, access_key_id_file, secret_access_key_file and grace; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

@@ -2,6 +2,7 @@
 //! `serve` differ only in where their settings come from and what they say at the start.
 
 use crate::blobs;
+use crate::built_in::{BuiltIn, Crews};
 use crate::forwarding;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::place;
@@ -32,6 +33,7 @@ pub struct Settings {
     pub blobs: place::Blobs,
     /// How long what was put and is mentioned by nothing stays.
     pub blobs_grace: Option<Duration>,
+    pub built_in: BuiltIn,
 }
 
 /// What a server says once it can be reached.
@@ -163,6 +165,7 @@ async fn listen(
     let (stop_forwarding, stop) = tokio::sync::oneshot::channel::<()>();
     let forwarding = forwarding::run(engine.clone(), client, settings.stop_limit, async move { _ = stop.await });
     let forwarding = tokio::spawn(forwarding);
+    let crews = Crews::start(&engine, &settings.built_in, settings.stop_limit)?;
     let stopped = until_stopped(&engine, screen, settings.stop_limit).await;
     _ = stop_forwarding.send(());
     _ = ended.send(());
@@ -170,6 +173,7 @@ async fn listen(
         _ = serving.await;
     }
     forwarding.abort();
+    crews.end();
     Ok(stopped)
 }
 

@@ -113,6 +113,7 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         | RecordBody::EventHeard { .. }
         | RecordBody::EventsExpired { .. }
         | RecordBody::RequestsRefused { .. }
+        | RecordBody::SignalsRefused { .. }
         | RecordBody::TaskDebounced { .. }
         | RecordBody::TaskBatched { .. }
         | RecordBody::TaskHandedOver { .. }

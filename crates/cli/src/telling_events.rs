@@ -17,6 +17,9 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::RequestsRefused { webhook, requests, reason } => {
             format!("{} to webhook {webhook} refused{}", count_of((*requests).into(), "request"), said(reason))
         }
+        RecordBody::SignalsRefused { signals, reason } => {
+            format!("{} from Redis refused{}", count_of((*signals).into(), "signal"), said(reason))
+        }
         RecordBody::TaskDebounced { event, newer: true, ready_at, .. } => {
             format!("{event} took the place of the one before; starts after {}", show_between(at, *ready_at))
         }

@@ -50,7 +50,8 @@ pub fn sentence(record: &RecordBody, at: Instant) -> String {
         RecordBody::FramePatched { revision } => format!("follows revision {revision} from here on"),
         RecordBody::FrameReset {} => "something in it begins anew: it is taken up again when there is room".into(),
         RecordBody::NodeStarted { work } => at_work(work, at),
-        RecordBody::NodeDone { way, answer } => {
+        RecordBody::NodeDone { heard: Some(event), .. } => format!("done: it heard {event}"),
+        RecordBody::NodeDone { way, answer, .. } => {
             let way = way.as_ref().map_or_else(String::new, |way| format!(", by {way}"));
             format!("done{way}{}", answer.as_ref().map_or_else(String::new, |answer| format!(": {}", answered(answer))))
         }

@@ -26,16 +26,45 @@ pub fn parse_duration_ms(text: &str) -> Result<u64, String> {
     Ok(total_ms)
 }
 
-/// From when on: a while ago such as `30m`, an instant, or milliseconds since 1970.
-pub fn parse_since(text: &str) -> Result<Instant, String> {
-    if let Ok(ms) = parse_duration_ms(text) {
-        let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
-        return Ok(Instant(Time::from_us(now().0.us().saturating_sub(us).max(0))));
+/// From when on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Since {
+    AgoMs(u64),
+    At(Instant),
+}
+
+impl Since {
+    pub fn at(self) -> Instant {
+        match self {
+            Since::At(at) => at,
+            Since::AgoMs(ms) => {
+                let us = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
+                Instant(Time::from_us(now().0.us().saturating_sub(us).max(0)))
+            }
+        }
     }
-    if let Ok(ms) = text.parse::<i64>() {
-        return Ok(Instant(Time::from_ms(ms.max(0))));
+}
+
+/// A number below this, the year 1973, is hardly meant as milliseconds since 1970.
+const SINCE_MS_MIN: u64 = 100_000_000_000;
+
+/// A while ago such as `30m` or `-30m`, an instant, or milliseconds since 1970; 0 is all there is.
+pub fn parse_since(text: &str) -> Result<Since, String> {
+    if let Ok(ms) = parse_duration_ms(text.strip_prefix('-').unwrap_or(text)) {
+        return Ok(Since::AgoMs(ms));
     }
-    text.parse::<Instant>().map_err(|why| format!("{why}, nor a while ago such as 30m, nor milliseconds since 1970"))
+    match text.parse::<i64>() {
+        Ok(0) => return Ok(Since::At(Instant(Time::ZERO))),
+        Ok(ms) if ms.unsigned_abs() < SINCE_MS_MIN => {
+            let ago = ms.unsigned_abs();
+            return Err(format!("`{text}` is a number without a unit: write {ago}s, {ago}m or {ago}h for a while ago"));
+        }
+        Ok(ms) if ms > 0 => return Ok(Since::At(Instant(Time::from_ms(ms)))),
+        _ => {}
+    }
+    text.parse::<Instant>()
+        .map(Since::At)
+        .map_err(|why| format!("{why}, nor a while ago such as 30m, nor milliseconds since 1970"))
 }
 
 /// `100/s`, `10/m`, `5/10s`, with a burst `100/s:20`.
@@ -96,7 +125,7 @@ pub fn show_exact_ms(ms: u64) -> String {
 
 /// About how long, rounded: `420 ms`, `3.2 s`, `5 min`, `2 h 5 min`, `3 d`.
 pub fn show_about_ms(ms: u64) -> String {
-    flow::graph::pen::lasted(ms)
+    kernel::time::span(ms)
 }
 
 /// How long it is from one to the other.
@@ -121,14 +150,6 @@ pub fn show_age(at: Instant, now: Instant) -> String {
         ms if ms >= 1_000 => format!("{} ago", show_about_ms(ms.unsigned_abs())),
         ms if ms <= -1_000 => format!("in {}", show_about_ms(ms.unsigned_abs())),
         _ => "now".into(),
-    }
-}
-
-/// As [`show_age`], to the second where it is to come: a sentence that rounds it another way must not seem to differ.
-pub fn show_when(at: Instant, now: Instant) -> String {
-    match at.ms_until(now) {
-        ms @ -172_800_000..=-1_000 => format!("in {}", show_exact_ms(ms.unsigned_abs() / 1_000 * 1_000)),
-        _ => show_age(at, now),
     }
 }
 
@@ -186,6 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn when_is_a_while_ago_or_an_instant_and_no_bare_number() {
+        let at = |ms| Ok(Since::At(Instant(Time::from_ms(ms))));
+        for (text, expected) in [
+            ("30m", Ok(Since::AgoMs(1_800_000))),
+            ("-1h", Ok(Since::AgoMs(3_600_000))),
+            ("1794733020250", at(1_794_733_020_250)),
+            ("2026-11-15T08:57:00.25Z", at(1_794_733_020_250)),
+            ("0", at(0)),
+            ("10", Err("write 10s, 10m or 10h")),
+            ("-10", Err("write 10s, 10m or 10h")),
+            ("1794733020", Err("without a unit")),
+            ("-1794733020250", Err("is not a time")),
+            ("yesterday", Err("nor a while ago such as 30m")),
+            ("", Err("is not a time")),
+        ] {
+            match (parse_since(text), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+                (found, expected) => panic!("{text}: {found:?} {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
     fn rates_are_read_and_shown() {
         for (text, count, per_ms, burst) in [
             ("100/s", 100, 1_000, 1),
@@ -205,15 +250,6 @@ mod tests {
             [("50", Some(50)), ("50/s", Some(50)), ("600/m", Some(10)), ("1/m", None), ("50/s:2", None), ("0", None), ("x", None)]
         {
             assert_eq!(parse_per_second(text).ok(), per_s, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_to_come_is_said_to_the_second() {
-        let now = Instant(Time::from_ms(1_000_000_000));
-        for (ms, shown) in [(299_900, "in 4m59s"), (1_500, "in 1s"), (500, "now"), (-5_000, "5.0 s ago"), (400_000_000, "in 5 d")]
-        {
-            assert_eq!(show_when(Instant(Time::from_ms(1_000_000_000 + ms)), now), shown);
         }
     }
 

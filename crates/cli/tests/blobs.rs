@@ -192,8 +192,8 @@ fn a_server_keeps_its_blobs_in_a_bucket() {
     bucket.kill();
     assert_eq!(ask(house.server.port, "PUT", "/v1/blobs", &[], b"now").unwrap().status, 503);
     let health = house.server.get("/health");
-    let reason = health["reason"].as_str().unwrap_or_default();
-    assert!(health["ok"] == true && reason.contains("the blobs in s3://box/here cannot be reached"), "{health}");
+    let degraded = health["degraded"][0].as_str().unwrap_or_default();
+    assert!(health["ok"] == true && degraded.contains("the blobs in s3://box/here cannot be reached"), "{health}");
     report(&house.server, "w", &next, json!({"status": "done", "output": 1}));
     assert_eq!(house.ended(&run)["status"], "done");
     house.server.terminate();

@@ -171,6 +171,7 @@ fn verbs_fit_states(api: &Api) {
             api.check(&format!(r#"GET /v1/tasks/$task -> 200 /status="{state}""#));
             api.check(&format!(r#"GET /v1/tasks/$task/explain -> 200 /task=$task /status="{state}""#));
             api.check(r#"GET /v1/tasks/$task/history -> 200 /records/0/record/record="task_added" /records/0/owner=$task"#);
+            api.check("GET /v1/tasks/$task/log -> 200 /lines=[] /dropped=0");
             match end {
                 "409" => api.check(&format!("{verb} -> 409 wrong_state")),
                 end => api.check(&format!(r#"{verb} -> 200 /task=$task /status="{end}""#)),
@@ -187,7 +188,7 @@ fn verbs_fit_states(api: &Api) {
         for (verb, _) in VERBS {
             api.check(&format!("{} -> 404 task_not_found", verb.replace("$task", id)));
         }
-        for look in ["", "/explain", "/history"] {
+        for look in ["", "/explain", "/history", "/log"] {
             api.check(&format!("GET /v1/tasks/{id}{look} -> 404 task_not_found"));
         }
     }

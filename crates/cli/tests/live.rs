@@ -331,9 +331,9 @@ fn what_is_to_be_tried_again_says_why_and_when() {
     assert_eq!((&node["status"], &node["last_error"]["code"]), (&json!("queued"), &json!("busy")), "{node}");
     assert!(node["again_at"].is_string() && node["error"].is_null(), "{node}");
     let shown = house.told(&format!("run show {run}"));
-    assert!(shown.contains("busy: come again, again in 59m"), "{shown}");
+    assert!(shown.contains("busy: come again, again in 1 h"), "{shown}");
     let one = house.told(&format!("run show {run}/a"));
-    assert!(one.contains("last error  busy: come again") && one.contains("in 59m"), "{one}");
+    assert!(one.contains("last error  busy: come again") && one.contains("in 1 h ("), "{one}");
     // One node is explained like its run.
     let told = house.ok(&format!("run explain {run}/a"));
     assert!(told["sentence"].as_str().unwrap().contains("attempt 1 ended with busy: come again; the next is due in"), "{told}");

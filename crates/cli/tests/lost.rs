@@ -78,6 +78,24 @@ fn an_input_that_does_not_work_out_fails_its_node_and_the_worker_gets_the_next()
     assert_eq!((&house.ended(&bad)["status"], &house.ended(&good)["status"]), (&json!("done"), &json!("done")));
 }
 
+#[test]
+fn a_worker_of_one_task_ends_when_the_input_of_that_cannot_be_made() {
+    let house = House::start();
+    house.put("workflow: bad\nnodes:\n  a: {type: t, with: {n: '${input.n + 1}'}}\n");
+    let bad = house.start_run("bad", &json!({"n": "seven"}));
+    let task = house.view(&bad)["nodes"][0]["task"].as_str().unwrap().to_owned();
+    let document = house.refused("work --type t --once -- cat", 1, "work_failed");
+    let why = document["error"]["message"].as_str().unwrap();
+    assert!(why.starts_with(&format!("{task} failed: its input cannot be made: ")) && why.contains("input.n + 1"), "{document}");
+    assert_eq!(document["result"]["failed"], 1, "{document}");
+    assert_eq!(house.ended(&bad)["status"], "failed");
+    // Another that can be done is done instead.
+    house.start_run("bad", &json!({"n": "seven"}));
+    let good = house.start_run("bad", &json!({"n": 7}));
+    house.ok("work --type t --once -- cat");
+    assert_eq!(house.ended(&good)["status"], "done");
+}
+
 /// Runs that are listed, by their ids.
 fn listed(house: &House) -> Vec<String> {
     let runs = house.server.get("/v1/runs?limit=100")["runs"].as_array().unwrap().clone();

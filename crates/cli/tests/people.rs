@@ -328,7 +328,7 @@ fn answers_of_one_command_have_one_shape() {
     // What is said of the time to come agrees, and is said once.
     house.run("task add later --delay 5m");
     let explained = house.run("--human task explain task-3").out;
-    assert!(explained.contains("in 4 min") && explained.contains("moves: in 4m5"), "{explained}");
+    assert!(explained.contains("start in 5 min.") && explained.contains("moves: in 5 min"), "{explained}");
     house.add("nobody");
     let explained = house.run("--human task explain task-4").out;
     assert_eq!(explained.matches("no worker has asked").count(), 1, "{explained}");

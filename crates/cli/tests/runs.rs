@@ -263,7 +263,7 @@ fn the_stream_of_a_run_has_its_nodes_and_tasks_and_no_others() {
 /// Workers answer as the examples need it; a person answers where one is asked.
 #[test]
 fn the_examples_run_with_real_workers() {
-    let mut house = House::start();
+    let mut house = House::start_with(&["--no-workers"]);
     let files = [
         "agent-routed.json",
         "lint-until-clean.yaml",
@@ -276,7 +276,7 @@ fn the_examples_run_with_real_workers() {
     house.ok(&format!("workflow put {}", files.map(example).join(" ")));
     let _workers = [
         house.worker("classifier", r#"echo '{"fraud":false,"label":"x"}'"#),
-        house.worker("http,search,task", r#"echo '{"orders":[1],"server":"s","found":true}'"#),
+        house.worker("http,search,task,bank", r#"echo '{"orders":[1],"server":"s","found":true}'"#),
         // The first round finds errors, the second none.
         house.worker("function", r#"case $SIGNALLER_NODE in 'rounds[0]'*) echo '{"errors":["e"]}';; *) echo '{"errors":[],"query":"q","text":"t","value":90}';; esac"#),
         house.worker("agent", r#"case $SIGNALLER_NODE in triage) echo '"refund"';; *) echo '{"open":1,"text":"t","words":10}';; esac"#),

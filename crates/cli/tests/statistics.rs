@@ -116,7 +116,7 @@ fn statistics_count_what_happened_and_survive_a_crash() {
     house.restart();
     house.check("queue stats --since 2h", 0, &whole);
     house.check(
-        "queue stats --queue test --since 1",
+        "queue stats --queue test --since 100000000000",
         0,
         &[
             ("/result/dispatches/started", "1"),
@@ -130,7 +130,7 @@ fn statistics_count_what_happened_and_survive_a_crash() {
     );
     house.check("queue stats --family lint --failures 0", 0, &[("/result/tasks/added", "3"), ("/result/recent_failures", "[]")]);
     house.check("queue stats --target 0ms", 0, &[("/result/queue_latency_ms/within_target", "false")]);
-    house.check("queue stats --since tomorrow", 2, &[("/error/code", r#""invalid""#)]);
+    house.check("queue stats --since tomorrow", 2, &[("/error/code", r#""usage""#)]);
     house.check("queue stats --since 2099-01-01T00:00:00Z", 2, &[("/error/code", r#""invalid""#)]);
     house.check("queue stats --failures 101", 2, &[("/error/code", r#""usage""#)]);
     let text = house.text("queue stats");
@@ -217,7 +217,7 @@ fn status_is_one_screen_and_one_document() {
         ],
     );
     let text = house.text("status");
-    for part in ["server", "store", "up for", "1 ready in 1 queue", "bulks", "statistics", "up to date"] {
+    for part in ["server", "store", "up for", "1 ready; 1 queue", "bulks", "statistics", "up to date"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

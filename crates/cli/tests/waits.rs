@@ -43,7 +43,16 @@ fn a_wait_is_told_while_it_lasts_and_after() {
     assert_eq!(house.ok(&format!("run show {run}/paid"))["heard"], event);
     let page = house.told(&format!("run show {run}/paid"));
     assert!(page.contains("pay/paid whose event.data.order is \"o-7\"") && page.contains(event.as_str().unwrap()), "{page}");
+    let heard = event.as_str().unwrap();
+    let explained = house.told(&format!("run explain {run}/paid"));
+    let sentence = format!("{run}/paid is done: it heard {heard}, an event `pay/paid` whose event.data.order is \"o-7\".");
+    assert!(explained.contains(&sentence) && explained.contains(&format!("try: signaller event show {heard}")), "{explained}");
+    assert!(house.told(&format!("run show {run}")).contains(&format!("`paid` heard {heard}")), "why `late` was skipped");
     let trace = house.told(&format!("run trace {run}"));
+    assert!(trace.contains(&format!("done: it heard {heard}")), "{trace}");
+    let records = house.ok(&format!("run trace {run}"))["records"].clone();
+    let done = records.as_array().unwrap().iter().find(|record| record["record"]["heard"] == event);
+    assert!(done.is_some_and(|record| record["record"]["record"] == "node_done"), "{records}");
     assert!(trace.contains("waits for an event pay/paid whose event.data.order is \"o-7\", for 3 d at most"), "{trace}");
     let line = house.ok(&format!("run timeline {run}"));
     let spans: Vec<&Value> = line["rows"].as_array().unwrap().iter().flat_map(|row| row["spans"].as_array().unwrap()).collect();
@@ -111,6 +120,59 @@ output: nodes.rounds.output
 }
 
 #[test]
+fn a_wait_tells_all_that_it_asks_and_that_none_came() {
+    let house = House::start();
+    let text = "
+workflow: patient
+nodes:
+  paid: {type: wait, event: pay/paid, match: event.data.order == input.order && event.data.sum > 5, timeout: 200ms, on_timeout: late}
+  ship: {type: transform, after: paid, value: output}
+  late: {type: transform, value: \"'late'\"}
+";
+    let file = house.file("patient.yaml", text);
+    let graph = house.told(&format!("workflow graph {file}"));
+    assert!(graph.contains("paid ⇢ late  if no event came in time") && !graph.contains("answered"), "{graph}");
+    house.ok(&format!("workflow put {file}"));
+    let slow = house.file("slow.yaml", &text.replace("200ms", "2d").replace("patient", "slow"));
+    house.ok(&format!("workflow put {slow}"));
+    let slow = house.ok("run start slow -i '{\"order\":7}'")["run"].as_str().unwrap().to_owned();
+    let all = "an event `pay/paid` whose `event.data.order` is 7, and for which `event.data.order == input.order && event.data.sum > 5` holds";
+    for (told, part) in [
+        (house.told(&format!("run explain {slow}")), format!("it waits for {all}, for another 2 d")),
+        (house.told(&format!("run explain {slow}/paid")), format!("waits for {}, for another 2 d.", all.replace('`', ""))),
+        (house.told(&format!("run show {slow}")), "ends in 2 d".to_owned()),
+    ] {
+        assert!(told.replace('`', "").contains(&part.replace('`', "")), "{told}\nlacks: {part}");
+    }
+    assert_eq!(
+        house.ok(&format!("run show {slow}/paid"))["await_match"],
+        "event.data.order == input.order && event.data.sum > 5"
+    );
+    let strict = house.file("strict.yaml", &text.replace(", on_timeout: late", "").replace("patient", "strict"));
+    house.ok(&format!("workflow put {strict}"));
+    let run = house.start_run("strict", &json!({"order": 7}));
+    house.ended(&run);
+    for what in [format!("run show {run}"), format!("run explain {run}/paid")] {
+        let told = house.told(&what).replace('`', "");
+        assert!(
+            told.contains("timed_out: no event pay/paid") && told.contains("pay/paid whose event.data.order is 7"),
+            "{what}: {told}"
+        );
+    }
+    let run = house.start_run("patient", &json!({"order": 7}));
+    house.ended(&run);
+    let explained = house.told(&format!("run explain {run}/paid"));
+    assert!(explained.contains("it waited for an event `pay/paid` whose event.data.order is 7"), "{explained}");
+    assert!(explained.contains("and none came in time"), "{explained}");
+    for what in
+        [format!("run explain {run}/ship"), format!("run show {run}"), format!("run show {run}/ship"), format!("run trace {run}")]
+    {
+        let told = house.told(&what);
+        assert!(told.contains("no event `pay/paid` came in time for `paid`"), "{what}: {told}");
+    }
+}
+
+#[test]
 fn what_comes_between_an_event_and_the_run_it_starts_is_not_lost() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -145,7 +207,7 @@ fn what_comes_between_an_event_and_the_run_it_starts_is_not_lost() {
 fn a_wait_that_is_written_wrong_is_told() {
     let house = House::start();
     let check = |node: &str| {
-        let file = house.file("w.yaml", &format!("workflow: w\nnodes:\n  w: {{type: wait, {node}}}\n"));
+        let file = house.file("w.yaml", &format!("workflow: w\nnodes: {{w: {{type: wait, {node}}}}}\n"));
         let ran = house.run(&format!("--human workflow validate {file}"));
         (ran.exit, format!("{}{}", ran.out, ran.err))
     };
@@ -158,8 +220,14 @@ fn a_wait_that_is_written_wrong_is_told() {
         ("event: a/b, on_timeout: w", 2, "`on_timeout` needs a `timeout`"),
         ("event: a/b, match: event.data.n > 3", 0, "nothing in it tells those who wait for `a/b` apart"),
         ("event: a/b, match: event.data.n == 3 && event.data.m > 5", 0, ""),
+        ("event: a/b}, t: {type: transform, value: input.x", 0, "without `match`, the next event `a/b` is heard by every run"),
     ] {
         let (ended, said) = check(node);
         assert!(ended == exit && said.contains(told), "{node}: {ended} {said}");
+    }
+    // Where runs do not differ, or any will do, there is nothing to doubt.
+    for node in ["event: a/b", "event: a/b, match: true}, t: {type: transform, value: input.x"] {
+        let (ended, said) = check(node);
+        assert!(ended == 0 && !said.contains("warning"), "{node}: {ended} {said}");
     }
 }

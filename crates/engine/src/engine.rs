@@ -11,6 +11,8 @@ use crate::fetch::Fetcher;
 use crate::flows::Library;
 use crate::inbox::{Inbox, Letter, NotTaken};
 use crate::launch;
+use crate::logs::{self, Logs};
+use crate::outside::Outsides;
 use crate::pulse::Pulse;
 use crate::request::*;
 use crate::retention::{self, Retention};
@@ -90,6 +92,7 @@ pub(crate) struct Shared {
     pub stream: Stream,
     pub tickets: AtomicU64,
     pub rollups: Arc<Desk>,
+    pub logs: Logs,
     pub pulse: Arc<Pulse>,
     kennel: Arc<Kennel>,
     bell: Bell,
@@ -102,6 +105,7 @@ pub(crate) struct Shared {
     values: Arc<Values>,
     unread: Unread,
     reception: Reception,
+    outsides: Outsides,
     up_since: Instant,
     stopped: watch::Receiver<Option<Stopped>>,
 }
@@ -118,6 +122,7 @@ impl Engine {
         let describe = store.describe();
         let readers = (0..options.readers.max(2)).map(|_| store.reader()).collect::<Result<Vec<_>, _>>()?;
         let projector = Projector::new(store.reader()?, store.rollups()?, options.rollups_age);
+        let logs = Logs::new(store.logs()?);
         let core = Core::open(store, blobs.clone(), 0, clock.now())?;
         let (library, values) = (core.flows().library.clone(), core.flows().values.clone());
         let under_way = core.state().bulks_open().any(|bulk| bulk.work().is_over_runs());
@@ -130,6 +135,7 @@ impl Engine {
             stream: Stream::new(),
             tickets: AtomicU64::new(1),
             rollups: Arc::default(),
+            logs,
             pulse: Arc::default(),
             kennel: Arc::default(),
             bell: Bell::default(),
@@ -142,12 +148,14 @@ impl Engine {
             values,
             unread: Unread::default(),
             reception,
+            outsides: Outsides::default(),
             up_since: Instant::now(),
             stopped,
         });
         let engine = Engine { shared: shared.clone() };
         let fetcher = Fetcher::start(engine.clone())?;
         rollups::start(shared.rollups.clone(), projector)?;
+        logs::start(engine.clone())?;
         let retention = options.retention;
         let announce = Arc::new(announce);
         let (pulse, kennel) = (shared.pulse.clone(), shared.kennel.clone());
@@ -169,6 +177,11 @@ impl Engine {
 
     pub fn blobs(&self) -> &dyn BlobStore {
         &*self.shared.blobs
+    }
+
+    /// What workers say while they work.
+    pub fn logs(&self) -> &Logs {
+        &self.shared.logs
     }
 
     /// The store as it was opened; how it is now is in the status.
@@ -365,6 +378,10 @@ impl Engine {
 
     pub(crate) fn reception(&self) -> &Reception {
         &self.shared.reception
+    }
+
+    pub(crate) fn outsides(&self) -> &Outsides {
+        &self.shared.outsides
     }
 
     pub(crate) fn bell(&self) -> &Bell {

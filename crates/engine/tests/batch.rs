@@ -206,7 +206,7 @@ fn explain_knows_whether_the_worker_of_a_task_is_still_heard_of() {
     };
     assert!(told(&mut bench).contains("is running on worker w"));
     bench.now = bench.now.plus_ms(19_980);
-    let silent = "has not been heard of for 20.0 s; if it stays silent, the lease is taken back in 10.0 s";
+    let silent = "has not been heard of for 20 s; if it stays silent, the lease is taken back in 10 s";
     assert!(told(&mut bench).contains(silent), "{}", told(&mut bench));
     bench.ask(vec![Request::Work(Work { holding: holding(&got), ..poll("w", 0, 0) })]);
     assert!(told(&mut bench).contains("is running on worker w"));

@@ -71,10 +71,7 @@ fn the_one_that_matches_goes_on_and_no_other() {
     let runs: Vec<RunId> = (0..50).map(|order| house.start("order", json!({"order": order}))).collect();
     assert_eq!(
         house.told(runs[7]),
-        format!(
-            "{} waits for paid: it waits for an event `pay/paid` whose `event.data.order` is 7, for another 59 min.",
-            runs[7]
-        )
+        format!("{} waits for paid: it waits for an event `pay/paid` whose `event.data.order` is 7, for another 1 h.", runs[7])
     );
     // Others of the name, and what lacks the field, wake nobody.
     let before = house.entries.len();

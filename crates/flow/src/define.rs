@@ -12,6 +12,8 @@ mod rewrite;
 pub(crate) mod scalars;
 pub(crate) mod written;
 
+pub use scalars::parse_duration_ms;
+
 use crate::expr::Root;
 use crate::limits::*;
 use crate::problem::{At, Problems};

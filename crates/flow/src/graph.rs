@@ -57,7 +57,10 @@ fn label(ir: &Ir, edge: &Edge) -> Option<String> {
         On::Named => "if named".to_owned(),
         On::Error => "on error".to_owned(),
         On::Reject => "if rejected".to_owned(),
-        On::Timeout => "if not answered".to_owned(),
+        On::Timeout => match ir.node(edge.from).kind {
+            NodeKind::Wait { .. } => "if no event came in time".to_owned(),
+            _ => "if not answered".to_owned(),
+        },
         On::Max => "at the most iterations".to_owned(),
     })
 }

@@ -3,7 +3,7 @@
 
 use crate::define::Kind;
 use crate::input::InputSchema;
-use crate::problem::{At, Path};
+use crate::problem::{At, Path, Problems};
 use crate::{Compiled, Language, Problem};
 use kernel::names::WorkflowName;
 
@@ -19,9 +19,13 @@ pub struct Definition {
 /// Everything that is wrong is told at once, with its place in the whole text.
 pub fn read(text: &[u8]) -> Result<Vec<Definition>, Vec<Problem>> {
     let compiled = crate::compile_all(text, &Language)?;
-    let unusable: Vec<Problem> = compiled.iter().filter_map(unusable_input).collect();
+    let mut unusable = Problems::default();
+    compiled.iter().filter_map(unusable_input).for_each(|problem| unusable.add(problem));
+    for document in crate::source::parse_all(text).map_err(|problem| vec![problem])? {
+        crate::built_in::check(&document, &mut unusable);
+    }
     if !unusable.is_empty() {
-        return Err(unusable);
+        return Err(unusable.into_sorted());
     }
     let text = std::str::from_utf8(text).map_err(|_| vec![at_the_start("the text is not UTF-8")])?;
     if let [_] = compiled.as_slice() {

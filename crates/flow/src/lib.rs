@@ -5,6 +5,7 @@
 //! templates: CEL, compiled once with every name checked, evaluated over borrowed JSON within a budget; `evaluate` answers the
 //! kernel's questions with it.
 
+pub mod built_in;
 pub mod check;
 mod context;
 pub mod cron;

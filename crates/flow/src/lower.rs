@@ -17,6 +17,7 @@ pub fn lower(definition: &Definition, flat: &Flat<'_>, expressions: &dyn Express
         nodes.push(lowering.node(NodeIx(at as u32), &definition.defaults));
     }
     let bodies: Vec<ir::Body> = (0..flat.bodies.len()).map(|at| lowering.body(BodyIx(at as u32))).collect();
+    lowering.warn_of_any_event(definition);
     let exprs = lowering.exprs;
     if !flat.sound || !problems.is_empty() {
         return None;
@@ -147,13 +148,30 @@ impl<'a> Lowering<'a> {
         let key = demand.and_then(|Demand { of, is, whole }| {
             Some(WaitKey { of: self.part(of, with_event)?, is: self.part(is, here)?, whole })
         });
-        if let (None, Some(source)) = (key, matches.filter(|_| self.problems.count() == before)) {
+        // Who writes `match: true` means any.
+        let doubted = matches.filter(|source| self.problems.count() == before && source.text.trim() != "true");
+        if let (None, Some(source)) = (key, doubted) {
             let message =
                 format!("nothing in it tells those who wait for `{event}` apart: at most {WAITS_UNKEYED_MAX} may wait so");
             let problem = Problem::new(&source.place("", 0), message);
             self.problems.warn(problem.suggest("begin with a comparison such as `event.data.id == input.id`"));
         }
         NodeKind::Wait { event: event.clone(), matches: found, key }
+    }
+
+    /// A wait without `match`, where runs are for something each: an event that is meant for one wakes all of them.
+    fn warn_of_any_event(&mut self, definition: &Definition) {
+        let differs = definition.input_schema.is_some() || self.exprs.iter().any(|expr| expr.reads.input);
+        for node in self.flat.nodes.iter().filter(|_| differs) {
+            if let Kind::Wait { event, matches: None, .. } = &node.written.kind {
+                let message = format!(
+                    "without `match`, the next event `{event}` is heard by every run that waits here, whatever its input"
+                );
+                let problem = Problem::new(&node.written.at, message);
+                let fix = "say which one is meant, such as `match: event.data.id == input.id`, or `match: true` if any will do";
+                self.problems.warn(problem.suggest(fix));
+            }
+        }
     }
 
     /// An expression that is part of one that was written, and was checked with it.

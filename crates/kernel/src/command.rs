@@ -316,6 +316,11 @@ pub enum Command {
         requests: u32,
         reason: String,
     },
+    /// So many signals came from Redis workers and fitted nothing that is out.
+    NoteSignals {
+        signals: u32,
+        reason: String,
+    },
 
     /// What the time has brought: budgets spent, pauses over, permits to forget.
     Due,

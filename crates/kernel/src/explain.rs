@@ -16,7 +16,7 @@ use crate::queue::Pause;
 use crate::record::CancelCause;
 use crate::state::{Place, State};
 use crate::task::{Queued, Status, Task};
-use crate::time::Time;
+use crate::time::{Time, span};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -480,15 +480,11 @@ fn of_handler(trigger: Option<&Trigger>, key: &(KeyName, KeyValue)) -> Option<(S
     }
 }
 
-/// A length of time as people say it.
-pub fn span(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        60_000..3_600_000 => format!("{} min", ms / 60_000),
-        3_600_000..172_800_000 => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
-        _ => format!("{} days", ms / 86_400_000),
-    }
+const SOURCE_CHARS_MAX: usize = 100;
+
+/// The beginning of an expression, as it stands in a sentence.
+fn one_line(source: &str) -> String {
+    source.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SOURCE_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

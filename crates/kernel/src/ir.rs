@@ -353,6 +353,15 @@ impl Ir {
         self.find(id).filter(|node| self.node(*node).body == body)
     }
 
+    /// What a wait asks of an event beyond what it is found by, as it is written.
+    pub fn match_beyond_key(&self, node: NodeIx) -> Option<&str> {
+        match self.node(node).kind {
+            NodeKind::Wait { key: Some(WaitKey { whole: true, .. }), .. } => None,
+            NodeKind::Wait { matches, .. } => matches.map(|matches| &*self.expr(matches).source),
+            _ => None,
+        }
+    }
+
     pub fn is_loop(&self, node: NodeIx) -> bool {
         matches!(self.node(node).kind, NodeKind::Loop { .. })
     }

@@ -261,6 +261,7 @@ pub fn needs(command: &Command, state: &State, now: Time, into: &mut Vec<Need>) 
         | Command::ResumeFamilies { .. }
         | Command::BoostFamilies { .. }
         | Command::NoteRefused { .. }
+        | Command::NoteSignals { .. }
         | Command::Lease { .. }
         | Command::Lapse { .. }
         | Command::Mislay { .. }

@@ -167,6 +167,13 @@ pub enum Told {
     At(ValueAt),
 }
 
+impl Went {
+    /// The event, if it was one.
+    pub fn heard(&self) -> Option<EventId> {
+        if let Went::Heard(event) = self { Some(*event) } else { None }
+    }
+}
+
 impl NodeState {
     /// What it waits for, if that is an event.
     pub fn awaiting(&self) -> Option<&Awaiting> {
@@ -179,7 +186,7 @@ impl NodeState {
     /// The event by which it is done.
     pub fn heard(&self) -> Option<EventId> {
         match self {
-            NodeState::Done { went: Went::Heard(event), .. } => Some(*event),
+            NodeState::Done { went, .. } => went.heard(),
             _ => None,
         }
     }

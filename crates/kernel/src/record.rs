@@ -210,6 +210,11 @@ pub enum Record {
         requests: u32,
         reason: String,
     },
+    /// So many signals of Redis workers fitted nothing that is out.
+    SignalsRefused {
+        signals: u32,
+        reason: String,
+    },
     WatchdogTripped {
         reason: Standstill,
     },
@@ -595,7 +600,7 @@ pub enum Record {
 }
 
 impl Record {
-    pub const KINDS: [&'static str; 84] = [
+    pub const KINDS: [&'static str; 85] = [
         "ids_reserved",
         "runs_expired",
         "task_added",
@@ -680,6 +685,7 @@ impl Record {
         "waits_caught_up",
         "node_looked",
         "event_heard",
+        "signals_refused",
     ];
 
     pub const fn kind(&self) -> &'static str {
@@ -768,6 +774,7 @@ impl Record {
             Record::WaitsCaughtUp {} => 81,
             Record::NodeLooked {} => 82,
             Record::EventHeard { .. } => 83,
+            Record::SignalsRefused { .. } => 84,
         };
         Record::KINDS[index]
     }

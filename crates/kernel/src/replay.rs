@@ -3,7 +3,7 @@
 //!
 //! What is past is kept, other than in memory while the run goes on: whoever looks back looks at all of it.
 
-use crate::explain::{Cause, Explanation, Queues, RunExplanation, explain_run, span};
+use crate::explain::{Cause, Explanation, Queues, RunExplanation, explain_run};
 use crate::ids::{RecordSeq, RunId, TaskId};
 use crate::ir::Ir;
 use crate::lease::Ending;
@@ -13,7 +13,7 @@ use crate::run::NodeAt;
 use crate::runs::{Copied, Live, Rewind};
 use crate::state::State;
 use crate::task::{Queued, Running, Status, Task};
-use crate::time::Time;
+use crate::time::{Time, span};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

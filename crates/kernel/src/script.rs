@@ -31,7 +31,7 @@ use crate::queue::{BacklogFull, BoostOn, Fairness, QueueConfig};
 use crate::rate::Rate;
 use crate::record::{Failure, Payload, ReleaseCause, TaskSpec};
 use crate::rejection::Rejection;
-use crate::state::{Depth, FamilyDepth, QueueSummary};
+use crate::state::FamilyDepth;
 use crate::time::Time;
 use say::Words;
 use std::collections::BTreeMap;
@@ -397,10 +397,8 @@ impl Script {
     }
 
     fn summary(&mut self, queue: &str) {
-        let QueueSummary { queued, blocked, scheduled, held, running, overrides, in_runs, .. } =
-            self.world.state.queue_summary(&say::queue(queue));
-        let depth = Depth { queued, blocked, scheduled, held, running, overrides, in_runs };
-        self.answers.push(format!("{queue}: {}", say::depth(&depth)));
+        let summary = self.world.state.queue_summary(&say::queue(queue));
+        self.answers.push(format!("{queue}: {}", say::depth(&summary.depth)));
     }
 
     /// What there is of the families that a pattern covers, each in each queue.

@@ -57,7 +57,10 @@ impl Shard {
             }
             Record::WaitsBehind { after } => self.behind = Some(after),
             Record::WaitsCaughtUp {} => self.behind = None,
-            Record::RunsExpired { .. } | Record::EventsExpired { .. } | Record::RequestsRefused { .. } => {}
+            Record::RunsExpired { .. }
+            | Record::EventsExpired { .. }
+            | Record::RequestsRefused { .. }
+            | Record::SignalsRefused { .. } => {}
             Record::WatchdogTripped { .. } | Record::WatchdogRecovered { .. } => {}
             ref other => panic!("{} is not a record of the shard", other.kind()),
         }

@@ -99,15 +99,7 @@ pub struct Counts {
 pub struct QueueSummary {
     pub name: QueueName,
     pub queue: Option<Queue>,
-    pub queued: usize,
-    pub blocked: usize,
-    pub scheduled: usize,
-    /// Their runs are paused.
-    pub held: usize,
-    pub running: usize,
-    pub overrides: usize,
-    /// Held by runs, which do the work.
-    pub in_runs: usize,
+    pub depth: Depth,
     /// When the one that waits longest was added.
     pub oldest: Option<Time>,
 }
@@ -370,13 +362,7 @@ impl State {
             .map(|(name, line)| QueueSummary {
                 name: name.clone(),
                 queue: self.queues.get(name).cloned(),
-                queued: line.members.len(),
-                blocked: line.blocked as usize,
-                scheduled: line.later as usize,
-                held: line.held as usize,
-                running: line.running as usize,
-                overrides: line.overrides as usize,
-                in_runs: line.in_runs as usize,
+                depth: line.depth(),
                 oldest: self.oldest_of(line),
             })
             .collect();
@@ -389,13 +375,7 @@ impl State {
         QueueSummary {
             name: name.clone(),
             queue: self.queues.get(name).cloned(),
-            queued: line.map_or(0, |line| line.members.len()),
-            blocked: line.map_or(0, |line| line.blocked as usize),
-            scheduled: line.map_or(0, |line| line.later as usize),
-            held: line.map_or(0, |line| line.held as usize),
-            running: line.map_or(0, |line| line.running as usize),
-            overrides: line.map_or(0, |line| line.overrides as usize),
-            in_runs: line.map_or(0, |line| line.in_runs as usize),
+            depth: line.map(QueueLine::depth).unwrap_or_default(),
             oldest: line.and_then(|line| self.oldest_of(line)),
         }
     }

@@ -73,10 +73,13 @@ impl Client<'_> {
                 Command::ResumeFamilies { families, by }
             }
             Wish::BoostFamilies => Command::BoostFamilies { families: self.pattern(), boost: self.priority(), by },
-            Wish::NoteRefused => {
-                let webhook = WebhookName::parse("hub").expect("a name");
-                Command::NoteRefused { webhook, requests: 1 + self.chance.below(9) as u32, reason: "a wrong signature".into() }
-            }
+            Wish::NoteRefused => match 1 + self.chance.below(9) as u32 {
+                signals if signals % 4 == 0 => Command::NoteSignals { signals, reason: "late".into() },
+                requests => {
+                    let webhook = WebhookName::parse("hub").expect("a name");
+                    Command::NoteRefused { webhook, requests, reason: "a wrong signature".into() }
+                }
+            },
             Wish::EventMistake => return self.event_mistake(),
             other => unreachable!("{other:?} is not about events"),
         };

@@ -8,6 +8,7 @@ pub mod conformance;
 #[cfg(test)]
 mod decoding;
 mod fold;
+mod logs;
 pub mod memory;
 mod rollups;
 pub mod sqlite;
@@ -15,5 +16,6 @@ mod store;
 pub mod verify;
 
 pub use blobs::{BlobId, BlobStore, Blobs, Hold, Holds, MemoryBlobs};
+pub use logs::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, LogLine, LogPage, LogStore, MemoryLogs};
 pub use rollups::{FAILURES_KEPT, RollupBatch, RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 pub use store::*;

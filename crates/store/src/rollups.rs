@@ -3,7 +3,7 @@
 
 use crate::store::StoreError;
 use kernel::ids::RecordSeq;
-use kernel::names::QueueName;
+use kernel::names::{Pattern, QueueName};
 use kernel::rollup::{FailedAt, Minute, Projection, Rollup, RollupKey};
 use kernel::time::Time;
 
@@ -47,8 +47,14 @@ pub struct RollupQuery {
 impl RollupQuery {
     /// Whether it is about this queue and family.
     pub fn fits(&self, queue: &QueueName, family: &str) -> bool {
-        self.queue.as_ref().is_none_or(|wanted| wanted == queue) && self.family.as_ref().is_none_or(|wanted| wanted == family)
+        self.queue.as_ref().is_none_or(|wanted| wanted == queue)
+            && self.family.as_ref().is_none_or(|wanted| covers(wanted, family))
     }
+}
+
+/// A family's own name, or a pattern such as `github/*`. Families that are called by a queue need not be patterns.
+fn covers(wanted: &str, family: &str) -> bool {
+    Pattern::parse(wanted).map_or(wanted == family, |pattern| pattern.covers_name(family))
 }
 
 pub type RollupRow = (RollupKey, Rollup);

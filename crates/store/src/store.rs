@@ -2,6 +2,7 @@
 //! never wait for the writer. A commit is all or nothing and durable when it returns.
 
 use crate::blobs::{BlobId, mentions};
+use crate::logs::{LogStore, MemoryLogs};
 use crate::rollups::{RollupReader, RollupStore};
 use kernel::bulk::TaskFilter;
 use kernel::frame::FramePath;
@@ -137,6 +138,11 @@ pub trait Store: Send {
 
     /// The hand that writes roll-ups, for a thread of its own. There is one at a time.
     fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError>;
+
+    /// Where lines of workers are kept; in memory unless the store has a better place.
+    fn logs(&self) -> Result<Box<dyn LogStore>, StoreError> {
+        Ok(Box::<MemoryLogs>::default())
+    }
 
     /// What and where this is, for people.
     fn describe(&self) -> String;

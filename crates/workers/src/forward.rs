@@ -9,10 +9,10 @@ mod target;
 
 pub use target::{BadTarget, Target};
 
-use crate::client::{Answered, Client, NotAnswered, Sending};
+use crate::client::{Answered, Client, IDEMPOTENCY_KEY, NotAnswered, Sending, header_value, is_passing};
 use crate::inside::{Job, Performs, Place};
 use http::header::CONTENT_TYPE;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue};
 use kernel::command::Outcome;
 use kernel::handler::FORWARD_TYPE;
 use kernel::names::{TypeName, WorkerName, clip};
@@ -23,10 +23,10 @@ use std::time::{Duration, SystemTime};
 
 /// What is kept of an answer: as much as rides in a record.
 const KEPT_BYTES_MAX: usize = 2_048;
+/// What is read of one.
+const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 /// What is told of one that is a "no".
 const TOLD_BYTES_MAX: usize = 300;
-/// The same for every attempt, so that a receiver knows one that it had before.
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TASK: HeaderName = HeaderName::from_static("signaller-task");
 const ATTEMPT: HeaderName = HeaderName::from_static("signaller-attempt");
 
@@ -50,11 +50,12 @@ impl<F: Fn(&Job) -> Result<Target, Failure> + Send + Sync + 'static> Forward<F> 
         let ours =
             [(IDEMPOTENCY_KEY, job.work_key()), (TASK, job.grant.task.to_string()), (ATTEMPT, job.grant.attempt.to_string())];
         for (name, text) in ours {
-            // A key may be text that no header takes as it is.
-            let value = HeaderValue::try_from(&text).or_else(|_| HeaderValue::try_from(shape::escaped(&text)));
-            headers.insert(name, value.expect("ASCII without control characters is a header's value"));
+            headers.insert(name, header_value(&text));
         }
-        let answer = self.client.send(Sending { method, url, headers, body: body.into(), time_max }).await;
+        let answer = self
+            .client
+            .send(Sending { method, url, headers, body: body.into(), time_max, answer_bytes_max: ANSWER_BYTES_MAX })
+            .await;
         Ok(match answer {
             Ok(answered) => {
                 // It may tell back what it was told.
@@ -111,8 +112,7 @@ fn judge(host: &str, answered: &Answered, now: SystemTime) -> Outcome {
         let message = format!("{host} answered {status}{to}: redirects are not followed, name the final address in the registry");
         return failed("redirected".into(), message, false);
     }
-    let retryable = status.is_server_error()
-        || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
+    let retryable = is_passing(status);
     let told = clip(String::from_utf8_lossy(&answered.body).trim(), TOLD_BYTES_MAX);
     let told = if told.is_empty() { told } else { format!(": {told}") };
     failed(format!("http_{}", status.as_u16()), format!("{host} answered {status}{told}"), retryable)
@@ -120,7 +120,7 @@ fn judge(host: &str, answered: &Answered, now: SystemTime) -> Outcome {
 
 fn forwarded(answered: &Answered) -> Forwarded {
     let status = answered.status.as_u16();
-    let whole = !answered.is_cut && answered.body.len() <= KEPT_BYTES_MAX;
+    let whole = answered.cut.is_none() && answered.body.len() <= KEPT_BYTES_MAX;
     if whole
         && answered.is_json()
         && let Ok(body) = serde_json::from_slice(&answered.body)
@@ -137,6 +137,7 @@ fn not_answered(host: &str, unheard: &NotAnswered) -> Outcome {
         NotAnswered::TimedOut(_) => "timed_out",
         NotAnswered::Unreachable(_) => "unreachable",
         NotAnswered::BrokenOff(_) => "broken_off",
+        NotAnswered::Refused(_) => "address_refused",
     };
     Outcome::Failed { failure: failure(code, format!("{host}: {unheard}")), retryable: true, retry_after_ms: None }
 }

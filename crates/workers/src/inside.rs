@@ -7,6 +7,8 @@
 mod attempt;
 
 use attempt::{End, attempt};
+pub use attempt::{Say, Stop};
+pub(crate) use attempt::{bounded, failed, put_away, report};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
@@ -34,6 +36,8 @@ const REST: Duration = Duration::from_millis(100);
 pub struct Job {
     pub grant: Grant,
     pub input: Payload,
+    pub stop: Stop,
+    pub say: Say,
 }
 
 impl Job {
@@ -43,9 +47,15 @@ impl Job {
     }
 }
 
-/// Does the work of tasks. When a task is to stop, its future is dropped: that has to end the work.
+/// Does the work of tasks. When a task is to stop, it is told so, and after the grace its future is dropped: that has to end
+/// the work.
 pub trait Performs: Send + Sync + 'static {
     fn perform(&self, job: Job) -> impl Future<Output = Outcome> + Send;
+
+    /// How long work may take to stop.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +103,23 @@ pub async fn work<P: Performs>(engine: Engine, performs: Arc<P>, place: Place, s
             Err(Refused::Down) => return,
             // Nothing was granted, or it is taken back: the next poll does not name it.
             Ok(_) | Err(Refused::Full { .. }) => sleep(REST).await,
+        }
+    }
+}
+
+/// With their inputs. What cannot be read now goes back, unburnt.
+pub(crate) async fn filled(engine: &Engine, deliveries: Vec<Delivery>) -> Option<Vec<Delivery>> {
+    if let Some(filled) = engine.fill(&deliveries) {
+        return Some(filled.deliveries);
+    }
+    let (reader, granted) = (engine.clone(), deliveries.clone());
+    match tokio::task::spawn_blocking(move || reader.fill_reading(&granted)).await {
+        Ok(Ok(filled)) => Some(filled.deliveries),
+        unread => {
+            tracing::error!(?unread, "the inputs of tasks could not be read; they go back to their queues");
+            engine.undelivered(&deliveries);
+            sleep(REST).await;
+            None
         }
     }
 }
@@ -166,32 +193,18 @@ impl<P: Performs> Crew<P> {
         under.stop(end);
     }
 
-    /// Begins what was granted. What cannot be read now goes back, unburnt.
+    /// Begins what was granted.
     async fn take(&mut self, deliveries: Vec<Delivery>) {
-        let filled = match self.engine.fill(&deliveries) {
-            Some(filled) => filled,
-            None => {
-                let (engine, granted) = (self.engine.clone(), deliveries.clone());
-                let read = tokio::task::spawn_blocking(move || engine.fill_reading(&granted)).await;
-                match read {
-                    Ok(Ok(filled)) => filled,
-                    unread => {
-                        tracing::error!(?unread, "the inputs of tasks could not be read; they go back to their queues");
-                        self.engine.undelivered(&deliveries);
-                        return sleep(REST).await;
-                    }
-                }
-            }
-        };
-        for Delivery { grant, input } in filled.deliveries {
+        let Some(deliveries) = filled(&self.engine, deliveries).await else { return };
+        for Delivery { grant, input } in deliveries {
             let (task, fence) = (grant.task, grant.fence);
             let heartbeat = Duration::from_millis(grant.heartbeat_ms.into());
-            let job = Job { grant, input: input.expect("a delivery is filled") };
+            let input = input.expect("a delivery is filled");
             let (end, ending) = oneshot::channel();
             self.held.insert((task, fence), Under { heartbeat, end: Some(end) });
             let (engine, performs) = (self.engine.clone(), self.performs.clone());
             self.jobs.spawn(async move {
-                attempt(&engine, performs, job, ending).await;
+                attempt(&engine, performs, grant, input, ending).await;
                 (task, fence)
             });
         }

@@ -3,6 +3,12 @@
 
 mod client;
 pub mod forward;
+pub mod http;
 pub mod inside;
+pub mod process;
+pub mod redis;
+pub mod secrets;
 
-pub use client::{Answered, Client, NoClient, NotAnswered, Sending};
+pub use client::{
+    Allowed, Answered, BadAllowed, Client, Cut, Found, Gate, Lookup, NoClient, NotAnswered, Refused, Sending, system,
+};

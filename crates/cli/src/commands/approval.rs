@@ -4,7 +4,7 @@ use super::Session;
 use crate::client::with_query;
 use crate::output::{Answer, Failure, Outcome};
 use crate::table::{cell, short, table};
-use crate::units::{now, show_age, show_when};
+use crate::units::{now, show_age};
 use clap::{Args, Subcommand};
 use doors::wire::{ApprovalAnswer, ApprovalAnswered, ApprovalList, ApprovalQuery, ApprovalView};
 use kernel::names::WorkflowName;
@@ -78,7 +78,7 @@ fn list(args: ListArgs, session: &Session) -> Outcome {
     let now = now();
     let rows = list.approvals.iter().map(|one| {
         let who = if one.who.is_empty() { "anyone".to_owned() } else { one.who.join(", ") };
-        let until = one.until.map_or_else(|| "no limit".to_owned(), |until| show_when(until, now));
+        let until = one.until.map_or_else(|| "no limit".to_owned(), |until| show_age(until, now));
         vec![cell(&one.node), cell(&one.workflow), cell(message(one)), cell(who), cell(show_age(one.since, now)), cell(until)]
     });
     let mut text = table(&session.screen, &["NODE", "WORKFLOW", "ASKS", "WHO", "SINCE", "UNTIL"], rows);

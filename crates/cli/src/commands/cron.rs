@@ -50,12 +50,13 @@ pub fn run(args: CronArgs, session: &Session) -> Outcome {
             }
             let at = now();
             let rows = list.crons.iter().map(|cron| {
+                let due = &cron.due;
                 vec![
-                    cell(&cron.cron),
-                    cell(&cron.schedule),
-                    cell(&cron.zone),
-                    cell(&cron.event),
-                    cell(cron.next.map_or_else(String::new, |next| show_age(next, at))),
+                    cell(&due.cron),
+                    cell(&due.schedule),
+                    cell(&due.zone),
+                    cell(&due.event),
+                    cell(due.next.map_or_else(|| "never again".to_owned(), |next| show_age(next, at))),
                     cell(cron.last.as_ref().map_or_else(|| "never".to_owned(), |last| show_age(last.at, at))),
                 ]
             });
@@ -72,7 +73,7 @@ pub fn run(args: CronArgs, session: &Session) -> Outcome {
             let body = Signed { by: Some(session.by.clone()) };
             let emitted: EventEmitted = session.client.post(&format!("/v1/crons/{cron}/run"), &body)?;
             let list: CronList = session.client.get("/v1/crons")?;
-            let name = list.crons.into_iter().find(|one| one.cron == cron).map(|one| one.event);
+            let name = list.crons.into_iter().find(|one| one.due.cron == cron).map(|one| one.due.event);
             let name = name.unwrap_or_else(|| EventName::parse("cron/event").expect("a name"));
             Ok(told(&name, &emitted))
         }

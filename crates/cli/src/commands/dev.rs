@@ -1,5 +1,7 @@
 //! `signaller dev`: everything in one process, no services, no account.
 
+use super::serve::WorkersArgs;
+use crate::built_in;
 use crate::output::{Outcome, Screen, raw};
 use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Ready, Settings};
@@ -24,6 +26,8 @@ pub struct DevArgs {
     /// Which events go to which handlers; changes of it are taken as they come [env: SIGNALLER_REGISTRY] [default: registry.yaml, if it is there]
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
+    #[command(flatten)]
+    workers: WorkersArgs,
 }
 
 pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
@@ -34,9 +38,20 @@ pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
     let registry = args.registry.or_else(|| place::env("SIGNALLER_REGISTRY").map(PathBuf::from));
     let registry = registry.or_else(|| here.is_file().then_some(here));
     let EngineOptions { rollups_age, watchdog, blobs_grace, .. } = EngineOptions::default();
-    let (retention, blobs) = (Retention::default(), place::Blobs::default());
-    let settings =
-        Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, blobs, blobs_grace };
+    let built_in = built_in::plain(&args.workers.allow, args.workers.no_workers)?;
+    let settings = Settings {
+        listen,
+        data_dir,
+        token,
+        stop_limit,
+        retention: Retention::default(),
+        rollups_age,
+        watchdog,
+        registry,
+        built_in,
+        blobs: place::Blobs::default(),
+        blobs_grace,
+    };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 

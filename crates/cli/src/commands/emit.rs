@@ -84,7 +84,7 @@ pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
             format!("{id} had come before with this id, and with another name or other data: those stay, nothing happens twice.")
         }
         (true, _) => format!("{id} had come before with this id; nothing happens twice."),
-        (false, true) => format!("{id} is kept; no handler takes {name}."),
+        (false, true) => format!("{id} is kept: no handler took this {name}."),
         (false, false) => format!("{id}: {name}."),
     };
     for handled in &emitted.handled {
@@ -97,7 +97,7 @@ pub fn told(name: &EventName, emitted: &EventEmitted) -> Answer {
     match (emitted.handled.iter().find_map(|handled| handled.task), emitted.heard.first()) {
         (Some(task), _) => answer.next(format!("task explain {task}"), "see what its task waits for"),
         (None, Some(run)) => answer.next(format!("run show {run}"), "how far it has come"),
-        (None, None) => answer.next("registry show", "which handlers there are"),
+        (None, None) => answer.next("registry simulate -e EVENT", "why no handler takes such an event"),
     }
 }
 
@@ -145,25 +145,19 @@ fn many(source: &str, session: &Session) -> Outcome {
     });
     tally.lines = lines;
     sent.map_err(|failure| half_way(failure, lines, &tally))?;
+    let mut became: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
+    became.extend((tally.unhandled > 0).then(|| format!("{} taken by no handler", tally.unhandled)));
+    became.extend((tally.heard > 0).then(|| format!("{} heard by runs", tally.heard)));
     let mut text = match tally.emitted + tally.duplicates {
-        0 => "The file holds no event.".to_owned(),
-        _ => format!("Sent {}", count_of(tally.emitted, "event")),
+        0 => "The file holds no event".to_owned(),
+        _ if became.is_empty() => format!("Sent {}", count_of(tally.emitted, "event")),
+        _ => format!("Sent {}: {}", count_of(tally.emitted, "event"), became.join(", ")),
     };
     if tally.duplicates > 0 {
-        text.push_str(&format!("; {} had come before", tally.duplicates));
+        text.push_str(&format!("; {} more had come before", tally.duplicates));
         if tally.differing > 0 {
             text.push_str(&format!(", {} of them with other data, which stay as they were", tally.differing));
         }
     }
-    if tally.unhandled > 0 {
-        text.push_str(&format!("; no handler took {} of them", tally.unhandled));
-    }
-    if tally.heard > 0 {
-        text.push_str(&format!("; runs had waited for {} of them", tally.heard));
-    }
-    let outcomes: Vec<String> = tally.outcomes.iter().map(|(outcome, many)| format!("{many} {outcome}")).collect();
-    if !outcomes.is_empty() {
-        text.push_str(&format!(": {}", outcomes.join(", ")));
-    }
-    Ok(Answer::new(&tally, if text.ends_with('.') { text } else { text + "." }).next("status", "see them wait and run"))
+    Ok(Answer::new(&tally, text + ".").next("status", "see them wait and run"))
 }

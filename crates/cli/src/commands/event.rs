@@ -1,15 +1,15 @@
 //! `signaller event`: what came in, and what became of it.
 
 use super::emit::told;
-use super::{Session, not_id};
+use super::{Session, not_id, other_id};
 use crate::client::with_query;
 use crate::json_text::pretty;
 use crate::output::{Answer, Outcome};
 use crate::plain::plain_text;
-use crate::table::{cell, facts, table};
-use crate::units::{now, parse_since, show_age};
+use crate::table::{cell, facts, short, table};
+use crate::units::{Since, now, parse_since, show_age};
 use clap::{Args, Subcommand};
-use doors::wire::{EventEmitted, EventList, EventQuery, EventView, Instant, Signed};
+use doors::wire::{EventEmitted, EventList, EventQuery, EventView, RegistryView, Signed, Status};
 use kernel::ids::EventId;
 use kernel::limits::EVENT_HEARD_MAX;
 use kernel::names::{EventKey, HandlerName, Pattern};
@@ -63,8 +63,8 @@ struct ListArgs {
     #[arg(long, value_parser = HandlerName::parse)]
     handler: Option<HandlerName>,
     /// Only those that came from then on: a while ago such as 30m, an instant, or milliseconds since 1970
-    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
-    since: Option<Instant>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_since, allow_hyphen_values = true)]
+    since: Option<Since>,
     /// How many [default: 50, at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
@@ -74,7 +74,14 @@ struct ListArgs {
 }
 
 pub fn event_id(text: &str) -> Result<EventId, String> {
-    EventId::parse(text).ok_or_else(|| not_id(text, "event", "event-9m2"))
+    EventId::parse(text).ok_or_else(|| match other_id(text) {
+        Some(_) => not_id(text, "event", "event-9m2"),
+        // Senders give events ids of their own.
+        None => format!(
+            "{}; if it is the id that its sender gave it, `signaller event list --id '{text}'` finds it",
+            not_id(text, "event", "event-9m2")
+        ),
+    })
 }
 
 pub fn run(args: EventArgs, session: &Session) -> Outcome {
@@ -93,15 +100,16 @@ pub fn run(args: EventArgs, session: &Session) -> Outcome {
 
 fn list(args: ListArgs, unhandled: bool, session: &Session) -> Outcome {
     let ListArgs { name, id, outcome, handler, since, limit, cursor } = args;
+    let since = since.map(|since| since.at());
     let query = EventQuery { name, unhandled, outcome, handler, id, since, limit, cursor };
     let list: EventList = session.client.get(&with_query("/v1/events", &query))?;
     if list.events.is_empty() {
         let became = query.outcome.is_some() || query.handler.is_some();
         let any = became || query.name.is_some() || query.id.is_some() || query.since.is_some() || query.cursor.is_some();
         let text = match (any, unhandled) {
-            (true, _) => "No event fits.",
-            (false, true) => "Every event that is kept was taken by a handler, or heard by a run.",
-            (false, false) => "No event has come yet. Send one: signaller emit NAME -d '{…}'",
+            (true, _) => format!("No event fits.{}", doubt(session, &query)),
+            (false, true) => "Every event that is kept was taken by a handler, or heard by a run.".to_owned(),
+            (false, false) => "No event has come yet. Send one: signaller emit NAME -d '{…}'".to_owned(),
         };
         return Ok(Answer::new(&list, text));
     }
@@ -123,6 +131,22 @@ fn list(args: ListArgs, unhandled: bool, session: &Session) -> Outcome {
     let Some(next) = &list.next else { return Ok(answer(text)) };
     text.push_str(&format!("\n\nThere is more: add --cursor {next}"));
     Ok(answer(text))
+}
+
+/// What may be a slip of the pen, where nothing was found.
+fn doubt(session: &Session, query: &EventQuery) -> String {
+    if let Some(handler) = &query.handler
+        && let Ok(registry) = session.client.get::<RegistryView>("/v1/registry")
+        && !registry.handlers.contains(handler)
+    {
+        let known: Vec<String> = registry.handlers.iter().map(ToString::to_string).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return format!(" The registry in force has no handler {handler}; it has: {}.", short(&known, 200));
+    }
+    match &query.name {
+        Some(name) if !name.as_str().ends_with('*') => format!(" All that begin alike are --name '{name}/*'."),
+        _ => String::new(),
+    }
 }
 
 fn show(event: EventId, session: &Session) -> Outcome {
@@ -148,12 +172,13 @@ fn show(event: EventId, session: &Session) -> Outcome {
         say("handled", Some("by nobody: it is kept".into()));
     }
     for handled in &view.handled {
-        let run = match (&handled.run, handled.run_status) {
-            (Some(run), Some(status)) => format!(" by {run}, which is {status}"),
-            (Some(run), None) => format!(" by {run}, which is gone"),
-            (None, _) => String::new(),
+        let now = match (handled.status, &handled.run, handled.run_status) {
+            (Some(Status::Running), Some(run), Some(status)) => format!("; held by {run}, which is {status}"),
+            (Some(task), Some(run), Some(status)) => format!("; it is {task} now, and {run}, which it started, is {status}"),
+            (Some(task), Some(run), None) => format!("; it is {task} now, and {run}, which it started, is gone"),
+            (Some(task), None, _) => format!("; it is {task} now"),
+            (None, ..) => String::new(),
         };
-        let now = handled.status.map_or_else(String::new, |status| format!("; it is {status} now{run}"));
         say("handled", Some(format!("{}: {}, {}{now}", handled.handler, handled.outcome, handled.why)));
     }
     if !view.heard.is_empty() {

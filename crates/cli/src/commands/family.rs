@@ -1,13 +1,12 @@
 //! `signaller family`: what is said about families of events, whatever the queue.
 
-use super::queue::{Follow, would};
-use super::{Session, priority};
-use crate::output::{Answer, Failure, Outcome};
+use super::queue::{Cancelling, PauseFor, Sure};
+use super::{Session, priority, with_note};
+use crate::output::{Answer, Outcome};
 use crate::plain::{plain, plain_text};
 use crate::table::{cell, priority_text, short, table};
-use crate::units::parse_duration_ms;
 use clap::{Args, Subcommand};
-use doors::wire::{FamiliesBoost, FamiliesList, FamiliesPause, FamiliesResume, FamiliesShed, Instant, Priority};
+use doors::wire::{FamiliesBoost, FamiliesList, FamiliesPause, FamiliesResume, FamiliesShed, Priority};
 use kernel::names::Pattern;
 use serde_json::json;
 
@@ -62,17 +61,8 @@ struct ShedArgs {
     /// The highest priority that is shed: high, normal, background, or a head start in seconds below 3600
     #[arg(long, value_name = "PRIORITY", value_parser = priority, allow_hyphen_values = true)]
     upto: Priority,
-    /// Why, for everyone who asks
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// Do it: without this nothing is cancelled
-    #[arg(long)]
-    yes: bool,
-    /// Show how many would be cancelled
-    #[arg(long, conflicts_with = "yes")]
-    dry_run: bool,
     #[command(flatten)]
-    follow: Follow,
+    sure: Sure,
 }
 
 #[derive(Args, Debug)]
@@ -80,15 +70,8 @@ struct PauseArgs {
     /// The family, or a pattern such as 'github/*'
     #[arg(value_name = "FAMILY", value_parser = Pattern::parse)]
     families: Pattern,
-    /// Resume by itself after so long
-    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_ms, conflicts_with = "until")]
-    for_ms: Option<u64>,
-    /// Resume by itself at this time, such as 2026-11-15T08:57:00Z
-    #[arg(long, value_name = "TIME")]
-    until: Option<Instant>,
-    /// Why, for everyone who asks
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    #[command(flatten)]
+    pause: PauseFor,
 }
 
 pub fn run(args: FamilyArgs, session: &Session) -> Outcome {
@@ -98,18 +81,20 @@ pub fn run(args: FamilyArgs, session: &Session) -> Outcome {
             let list: FamiliesList = session.client.get("/v1/families")?;
             Ok(Answer::new(&list, listed(session, &list)).next("queue depth --family FAMILY", "one of them, queue by queue"))
         }
-        FamilyCommand::Pause(PauseArgs { families, for_ms, until, reason }) => {
+        FamilyCommand::Pause(PauseArgs { families, pause: PauseFor { for_ms, until, reason } }) => {
             let body = FamiliesPause { families: families.clone(), until, for_ms, reason, by };
             let list: FamiliesList = session.client.post("/v1/families/pause", &body)?;
             let said = list.said.iter().find(|said| said.families == families);
             let until = said.and_then(|said| said.pause.as_ref()?.until).map_or_else(String::new, |at| format!(" until {at}"));
-            let answer = Answer::new(&list, with_note(format!("{families} is paused{until}; what runs goes on."), &list));
+            let answer =
+                Answer::new(&list, with_note(format!("{families} is paused{until}; what runs goes on."), list.note.as_ref()));
             Ok(answer.next(format!("family resume '{families}'"), "let it go on"))
         }
         FamilyCommand::Resume { families } => {
             let body = FamiliesResume { families: families.clone(), by };
             let list: FamiliesList = session.client.post("/v1/families/resume", &body)?;
-            Ok(Answer::new(&list, format!("{families} goes on.")))
+            let text = list.note.as_ref().map_or_else(|| format!("{families} goes on."), |note| format!("{}.", plain(note)));
+            Ok(Answer::new(&list, text).next("family list", "what is said of families"))
         }
         FamilyCommand::Boost { families, boost } => {
             let body = FamiliesBoost { families: families.clone(), boost, by };
@@ -118,36 +103,37 @@ pub fn run(args: FamilyArgs, session: &Session) -> Outcome {
                 0 => format!("{families} has no boost."),
                 _ => format!("{families} has a boost of {}.", priority_text(boost)),
             };
-            Ok(Answer::new(&list, with_note(text, &list)))
+            Ok(Answer::new(&list, with_note(text, list.note.as_ref())))
         }
         FamilyCommand::Shed(args) => shed(args, session),
     }
 }
 
-fn with_note(text: String, list: &FamiliesList) -> String {
-    match &list.note {
-        Some(note) => format!("{text}\nBut {}.", plain(note)),
-        None => text,
-    }
+fn shed(args: ShedArgs, session: &Session) -> Outcome {
+    let ShedArgs { families, upto, mut sure } = args;
+    let named: Vec<String> = families.iter().map(|pattern| format!("'{pattern}'")).collect();
+    let of = format!(
+        "of {}, with priority {} or lower",
+        families.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        priority_text(upto)
+    );
+    let what = Cancelling {
+        which: format!(" waiting {of}"),
+        none: of,
+        families: families.clone(),
+        told: json!({"families": families, "upto": upto}),
+        then: format!("family shed {} --upto {} --yes", named.join(" "), typed(upto)),
+        done: "shed",
+    };
+    let reason = sure.reason.take();
+    let by = Some(session.by.clone());
+    let body = |dry_run| FamiliesShed { families: families.clone(), upto, reason: reason.clone(), dry_run, by: by.clone() };
+    sure.cancel(session, "/v1/families/shed", what, body)
 }
 
-fn shed(args: ShedArgs, session: &Session) -> Outcome {
-    let ShedArgs { families, upto, reason, yes, dry_run, follow } = args;
-    const PATH: &str = "/v1/families/shed";
-    let named: Vec<String> = families.iter().map(|pattern| format!("'{pattern}'")).collect();
-    let then = format!("family shed {} --upto {} --yes", named.join(" "), priority_text(upto));
-    let body = FamiliesShed { families, upto, reason, dry_run: true, by: Some(session.by.clone()) };
-    let (waiting, shown) = would(session, PATH, &body)?;
-    let would = format!("{shown} that wait, of priority {} or lower", priority_text(upto));
-    if dry_run {
-        let told = json!({"families": body.families, "upto": upto, "would_cancel": waiting});
-        return Ok(Answer::new(&told, format!("This would cancel {would}.")).next(then, "cancel them"));
-    }
-    if !yes {
-        return Err(Failure::confirmation_needed(format!("this cancels {would}")).next(then, "cancel them"));
-    }
-    let answer = session.client.post(PATH, &FamiliesShed { dry_run: false, ..body })?;
-    follow.answer(session, answer, Some(waiting), "shed")
+/// As it would be typed.
+fn typed(priority: Priority) -> String {
+    priority.0.name().map_or_else(|| priority.0.head_start_s().to_string(), str::to_owned)
 }
 
 fn listed(session: &Session, list: &FamiliesList) -> String {
@@ -163,18 +149,33 @@ fn listed(session: &Session, list: &FamiliesList) -> String {
                 plain_text(&format!("paused by {}{until}{why}", pause.by)).into_owned()
             });
             let boost = if said.boost.0.head_start_s() == 0 { String::new() } else { priority_text(said.boost) };
-            vec![cell(&said.families), cell(pause), cell(boost), cell(said.counts.queued), cell(said.counts.running)]
+            vec![
+                cell(&said.families),
+                cell(pause),
+                cell(boost),
+                cell(said.counts.queued),
+                cell(said.counts.running),
+                cell(said.counts.in_runs),
+            ]
         });
-        parts.push(table(&session.screen, &["SAID OF", "PAUSE", "BOOST", "QUEUED", "RUNNING"], rows));
+        parts.push(table(&session.screen, &["SAID OF", "PAUSE", "BOOST", "QUEUED", "RUNNING", "IN RUNS"], rows));
     }
     if !list.families.is_empty() {
         let rows = list.families.iter().map(|view| {
             let queues = short(&view.queues.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), 40);
             let counts = &view.counts;
             let paused = if view.paused { "paused" } else { "" };
-            vec![cell(&view.family), cell(counts.ready), cell(counts.scheduled), cell(counts.running), cell(queues), cell(paused)]
+            vec![
+                cell(&view.family),
+                cell(counts.ready),
+                cell(counts.scheduled),
+                cell(counts.running),
+                cell(counts.in_runs),
+                cell(queues),
+                cell(paused),
+            ]
         });
-        parts.push(table(&session.screen, &["FAMILY", "READY", "SCHEDULED", "RUNNING", "QUEUES", "STATE"], rows));
+        parts.push(table(&session.screen, &["FAMILY", "READY", "SCHEDULED", "RUNNING", "IN RUNS", "QUEUES", "STATE"], rows));
     }
     if list.families_left > 0 {
         parts.push(format!("There are {} more families of which something waits or runs.", list.families_left));

@@ -22,11 +22,13 @@ pub mod verify;
 pub mod watch;
 pub mod webhook;
 pub mod work;
+pub mod worker_check;
 pub mod workflow;
 
 use crate::client::Client;
 use crate::config::{Globals, Target, actor};
 use crate::output::{Outcome, Screen};
+use crate::plain::plain;
 use clap::Subcommand;
 use doors::wire::{KeyPair, Priority};
 use kernel::ids::{BulkId, EventId, RunId, TaskId};
@@ -53,6 +55,7 @@ pub enum Command {
     Work(work::WorkArgs),
     #[command(hide = true)]
     WorkGuard(work::GuardArgs),
+    WorkerCheck(worker_check::WorkerCheckArgs),
     Watch(watch::WatchArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
@@ -85,6 +88,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Bench(args) => bench::run(args, screen),
         Command::BenchLoad(args) => bench::run_load(args),
         Command::Verify(args) => verify::run(args, screen),
+        Command::WorkerCheck(args) => worker_check::run(args, screen),
         // Some of these work without a server.
         Command::Registry(args) => registry::run(args, globals, screen),
         Command::Workflow(args) => workflow::run(args, globals, screen),
@@ -121,17 +125,39 @@ pub fn bulk_id(text: &str) -> Result<BulkId, String> {
     BulkId::parse(text).ok_or_else(|| not_id(text, "bulk", "bulk-3"))
 }
 
-/// If it is the id of something else, it says of what.
-fn not_id(text: &str, kind: &str, example: &str) -> String {
-    let others = [
+/// What is said, and below it what may be a mistake.
+pub fn with_note(text: String, note: Option<&String>) -> String {
+    match note {
+        Some(note) => {
+            let end = if note.ends_with('?') { "" } else { "." };
+            format!("{text}\nBut {}{end}", plain(note))
+        }
+        None => text,
+    }
+}
+
+/// `a task`, `an event`
+fn one(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
+/// What it is the id of.
+fn other_id(text: &str) -> Option<&'static str> {
+    let kinds = [
         ("task", TaskId::parse(text).is_some()),
         ("run", RunId::parse(text).is_some()),
         ("bulk", BulkId::parse(text).is_some()),
         ("event", EventId::parse(text).is_some()),
     ];
-    match others.iter().find(|(_, fits)| *fits) {
-        Some((other, _)) => format!("`{text}` is a {other}, not a {kind}: see `signaller {other} show {text}`"),
-        None => format!("`{text}` is not a {kind} id such as {example}"),
+    kinds.into_iter().find(|(_, fits)| *fits).map(|(kind, _)| kind)
+}
+
+/// If it is the id of something else, it says of what.
+fn not_id(text: &str, kind: &str, example: &str) -> String {
+    match other_id(text) {
+        Some(other) => format!("`{text}` is {}, not {}: see `signaller {other} show {text}`", one(other), one(kind)),
+        None => format!("`{text}` is not {} id such as {example}", one(kind)),
     }
 }
 

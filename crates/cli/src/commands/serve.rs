@@ -1,6 +1,7 @@
 //! `signaller serve`: the same server, set up by a file, the environment and flags, in rising order of weight.
 
 use super::dev::greet;
+use crate::built_in;
 use crate::output::{Exit, Failure, Outcome, Screen};
 use crate::place::{self, DataDir, parse_listen};
 use crate::server::{self, Settings};
@@ -10,6 +11,7 @@ use engine::{EngineOptions, Retention, WatchdogOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use workers::Allowed;
 
 /// Start a server set up by signaller.toml, SIGNALLER_* and flags
 #[derive(Args, Debug)]
@@ -26,7 +28,17 @@ use std::time::Duration;
                         for this server alone; credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n  \
                         endpoint = \"https://s3.example\"  # of what speaks like S3\n  region = \"us-east-1\"\n  \
                         access_key_id_file = \"/run/secrets/id\"\n  secret_access_key_file = \"/run/secrets/key\"\n  \
-                        grace = \"24h\"                    # how long what was put stays when nothing mentions it\n\n\
+                        grace = \"24h\"                    # how long what was put stays when nothing mentions it\n  \
+                        [workers]                        # built in; all of it is told in docs/workers.md\n  \
+                        http = true                      # false: `http` tasks are left to workers of your own\n  \
+                        allow = [\"10.0.0.0/8\"]           # addresses that are not public and http may connect to\n  \
+                        [secrets]\n  API_KEY = {env = \"API_KEY\", hosts = [\"api.example.com\"]}   # secret://API_KEY; or {file = …}\n  \
+                        [process.lint]                   # {type: process, with: {command: lint, input: …}}\n  \
+                        command = [\"python3\", \"/srv/lint.py\"]\n  \
+                        [http.search]                    # a type of tasks that become requests\n  \
+                        types = [\"search\"]\n  url = \"https://search.example.com/?q=${input.text}\"\n  \
+                        [redis]                          # types whose workers read Redis streams\n  \
+                        url = \"redis://127.0.0.1:6379/0\"  # or SIGNALLER_REDIS_URL\n  types = [\"classify\"]             # on wf.tasks.classify\n\n\
                         Examples:\n  signaller serve\n  SIGNALLER_TOKEN=secret signaller serve --listen 0.0.0.0:7400\n\n\
                         In JSON it says {\"ready\":{…}} on a line of its own when it can be reached, and its answer when it ends.")]
 pub struct ServeArgs {
@@ -45,6 +57,19 @@ pub struct ServeArgs {
     /// Which events go to which handlers; changes of it are taken as they come [env: SIGNALLER_REGISTRY]
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
+    #[command(flatten)]
+    workers: WorkersArgs,
+}
+
+/// What both ways to start a server take.
+#[derive(Args, Debug, Default)]
+pub struct WorkersArgs {
+    /// An address or network that is not public and that the built-in http worker may connect to, such as 127.0.0.1:3000; may be given several times
+    #[arg(long, value_name = "ADDRESS", value_parser = str::parse::<Allowed>)]
+    pub allow: Vec<Allowed>,
+    /// Start none of the built-in workers
+    #[arg(long)]
+    pub no_workers: bool,
 }
 
 /// Shorter than this, an ordinary pause of the machine would be told as a standstill.
@@ -57,6 +82,7 @@ pub fn run(args: ServeArgs, token: Option<String>, screen: Screen) -> Outcome {
 
 fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option<String>) -> Result<Settings, Failure> {
     let file = place::read(args.config.as_deref())?;
+    let built_in = built_in::of_file(&file, &args.workers.allow, args.workers.no_workers, &env)?;
     let listen = place::listen(args.listen, file.listen, &env)?;
     let stop_limit = args.stop_limit.or_else(|| env("SIGNALLER_STOP_LIMIT")).or(file.stop_limit);
     let stop_limit_ms = match stop_limit {
@@ -83,7 +109,7 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     let stop_limit = Duration::from_millis(stop_limit_ms);
     let blobs_grace = duration("blobs.grace", file.blobs.grace.as_deref())?.or(EngineOptions::default().blobs_grace);
     let blobs = file.blobs;
-    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, blobs, blobs_grace })
+    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, built_in, blobs, blobs_grace })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {
@@ -121,7 +147,14 @@ mod tests {
     use std::path::Path;
 
     fn none() -> ServeArgs {
-        ServeArgs { config: None, listen: None, data_dir: None, stop_limit: None, registry: None }
+        ServeArgs {
+            config: None,
+            listen: None,
+            data_dir: None,
+            stop_limit: None,
+            registry: None,
+            workers: WorkersArgs::default(),
+        }
     }
 
     #[test]

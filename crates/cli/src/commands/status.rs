@@ -7,7 +7,7 @@ use crate::plain::plain;
 use crate::table::{cell, facts, table};
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
-use doors::wire::{BlobsView, Counts, RegistryStatus, RollupsView, ServerStatus, WatchdogView};
+use doors::wire::{BlobsView, Counts, OutsideView, RegistryStatus, RollupsView, ServerStatus, WatchdogView};
 
 /// Show the server, its store, its counts and its workers
 #[derive(Args, Debug)]
@@ -19,28 +19,25 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
     let target = session.client.target();
     let screen = &session.screen;
     let state = if status.stopping { screen.paint(Paint::Yellow, "stopping") } else { screen.paint(Paint::Green, "running") };
-    let mut text = facts(
-        screen,
-        &[
-            ("server", format!("{} ({}), version {}, {state}", target.url, target.source, status.version)),
-            ("store", status.store.clone()),
-            ("up for", show_about_ms(status.uptime_ms)),
-            ("tasks", format!("{} in {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
-            ("runs", format!("{} under way", status.runs)),
-            ("bulks", format!("{} under way", status.bulks)),
-            ("history", history_text(&status)),
-            ("blobs", blobs_text(screen, &status.blobs)),
-            ("statistics", rollups_text(screen, &status.rollups)),
-            ("watchdog", watchdog_text(screen, &status.watchdog)),
-        ],
-    );
+    let mut lines = vec![
+        ("server", format!("{} ({}), version {}, {state}", target.url, target.source, status.version)),
+        ("store", status.store.clone()),
+        ("up for", show_about_ms(status.uptime_ms)),
+        ("tasks", format!("{}; {}", counts_text(&status.counts), count_of(status.queues, "queue"))),
+        ("runs", format!("{} under way", status.runs)),
+        ("bulks", format!("{} under way", status.bulks)),
+        ("history", history_text(&status)),
+        ("blobs", blobs_text(screen, &status.blobs)),
+        ("statistics", rollups_text(screen, &status.rollups)),
+        ("watchdog", watchdog_text(screen, &status.watchdog)),
+    ];
     if !status.events.is_empty() {
-        let told = format!("{} did not become work in the last hour", outcomes_text(&status.events));
-        text.push_str(&format!("\n{}", facts(screen, &[("events", plain(&told).into_owned())])));
+        let told = format!("in the last hour some did not become work: {}", outcomes_text(&status.events));
+        lines.push(("events", plain(&told).into_owned()));
     }
-    if let Some(registry) = &status.registry {
-        text.push_str(&format!("\n{}", facts(screen, &registry_lines(screen, registry))));
-    }
+    lines.extend(status.registry.iter().flat_map(|registry| registry_lines(screen, registry)));
+    lines.extend(status.outside.iter().map(|(name, outside)| ("outside", outside_text(screen, name, outside))));
+    let mut text = facts(screen, &lines);
     text.push_str("\n\n");
     if status.workers.is_empty() {
         text.push_str("No worker has asked for work lately. Start one: signaller work --type TYPE -- COMMAND");
@@ -67,6 +64,15 @@ fn registry_lines(screen: &Screen, registry: &RegistryStatus) -> Vec<(&'static s
     std::iter::once(("registry", text)).chain(warnings).collect()
 }
 
+fn outside_text(screen: &Screen, name: &str, outside: &OutsideView) -> String {
+    let counts: Vec<String> = outside.counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    let told = format!("{name} at {}: {}", outside.address, counts.join(", "));
+    match &outside.trouble {
+        None => plain(&told).into_owned(),
+        Some(why) => screen.paint(Paint::Red, &plain(&format!("{told}; it cannot be used: {why}"))),
+    }
+}
+
 fn history_text(status: &ServerStatus) -> String {
     let failed = if status.commits_failed == 0 { String::new() } else { format!(", {} failed", status.commits_failed) };
     format!("up to record r{}; {} since this start{failed}", status.records, count_of(status.commits, "commit"))
@@ -77,13 +83,10 @@ fn blobs_text(screen: &Screen, blobs: &BlobsView) -> String {
     format!("in {}{}", plain(&blobs.place), trouble.unwrap_or_default())
 }
 
-/// A second is how often they are looked at.
-const LAG_USUAL_MS: u64 = 2_000;
-
 fn rollups_text(screen: &Screen, rollups: &RollupsView) -> String {
     match &rollups.trouble {
         Some(why) => screen.paint(Paint::Red, &format!("stand still at record r{}: {}", rollups.record, plain(why))),
-        None if rollups.lag_ms > LAG_USUAL_MS => format!("{} behind", show_about_ms(rollups.lag_ms)),
+        None if rollups.lag_ms > 0 => format!("{} behind", show_about_ms(rollups.lag_ms)),
         None => "up to date".into(),
     }
 }
@@ -110,6 +113,7 @@ pub fn counts_text(counts: &Counts) -> String {
         (counts.blocked, "blocked"),
         (counts.held, "held"),
         (counts.running, "running"),
+        (counts.in_runs, "in runs"),
         (counts.overrides, "run now"),
         (counts.dead, "dead"),
     ] {

@@ -63,8 +63,13 @@ pub fn run(args: WatchArgs, session: &Session) -> Outcome {
     fn list<T: ToString>(values: &[T]) -> Option<String> {
         (!values.is_empty()).then(|| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     }
-    let query =
-        StreamQuery { queue: list(&args.queues), task: list(&args.tasks), run: list(&args.runs), record: list(&args.records) };
+    let query = StreamQuery {
+        queue: list(&args.queues),
+        task: list(&args.tasks),
+        run: list(&args.runs),
+        record: list(&args.records),
+        logs: false,
+    };
     let (sender, heard) = sync_channel(1_024);
     let stop = sender.clone();
     on_stop(move || stop.send(Heard::Stop).is_ok());

@@ -44,8 +44,13 @@ impl Drop for Worker {
 
 impl House {
     pub fn start() -> House {
+        House::start_with(&[])
+    }
+
+    pub fn start_with(args: &[&str]) -> House {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::start_with(&folder.path().join("data"), 0, &["--stop-limit", "100ms"], &[]);
+        let args = [&["--stop-limit", "100ms"], args].concat();
+        let server = Server::start_with(&folder.path().join("data"), 0, &args, &[]);
         House { server, folder }
     }
 

@@ -29,15 +29,7 @@ fn view(engine: &Engine, cron: &Cron) -> Result<CronView, StoreError> {
         at: event.received_at().into(),
         handled: event.handled().iter().map(HandledView::from).collect(),
     });
-    Ok(CronView {
-        cron: cron.name.clone(),
-        schedule: cron.schedule.as_str().into(),
-        zone: cron.zone.name().into(),
-        event: cron.event.clone(),
-        critical: cron.critical,
-        next: cron.upcoming(clock::wall()).next().map(Instant),
-        last,
-    })
+    Ok(CronView { due: CronDue::new(cron, clock::wall()), critical: cron.critical, last })
 }
 
 fn unknown(cron: &CronName) -> No {

@@ -12,6 +12,7 @@ use kernel::ids::RunId;
 use kernel::node::NodeState;
 use kernel::rejection::Rejection;
 use kernel::row::NodeRow;
+use kernel::time::span;
 use store::{Reader, StoreError};
 
 /// What a run waits for, or how it ended and what can be done.
@@ -147,14 +148,4 @@ pub fn ended(view: &RunView, within: Option<String>) -> RunExplanation {
         }
     };
     RunExplanation { run, status: view.status, sentence, waits: Vec::new(), more: 0, next_actions }
-}
-
-fn span(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        60_000..3_600_000 => format!("{} min", ms / 60_000),
-        3_600_000..172_800_000 => format!("{} h", ms / 3_600_000),
-        _ => format!("{} d", ms / 86_400_000),
-    }
 }

@@ -10,6 +10,9 @@ use axum::extract::State;
 use kernel::bulk::BulkWork;
 use kernel::command::Command;
 use kernel::names::Pattern;
+use kernel::rollup::Minute;
+use kernel::time::Time;
+use store::RollupQuery;
 
 /// Families that one answer tells of.
 const FAMILIES_SHOWN: usize = 1_000;
@@ -48,28 +51,66 @@ async fn listed(door: &Door) -> Result<FamiliesList, No> {
             }
         }
     }
-    let weight = |view: &FamilyView| view.counts.queued + view.counts.running;
+    let weight = |view: &FamilyView| view.counts.queued + view.counts.running + view.counts.in_runs;
     families.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.family.cmp(&b.family)));
     let families_left = families.len().saturating_sub(FAMILIES_SHOWN) as u64;
     families.truncate(FAMILIES_SHOWN);
     Ok(FamiliesList { said, families, families_left, note: None })
 }
 
-/// What was said of them may be a slip of the pen: nothing of theirs is here, and no handler takes their events.
-fn note(door: &Door, list: &FamiliesList, families: &Pattern) -> Option<String> {
-    let is_here = list.said.iter().any(|said| said.families == *families && said.counts != Counts::default());
+/// Who names a family that is not there, and below which some are, may mean those. `from`: whether there was one since then.
+pub async fn meant(door: &Door, family: &str, from: Option<Time>) -> Result<Option<String>, No> {
+    let Some(exact) = Pattern::parse(family).ok().filter(|_| !family.ends_with('*')) else { return Ok(None) };
+    if is_known(door, &exact, from).await? {
+        return Ok(None);
+    }
+    for divider in ['/', '.'] {
+        let Ok(below) = Pattern::parse(&format!("{family}{divider}*")) else { continue };
+        if is_known(door, &below, from).await? {
+            return Ok(Some(format!("there is no family {family}, only some below it: did you mean '{below}'?")));
+        }
+    }
+    Ok(None)
+}
+
+/// Something of these families is or was here, or a handler takes events of theirs alone.
+async fn is_known(door: &Door, families: &Pattern, from: Option<Time>) -> Result<bool, No> {
+    if !depths(door, Some(families.clone())).await?.is_empty() || takes(door, families, |taken| taken.as_str() != "*") {
+        return Ok(true);
+    }
+    let Some(from) = from.map(Minute::of) else { return Ok(false) };
+    let query = RollupQuery { family: Some(families.to_string()), from: Some(from), limit: 1, ..RollupQuery::default() };
+    door.read(move |reader| Ok(reader.rollups(&query, &mut |_| {})? > 0)).await
+}
+
+/// Whether a handler takes events of these families, by one of its patterns that is meant.
+fn takes(door: &Door, families: &Pattern, meant: impl Fn(&Pattern) -> bool) -> bool {
     let force = door.engine.in_force();
     let registry = &force.registry;
-    let is_taken = || registry.handlers().flat_map(|handler| registry.patterns(handler)).any(|taken| taken.may_be_of(families));
-    (!is_here && !is_taken()).then(|| {
+    let mut patterns = registry.handlers().flat_map(|handler| registry.patterns(handler));
+    patterns.any(|taken| meant(taken) && taken.may_be_of(families))
+}
+
+/// What was said of them may be a slip of the pen: nothing of theirs is here, and no handler takes their events.
+async fn note(door: &Door, list: &FamiliesList, families: &Pattern) -> Result<Option<String>, No> {
+    let is_here = list.said.iter().any(|said| said.families == *families && said.counts != Counts::default());
+    if is_here {
+        return Ok(None);
+    }
+    if let Some(meant) = meant(door, families.as_str(), None).await? {
+        return Ok(Some(meant));
+    }
+    Ok((!takes(door, families, |_| true)).then(|| {
         format!("nothing is known of {families}: no task of it waits or runs, and no handler takes its events; it holds for what may come")
-    })
+    }))
 }
 
 /// What is said now, with a note if it is said of nothing that is known.
 async fn noted(door: &Door, families: &Pattern) -> Result<Json<FamiliesList>, No> {
     let mut list = listed(door).await?;
-    list.note = note(door, &list, families).filter(|_| list.said.iter().any(|said| said.families == *families));
+    if list.said.iter().any(|said| said.families == *families) {
+        list.note = note(door, &list, families).await?;
+    }
     Ok(Json(list))
 }
 
@@ -88,8 +129,24 @@ pub async fn pause(State(door): State<Door>, Body(body): Body<FamiliesPause>) ->
 #[utoipa::path(post, path = "/v1/families/resume", tag = "families", request_body = FamiliesResume,
     responses((status = 200, body = FamiliesList)))]
 pub async fn resume(State(door): State<Door>, Body(body): Body<FamiliesResume>) -> Result<Json<FamiliesList>, No> {
+    let families = body.families.clone();
+    let pauses = |list: &FamiliesList| -> Vec<Pattern> {
+        list.said.iter().filter(|said| said.pause.is_some()).map(|said| said.families.clone()).collect()
+    };
+    let was_paused = pauses(&listed(&door).await?).contains(&families);
     door.command(Command::ResumeFamilies { families: body.families, by: signed_by(body.by) }).await?;
-    list(State(door)).await
+    let mut list = listed(&door).await?;
+    let others: Vec<String> =
+        pauses(&list).iter().filter(|paused| paused.covers_name(families.as_str())).map(|paused| format!("'{paused}'")).collect();
+    list.note = match (was_paused, others.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some(format!("{families} was not paused")),
+        (true, false) => Some(format!("{families} stays paused by what was said of {}", others.join(", "))),
+        (false, false) => {
+            Some(format!("{families} was not paused by that name, but is by what was said of {}", others.join(", ")))
+        }
+    };
+    Ok(Json(list))
 }
 
 /// Give tasks of these families a head start, or take it away with 0.

@@ -12,7 +12,6 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use engine::Engine;
-use flow::graph::pen::lasted;
 use flow::graph::svg::{Carried, Live, Stand, Status, svg};
 use kernel::frame::{FramePath, FrameState};
 use kernel::ids::RunId;
@@ -20,6 +19,7 @@ use kernel::ir::{Ir, NodeIx, NodeKind, ROOT};
 use kernel::names::{NodeId, WorkflowName};
 use kernel::rejection::Rejection;
 use kernel::row::FrameRow;
+use kernel::time::span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::StoreError;
 
@@ -127,10 +127,10 @@ fn heading(view: &RunView, more: bool, now: Instant) -> Live {
     let paused = if view.pause.is_some() || view.held { ", paused" } else { "" };
     // What lay between the end of one generation and the start of the next is in it.
     about.push(match (view.status, view.generation) {
-        (RunStatus::Running, 0) => format!("running for {}{paused}", lasted(took)),
-        (RunStatus::Running, _) => format!("running, first started {} ago{paused}", lasted(took)),
-        (_, 0) => format!("{} after {}", status.as_str(), lasted(took)),
-        _ => format!("{} {} after its first start", status.as_str(), lasted(took)),
+        (RunStatus::Running, 0) => format!("running for {}{paused}", span(took)),
+        (RunStatus::Running, _) => format!("running, first started {} ago{paused}", span(took)),
+        (_, 0) => format!("{} after {}", status.as_str(), span(took)),
+        _ => format!("{} {} after its first start", status.as_str(), span(took)),
     });
     about.extend(view.ended_at.is_none().then(|| format!("as of {}", to_the_second(now))));
     about.extend(more.then(|| format!("of more than {LOOKED_AT_MAX} nodes not all are counted")));
@@ -178,8 +178,8 @@ fn stands(ir: &Ir, standing: &Standing, nodes: &[(NodeIx, FramePath, NodeView)],
         }
         if stand.counts.iter().sum::<u64>() == 1 {
             stand.took = match (node.duration_ms, node.since) {
-                (Some(ms), _) => lasted(ms),
-                (None, Some(since)) if node.status.is_under_way() => lasted(since.ms_until(now).max(0).unsigned_abs()),
+                (Some(ms), _) => span(ms),
+                (None, Some(since)) if node.status.is_under_way() => span(since.ms_until(now).max(0).unsigned_abs()),
                 _ => String::new(),
             };
         }

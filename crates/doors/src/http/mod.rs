@@ -15,6 +15,7 @@ mod fork;
 mod graph;
 mod guard;
 mod history;
+mod log;
 mod node;
 mod outlook;
 mod peer;
@@ -113,6 +114,7 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(tasks::start))
         .routes(routes!(tasks::explain))
         .routes(routes!(tasks::history))
+        .routes(routes!(log::log))
         .routes(routes!(workflows::put, workflows::list))
         .routes(routes!(workflows::check))
         .routes(routes!(workflows::show))

@@ -177,6 +177,7 @@ impl Seen<'_> {
         if let Some(task) = task {
             view.attempts = Some(task.attempt);
             view.input = task.input;
+            (view.progress, view.message) = task.lease.map_or((None, None), |lease| (lease.progress, lease.message));
         }
         Ok(Some(view))
     }

@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::families::meant;
 use super::tasks::page;
 use crate::wire::*;
 use axum::extract::State;
@@ -35,13 +36,17 @@ pub async fn list(State(door): State<Door>, Params(query): Params<QueueQuery>) -
     for summary in &summaries {
         if let Some(counts) = counted.remove(&summary.name) {
             // Which is the oldest of a family is known only if all that waits is of it.
-            let oldest = summary.oldest.filter(|_| counts.queued == summary.queued as u64);
+            let oldest = summary.oldest.filter(|_| counts.queued == summary.depth.queued as u64);
             queues.push(QueueView { counts, oldest_at: oldest.map(Instant), ..view(summary, &[], 0) });
         }
     }
     queues.extend(counted.into_iter().map(|(name, counts)| QueueView { counts, ..view(&nothing_in(name), &[], 0) }));
     queues.sort_by(|a, b| a.queue.cmp(&b.queue));
-    Ok(Json(QueueList { queues }))
+    let note = match &query.family {
+        Some(family) if queues.is_empty() => meant(&door, family.as_str(), None).await?,
+        _ => None,
+    };
+    Ok(Json(QueueList { queues, note }))
 }
 
 /// What there is of some families, queue by queue; those that hold none are left out.
@@ -75,14 +80,14 @@ pub fn of_depth(depth: &Depth) -> Counts {
         held: depth.held as u64,
         running: depth.running as u64,
         overrides: depth.overrides as u64,
+        in_runs: depth.in_runs as u64,
         dead: 0,
     }
 }
 
 /// A queue that has nothing but dead letters.
 fn nothing_in(name: QueueName) -> QueueSummary {
-    let (queued, blocked, scheduled, held, running, overrides, in_runs) = Default::default();
-    QueueSummary { name, queue: None, queued, blocked, scheduled, held, running, overrides, in_runs, oldest: None }
+    QueueSummary { name, queue: None, depth: Depth::default(), oldest: None }
 }
 
 /// All that is in the queues now, or in one of them, or of one family.
@@ -103,8 +108,7 @@ pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>)
 }
 
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {
-    let QueueSummary { queued, blocked, scheduled, held, running, overrides, in_runs, .. } = *summary;
-    Counts { dead, ..of_depth(&Depth { queued, blocked, scheduled, held, running, overrides, in_runs }) }
+    Counts { dead, ..of_depth(&summary.depth) }
 }
 
 fn view(summary: &QueueSummary, bulks: &[Bulk], dead: u64) -> QueueView {

@@ -3,6 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, off_thread};
 use super::body::Params;
+use super::families::meant;
 use super::queues::depth;
 use crate::wire::*;
 use axum::extract::State;
@@ -18,7 +19,7 @@ use store::{Reader, RollupQuery, StoreError};
 /// How long an answer waits for the roll-ups to catch up.
 const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(2);
 /// Roll-ups read for one answer.
-const ROLLUPS_MAX: usize = 500_000;
+pub const ROLLUPS_MAX: usize = 500_000;
 const FAMILIES_MAX: usize = 100;
 
 /// What became of the work of a while: dispatches, waits, durations, families, failures.
@@ -28,10 +29,15 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
     let (from, failures) = (query.from(now)?, query.failures()?);
     let target_p95_ms = query.target_p95_ms.unwrap_or(TARGET_P95_MS_DEFAULT);
     let current_depth = depth(&door, query.queue.as_ref(), query.family.as_deref()).await?;
+    let family = query.family.clone();
     let wanted = RollupQuery { queue: query.queue, family: query.family, limit: ROLLUPS_MAX, ..RollupQuery::default() };
     let engine = door.engine.clone();
     let counted = off_thread(move || count(&engine, from, wanted, failures)).await?;
     let Counted { state, from, found, sampled, sum, families, failures } = counted;
+    let note = match family {
+        Some(family) if found == 0 => meant(&door, &family, Some(from)).await?,
+        _ => None,
+    };
     let why = uncounted(&state, from, now, sampled < found);
     let mut ranked: Vec<(Arc<str>, Rollup)> = families.into_iter().collect();
     ranked.sort_by(|(a, left), (b, right)| right.started.cmp(&left.started).then_with(|| a.cmp(b)));
@@ -48,21 +54,23 @@ pub async fn stats(State(door): State<Door>, Params(query): Params<StatsQuery>) 
         families: ranked.iter().take(FAMILIES_MAX).map(figures).collect(),
         families_left,
         recent_failures: failures,
+        note,
     }))
 }
 
-struct Counted {
-    state: RollupState,
+pub struct Counted {
+    pub state: RollupState,
     /// The beginning of the minute, where its part is too much to count on its own.
     from: Time,
     found: u64,
     sampled: u64,
-    sum: Rollup,
+    pub sum: Rollup,
     families: BTreeMap<Arc<str>, Rollup>,
     failures: Vec<FailureView>,
 }
 
-fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
+/// The one way to statistics, so that nobody is told other figures than somebody else.
+pub fn count(engine: &Engine, from: Time, mut query: RollupQuery, failures: usize) -> Result<Counted, StoreError> {
     let state = engine.rollups_now(CAUGHT_UP_WITHIN)?;
     engine.read(|reader| {
         let minute = Minute::of(from);

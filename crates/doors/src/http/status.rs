@@ -1,15 +1,14 @@
 //! How the server is: `/v1/status`, `/health`, `/ready`.
 
 use super::Door;
-use super::answer::{Json, No, unexpected};
+use super::answer::{Json, No, off_thread, unexpected};
 use super::queues::depth;
 use super::registry::warned;
+use super::stats::{Counted, ROLLUPS_MAX, count};
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::{Answer, Request, RollupState, StatusSummary, WatchdogState};
-use kernel::rollup::{Minute, Rollup};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use store::RollupQuery;
 
@@ -25,7 +24,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         Err(_) => return Err(silent(&door)),
     };
     let total = depth(&door, None, None).await?;
-    let events = events(&door).await?;
+    let counted = last_hour(&door).await?;
     let workers = status.workers.iter().map(|worker| WorkerView {
         worker: worker.worker.clone(),
         types: worker.types.to_vec(),
@@ -47,26 +46,21 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         commits: status.commits,
         commits_failed: status.commits_failed,
         records: status.last_record.0,
-        rollups: rollups(&door),
-        events,
+        rollups: rollups(counted.state),
+        events: counted.sum.outcomes(),
         watchdog: watchdog(&door),
         registry: registry(&door).await,
         blobs: blobs(&door),
+        outside: door.engine.outside().into_iter().map(|(name, outside)| (name.to_owned(), outside.into())).collect(),
     }))
 }
 
-/// Roll-ups that are read for one answer, the newest first.
-const ROLLUPS_MAX: usize = 20_000;
-
-async fn events(door: &Door) -> Result<BTreeMap<String, u64>, No> {
-    let from = Minute(Minute::of(engine::clock::wall()).0 - 60);
-    let query = RollupQuery { from: Some(from), limit: ROLLUPS_MAX, ..RollupQuery::default() };
-    let sum = door.read(move |reader| {
-        let mut sum = Rollup::default();
-        reader.rollups(&query, &mut |(_, row)| sum.merge(&Rollup { events: row.events, ..Rollup::default() }))?;
-        Ok(sum)
-    });
-    Ok(sum.await?.outcomes())
+/// Of the last hour, as `queue stats` would tell it now.
+async fn last_hour(door: &Door) -> Result<Counted, No> {
+    let query = RollupQuery { limit: ROLLUPS_MAX, ..RollupQuery::default() };
+    let from = StatsQuery::default().from(engine::clock::wall())?;
+    let engine = door.engine.clone();
+    off_thread(move || count(&engine, from, query, 0)).await
 }
 
 /// `None`: no registry was ever tried.
@@ -101,9 +95,9 @@ fn blobs(door: &Door) -> BlobsView {
     BlobsView { place: blobs.place(), trouble: blobs.trouble().or(state.trouble), removed: state.swept.removed }
 }
 
-fn rollups(door: &Door) -> RollupsView {
-    let RollupState { cursor, lag, trouble, .. } = door.engine.rollups();
-    let lag_ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+fn rollups(state: RollupState) -> RollupsView {
+    let RollupState { cursor, is_behind, lag, trouble, .. } = state;
+    let lag_ms = if is_behind { u64::try_from(lag.as_millis()).unwrap_or(u64::MAX).max(1) } else { 0 };
     RollupsView { record: cursor.seq.0, lag_ms, lost: cursor.lost, trouble }
 }
 
@@ -119,25 +113,26 @@ pub async fn ask(door: &Door) -> Result<Box<StatusSummary>, No> {
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub async fn health(State(door): State<Door>) -> (StatusCode, Json<Health>) {
     let tripped = door.engine.watchdog().tripped.map(|tripped| tripped.to_string());
-    let (status, mut health) = answer(if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) });
-    // Blobs that cannot be reached are waited for: nothing would be better for a new start.
-    health.0.reason = health.0.reason.or_else(|| door.engine.blobs().trouble());
-    (status, health)
+    answer(&door, if door.engine.is_up() { tripped } else { Some("the writer has stopped".into()) })
 }
 
 /// It takes work: the writer answers, and it is not shutting down.
 #[utoipa::path(get, path = "/ready", tag = "server",
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub async fn ready(State(door): State<Door>) -> (StatusCode, Json<Health>) {
-    answer(match tokio::time::timeout(READY_WITHIN, ask(&door)).await {
+    let reason = match tokio::time::timeout(READY_WITHIN, ask(&door)).await {
         Ok(Ok(status)) if status.stopping => Some("the server is shutting down".into()),
         Ok(Ok(_)) => None,
         Ok(Err(no)) => Some(no.0.message),
         Err(_) => Some(SILENT.into()),
-    })
+    };
+    answer(&door, reason)
 }
 
-fn answer(reason: Option<String>) -> (StatusCode, Json<Health>) {
+fn answer(door: &Door, reason: Option<String>) -> (StatusCode, Json<Health>) {
+    let outside = door.engine.outside().into_iter();
+    let outside = outside.filter_map(|(name, outside)| Some(format!("{name} at {}: {}", outside.address, outside.trouble?)));
+    let degraded = outside.chain(door.engine.blobs().trouble()).collect();
     let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Health { ok: reason.is_none(), reason }))
+    (status, Json(Health { ok: reason.is_none(), reason, degraded }))
 }

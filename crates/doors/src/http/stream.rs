@@ -8,7 +8,7 @@ use crate::wire::*;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use engine::{Heard, Subscription};
+use engine::{Heard, Said, Subscription};
 use futures_util::stream::{self, Stream};
 use kernel::ids::{RecordSeq, RunId, TaskId};
 use kernel::names::QueueName;
@@ -17,7 +17,9 @@ use kernel::task::Task;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
-use store::{Reader, StoreError};
+use store::{LogLine, Reader, StoreError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
 /// Records read at a time while catching up.
 const PAGE: usize = 1_000;
@@ -37,8 +39,10 @@ pub async fn stream(
     let cursor = headers.get("last-event-id").map(cursor).transpose()?;
     // Subscribed before anything is read, so that nothing falls between the two.
     let subscription = door.engine.subscribe();
+    let said = filter.logs.then(|| door.engine.logs().subscribe());
     let mut tail = Tail {
         subscription,
+        said,
         filter,
         after: door.read(|reader| reader.last_record()).await?,
         behind: false,
@@ -82,6 +86,8 @@ fn cursor(header: &HeaderValue) -> Result<Cursor, Problem> {
 struct Tail {
     door: Door,
     subscription: Subscription,
+    /// What workers say, if that is wanted.
+    said: Option<broadcast::Receiver<Said>>,
     filter: StreamFilter,
     after: RecordSeq,
     behind: bool,
@@ -109,10 +115,13 @@ impl Tail {
                 self.take(&entries).await?;
                 continue;
             }
-            match self.subscription.next().await {
-                Heard::Records(entries) => self.take(&entries).await?,
-                Heard::Missed => self.behind = true,
-                Heard::Ended => return None,
+            tokio::select! {
+                heard = self.subscription.next() => match heard {
+                    Heard::Records(entries) => self.take(&entries).await?,
+                    Heard::Missed => self.behind = true,
+                    Heard::Ended => return None,
+                },
+                said = next_said(&mut self.said) => self.tell(&said).await?,
             }
         }
     }
@@ -130,6 +139,26 @@ impl Tail {
                 let view = serde_json::to_string(&RecordView::from(entry)).ok()?;
                 let event = Event::default().id(Cursor(entry.seq).to_string()).event(entry.record.kind()).data(view);
                 self.events.push_back(event);
+            }
+        }
+        Some(())
+    }
+
+    /// Lines of the tasks that are listened to.
+    async fn tell(&mut self, said: &[(TaskId, LogLine)]) -> Option<()> {
+        let by_place = !self.filter.queues.is_empty() || !self.filter.runs.is_empty();
+        if by_place {
+            self.look_up(said.iter().map(|(task, _)| *task).filter(|task| !self.tasks.contains_key(task)).collect()).await?;
+        }
+        for (task, line) in said {
+            let place = self.tasks.get(task).and_then(Option::as_ref);
+            let fits = (self.filter.tasks.is_empty() || self.filter.tasks.contains(task))
+                && (self.filter.queues.is_empty() || place.is_some_and(|place| self.filter.queues.contains(&place.queue)))
+                && (self.filter.runs.is_empty()
+                    || place.and_then(|place| place.run).is_some_and(|run| self.filter.runs.contains(&run)));
+            if fits {
+                let said = LogSaid { task: *task, at: line.at.into(), fence: line.fence, text: line.text.clone() };
+                self.events.push_back(Event::default().event(STREAM_LOG).data(serde_json::to_string(&said).ok()?));
             }
         }
         Some(())
@@ -175,6 +204,10 @@ impl Tail {
                 unknown.insert(id);
             }
         }
+        self.look_up(unknown).await
+    }
+
+    async fn look_up(&mut self, unknown: HashSet<TaskId>) -> Option<()> {
         if unknown.is_empty() {
             return Some(());
         }
@@ -184,6 +217,20 @@ impl Tail {
         });
         self.tasks.extend(found.await.ok()?);
         Some(())
+    }
+}
+
+/// Whoever falls behind misses lines: all that are kept can be read.
+async fn next_said(said: &mut Option<broadcast::Receiver<Said>>) -> Said {
+    loop {
+        match said {
+            None => std::future::pending().await,
+            Some(receiver) => match receiver.recv().await {
+                Ok(lines) => return lines,
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => *said = None,
+            },
+        }
     }
 }
 

@@ -106,6 +106,11 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
     if view.input.is_none() {
         view.input = worked_out(engine, &task)?;
     }
+    if let Some(lease) = &mut view.lease
+        && let Some(progress) = engine.logs().progress(id, lease.fence)
+    {
+        (lease.progress, lease.message) = (Some(f64::from(progress.permille) / 1_000.0), progress.message);
+    }
     Ok(Some(view))
 }
 
@@ -198,9 +203,28 @@ pub async fn start(
     responses((status = 200, body = Explanation)))]
 pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Result<Json<Explanation>, No> {
     match door.ask(Request::Explain { task }).await? {
-        Answer::Explained(explained) => Ok(Json(Explanation::from(&*explained?))),
+        Answer::Explained(explained) => {
+            let mut explanation = Explanation::from(&*explained?);
+            if explanation.status == Status::Running
+                && let Some(told) = door.blocking(move |engine| told_progress(engine, task)).await?
+            {
+                explanation.sentence.push_str(&told);
+            }
+            Ok(Json(explanation))
+        }
         other => Err(unexpected(&other)),
     }
+}
+
+/// How far its worker says it is.
+fn told_progress(engine: &Engine, task: TaskId) -> Result<Option<String>, StoreError> {
+    let Some(row) = engine.read(|reader| reader.task(task))? else { return Ok(None) };
+    let Task::Running(running) = Task::from_row(&row.values)? else { return Ok(None) };
+    let progress = engine.logs().progress(task, running.lease().fence());
+    Ok(progress.map(|progress| {
+        let at = progress.message.map_or_else(String::new, |message| format!(" ({message})"));
+        format!("; its worker says that {} % are done{at}", progress.permille / 10)
+    }))
 }
 
 /// What happened to a task, oldest first: at most its newest 1,000 records.

@@ -29,8 +29,10 @@ pub async fn work(
     let mut held: Vec<engine::Holding> = Vec::with_capacity(holding.len());
     // Per result: refused here, or the next answer of the engine.
     let mut refused = Vec::with_capacity(results.len());
+    let logs = door.engine.logs();
     for result in results {
         let (task, fence) = (result.task, result.fence);
+        logs.add(task, fence, &result.log);
         match result.outcome() {
             Ok(outcome) => {
                 reports.push(Report { task, fence, outcome });
@@ -51,12 +53,15 @@ pub async fn work(
     })
     .await?;
     let refused_held = held.len();
-    for Holding { task, fence, progress } in holding {
+    for Holding { task, fence, progress, message, log } in holding {
         if progress.is_some_and(|progress| !(0.0..=1.0).contains(&progress)) {
             return Err(Problem::invalid("progress must lie between 0 and 1").into());
         }
-        let progress = progress.map(|progress| (progress * 1_000.0) as u16);
-        held.push(engine::Holding { task, fence, progress });
+        logs.add(task, fence, &log);
+        if let Some(progress) = progress {
+            logs.set_progress(task, fence, (progress * 1_000.0) as u16, message.as_deref());
+        }
+        held.push(engine::Holding { task, fence, progress: None });
     }
     // A result that was refused is something to report: such a poll does not wait.
     let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
@@ -65,17 +70,23 @@ pub async fn work(
     let reports_nothing = work.results.is_empty();
     let again = reports_nothing.then(|| work.clone());
     let mut worked = ask(&door, &peer, work, reports_nothing).await?;
-    let mut tasks = deliver(&door, &peer, &worked.deliveries).await?;
-    // All it was granted were tasks whose input cannot be made, and nobody sees those: it goes on waiting.
+    let (mut tasks, mut unmade) = deliver(&door, &peer, &worked.deliveries).await?;
+    // Nothing of what it was granted can be handed over: it gets the next, and waits for it unless there is something to tell.
     while tasks.is_empty()
         && !worked.deliveries.is_empty()
-        && let Some(work) = again.clone()
+        && let Some(mut work) = again.clone()
     {
+        work.wait_ms = if unmade.is_empty() { work.wait_ms } else { 0 };
         worked = ask(&door, &peer, work, reports_nothing).await?;
-        tasks = deliver(&door, &peer, &worked.deliveries).await?;
+        let more = deliver(&door, &peer, &worked.deliveries).await?;
+        tasks = more.0;
+        unmade.extend(more.1);
     }
     let mut settled = worked.results.into_iter().map(|(task, result)| match result {
-        Ok(duplicate) => ResultAnswer::ok(task, duplicate),
+        Ok(duplicate) => {
+            door.engine.logs().ended(task);
+            ResultAnswer::ok(task, duplicate)
+        }
         Err(rejection) => ResultAnswer::refused(task, &Problem::from(&rejection)),
     });
     let answered =
@@ -84,6 +95,7 @@ pub async fn work(
         results: answered.collect(),
         holding: worked.holding.iter().skip(refused_held).map(holding_answer).collect(),
         tasks,
+        unmade,
         stopping: worked.stopping,
     }))
 }
@@ -117,11 +129,11 @@ fn hung_up() -> No {
 }
 
 /// Puts the inputs to the grants. If that fails, or the worker goes away meanwhile, the leases go back unburnt.
-async fn deliver(door: &Door, peer: &Peer, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
+async fn deliver(door: &Door, peer: &Peer, deliveries: &[Delivery]) -> Result<(Vec<WorkTask>, Vec<UnmadeTask>), No> {
     let mut guard = DeliveryGuard { door, undelivered: deliveries };
     let delivered = tokio::select! {
         biased;
-        () = peer.gone() => return Ok(Vec::new()),
+        () = peer.gone() => return Ok(Default::default()),
         delivered = fetch(door, deliveries) => delivered?,
     };
     guard.undelivered = &[];
@@ -195,8 +207,8 @@ fn no_value(no: &NoValue) -> Problem {
     }
 }
 
-/// Tasks whose input cannot be made are failed by the engine, and no worker sees them.
-async fn fetch(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No> {
+/// Tasks whose input cannot be made are failed by the engine; the worker only hears of them.
+async fn fetch(door: &Door, deliveries: &[Delivery]) -> Result<(Vec<WorkTask>, Vec<UnmadeTask>), No> {
     let filled = match door.engine.fill(deliveries) {
         Some(filled) => filled,
         None => {
@@ -213,5 +225,10 @@ async fn fetch(door: &Door, deliveries: &[Delivery]) -> Result<Vec<WorkTask>, No
         let input = input.and_then(raw).ok_or_else(lost)?;
         tasks.push(WorkTask::new(grant, input));
     }
-    Ok(tasks)
+    let unmade = filled.failed.into_iter().map(|(Delivery { grant, .. }, failure)| UnmadeTask {
+        task: grant.task,
+        kind: grant.kind,
+        error: TaskError::from(&failure),
+    });
+    Ok((tasks, unmade.collect()))
 }

@@ -11,17 +11,10 @@ use utoipa::{IntoParams, ToSchema};
 /// What emits an event by itself, by the clock.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CronView {
-    #[schema(value_type = String)]
-    pub cron: CronName,
-    pub schedule: String,
-    pub zone: String,
-    #[schema(value_type = String)]
-    pub event: EventName,
+    #[serde(flatten)]
+    pub due: CronDue,
     /// Its tasks pass pauses.
     pub critical: bool,
-    /// When it fires next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Instant>,
     /// When it fired last by itself, as far as events are kept, and what became of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<CronFired>,

@@ -165,6 +165,11 @@ pub struct NodeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub worker: Option<WorkerName>,
+    /// How far that is, from 0 to 1, and at what, by its own word; of a node that is shown alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Of one that waits: the nodes before it that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
@@ -180,6 +185,9 @@ pub struct NodeView {
     /// What of that event has to be what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub await_key: Option<AwaitKey>,
+    /// What else has to hold for that event, as its `match` is written; left out where `await_key` is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub await_match: Option<String>,
     /// The event by which it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -252,10 +260,13 @@ impl NodeView {
             duration_ms: None,
             task: None,
             worker: None,
+            progress: None,
+            message: None,
             waits_for: Vec::new(),
             sub_run: None,
             awaits: None,
             await_key: None,
+            await_match: None,
             heard: None,
             until: None,
             items: None,
@@ -301,6 +312,7 @@ impl NodeView {
                 view.until = awaiting.until.map(Instant);
                 view.awaits = Some(awaiting.event.clone());
                 view.await_key = awaiting.key.as_ref().map(AwaitKey::from);
+                view.await_match = found.and_then(|(ir, ix)| ir.match_beyond_key(ix)).map(str::to_owned);
             }
             Some(Started::Spreading { count, .. }) => view.items = Some(*count),
             Some(Started::Turning { .. }) | None => {}
@@ -444,7 +456,7 @@ pub struct RunExplanation {
 pub struct WaitView {
     /// Such as `rounds[1]/pay`.
     pub node: String,
-    /// Stable: `task`, `approval`, `sleep`, `run`, `loading`.
+    /// Stable: `task`, `approval`, `sleep`, `event`, `run`, `loading`.
     pub code: String,
     pub sentence: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -360,7 +360,10 @@ pub struct Counts {
     pub blocked: u64,
     /// Their runs are paused.
     pub held: u64,
+    /// Workers hold them.
     pub running: u64,
+    /// Their runs hold them until these end: tasks of handlers that start a workflow. They are not among `running`.
+    pub in_runs: u64,
     /// Hold an override slot, waiting or running.
     pub overrides: u64,
     /// Dead letters.
@@ -377,6 +380,7 @@ impl Counts {
             blocked: self.blocked + other.blocked,
             held: self.held + other.held,
             running: self.running + other.running,
+            in_runs: self.in_runs + other.in_runs,
             overrides: self.overrides + other.overrides,
             dead: self.dead + other.dead,
         }
@@ -399,4 +403,7 @@ pub struct QueueQuery {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QueueList {
     pub queues: Vec<QueueView>,
+    /// What may be a mistake: there is nothing of that family, but of some below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

@@ -14,6 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 pub const STREAM_COMMENT_EVERY_MS: u64 = 15_000;
 /// The name of the event that says: the cursor is gone, read the state afresh.
 pub const STREAM_RESET: &str = "reset";
+/// What a worker said, on the stream.
+pub const STREAM_LOG: &str = "task_log";
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RecordView {
@@ -61,6 +63,9 @@ pub struct StreamQuery {
     /// Kinds: `task_done,task_failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// Also what workers say, as events `task_log` that have no id: a listener that comes back does not hear them again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub logs: bool,
 }
 
 /// An empty list lets everything through.
@@ -70,6 +75,7 @@ pub struct StreamFilter {
     pub tasks: Vec<TaskId>,
     pub runs: Vec<RunId>,
     pub kinds: Vec<&'static str>,
+    pub logs: bool,
 }
 
 impl StreamQuery {
@@ -92,6 +98,7 @@ impl StreamQuery {
             tasks: each(&self.task, task)?,
             runs: each(&self.run, run)?,
             kinds: each(&self.record, kind)?,
+            logs: self.logs,
         })
     }
 }
@@ -107,6 +114,7 @@ pub enum RecordBody {
     EventsExpired { #[schema(value_type = Vec<String>)] events: Vec<EventId> },
     /// So many requests to a webhook were not believed.
     RequestsRefused { #[schema(value_type = String)] webhook: WebhookName, requests: u32, reason: String },
+    SignalsRefused { signals: u32, reason: String },
     WatchdogTripped { reason: String },
     WatchdogRecovered { reason: String, lasted_ms: u64 },
     WaitsBehind { #[schema(value_type = String)] after: EventId },
@@ -275,9 +283,10 @@ pub enum RecordBody {
     FrameReset {},
 
     NodeStarted { #[serde(flatten)] work: NodeWork },
-    /// `answer`: of an approval, in a run's history.
+    /// `heard`: the event, of one that waited for it; `answer`: of an approval, in a run's history.
     NodeDone {
         #[serde(default, skip_serializing_if = "Option::is_none")] way: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[schema(value_type = Option<String>)] heard: Option<EventId>,
         #[serde(default, skip_serializing_if = "Option::is_none")] answer: Option<AnswerView>,
     },
     /// `then`: what that means, `fail`, `to` or `ignore`.
@@ -307,6 +316,7 @@ impl From<&Record> for RecordBody {
             Record::RunsExpired { runs } => Wire::RunsExpired { runs },
             Record::EventsExpired { events } => Wire::EventsExpired { events },
             Record::RequestsRefused { webhook, requests, reason } => Wire::RequestsRefused { webhook, requests, reason },
+            Record::SignalsRefused { signals, reason } => Wire::SignalsRefused { signals, reason },
             Record::TaskDebounced { event, newer, ready_at, start_by, .. } => {
                 let (newer, ready_at, start_by) = (newer.is_some(), ready_at.into(), start_by.map(Instant));
                 Wire::TaskDebounced { event, newer, ready_at, start_by }
@@ -419,7 +429,7 @@ impl From<&Record> for RecordBody {
             Record::FramePatched { revision } => Wire::FramePatched { revision },
             Record::FrameReset {} => Wire::FrameReset {},
             Record::NodeStarted { at } => Wire::NodeStarted { work: NodeWork::from(&at) },
-            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), answer: None },
+            Record::NodeDone { went, .. } => Wire::NodeDone { way: way(&went), heard: went.heard(), answer: None },
             Record::NodeFailed { failure, then } => {
                 Wire::NodeFailed { error: TaskError::from(&failure), then: then.as_str().to_owned() }
             }

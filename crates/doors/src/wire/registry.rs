@@ -144,7 +144,7 @@ pub struct FamiliesList {
     /// Families that are not among them.
     #[serde(default)]
     pub families_left: u64,
-    /// What may be a mistake: what was said is of a family that nothing knows. It holds all the same.
+    /// What may be a mistake: what was said is of a family that nothing knows, and holds all the same; or there was no pause to take back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! What the server says about itself.
 
 use super::{BlobsView, Counts};
+use engine::Outside;
 use kernel::names::{TypeName, WorkerName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,14 +52,35 @@ pub struct ServerStatus {
     /// Where values lie that are too large for a record, and what workers put.
     #[serde(default)]
     pub blobs: BlobsView,
+    /// What it leans on outside, by name: `redis`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outside: BTreeMap<String, OutsideView>,
 }
 
-/// Statistics are counted behind the records, a moment later.
+/// Something outside that the server uses where it was told to. While it cannot, what goes there waits, and all else goes on.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct OutsideView {
+    pub address: String,
+    /// Why it cannot be used now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// Since this start; `out`: now.
+    pub counts: BTreeMap<String, u64>,
+}
+
+impl From<Outside> for OutsideView {
+    fn from(outside: Outside) -> OutsideView {
+        let counts = outside.counts.into_iter().map(|(what, count)| (what.to_owned(), count)).collect();
+        OutsideView { address: outside.address, trouble: outside.trouble, counts }
+    }
+}
+
+/// Statistics are counted behind the records, a moment later; whoever asks waits for them, two seconds at most.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct RollupsView {
     /// The last record that is in them.
     pub record: u64,
-    /// How long something has waited to be in them; 0 when all is.
+    /// How long something that had come has waited to be in them; 0 when all is.
     pub lag_ms: u64,
     /// Records of tasks that were deleted before they were counted.
     pub lost: u64,
@@ -111,7 +133,10 @@ pub struct WorkerView {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub ok: bool,
-    /// What is wrong when it is not, and what cannot be reached when it is.
+    /// What is wrong when it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What works without something outside, and that waits for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<String>,
 }

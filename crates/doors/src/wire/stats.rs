@@ -32,6 +32,7 @@ pub struct StatsQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>)]
     pub queue: Option<QueueName>,
+    /// One family, or those that a pattern such as `github/*` covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
     /// What 95 of 100 waits should not exceed; 5000 when left out.
@@ -85,6 +86,9 @@ pub struct Stats {
     pub families_left: u64,
     /// Newest first.
     pub recent_failures: Vec<FailureView>,
+    /// What may be a mistake: there is nothing of that family, but of some below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What was looked at: minutes, of each queue and family one roll-up.

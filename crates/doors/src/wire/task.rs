@@ -343,6 +343,11 @@ pub struct LeaseView {
     /// The worker has been asked to stop and has not answered yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<EndingView>,
+    /// How far the worker is, from 0 to 1, and at what, by its own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 impl From<&Lease> for LeaseView {
@@ -358,6 +363,8 @@ impl From<&Lease> for LeaseView {
                 Ending::Cancel { .. } => EndingView::Cancel,
                 Ending::TimedOut => EndingView::TimedOut,
             }),
+            progress: None,
+            message: None,
         }
     }
 }

@@ -232,7 +232,7 @@ fn every_record_keeps_its_kind_on_the_wire() {
 fn a_stream_filter_names_what_it_does_not_know() {
     let query = |queue: &str, task: &str, record: &str| {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        StreamQuery { queue: given(queue), task: given(task), record: given(record), run: None }.filter()
+        StreamQuery { queue: given(queue), task: given(task), record: given(record), run: None, logs: false }.filter()
     };
     assert_eq!(query("", "", "").unwrap(), StreamFilter::default());
     assert_eq!(query("ci,lint", "task-1,task-2", "task_done").unwrap().tasks.len(), 2);

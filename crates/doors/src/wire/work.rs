@@ -16,6 +16,8 @@ objects!(WorkPoll, WorkResult, Holding);
 
 /// A poll may wait so long for work.
 pub const POLL_WAIT_MS_MAX: u64 = 60_000;
+/// Lines of workers' logs that one poll may bring.
+pub const POLL_LINES_MAX: usize = 10_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
@@ -65,6 +67,12 @@ impl WorkPoll {
                 self.worker
             )));
         }
+        let lines = self.results.iter().map(|result| result.log.len()).chain(self.holding.iter().map(|held| held.log.len()));
+        if lines.sum::<usize>() > POLL_LINES_MAX {
+            return Err(Problem::invalid(format!(
+                "log holds more than {POLL_LINES_MAX} lines in all: send the rest with the next poll"
+            )));
+        }
         if self.wait_ms > POLL_WAIT_MS_MAX {
             return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));
         }
@@ -97,6 +105,9 @@ pub struct WorkResult {
     /// Not before so long, whatever the backoff says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Lines that were said since the last poll, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -157,6 +168,12 @@ pub struct Holding {
     /// From 0 to 1, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
+    /// What it is at, in a few words; told with `progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Lines that were said since the last poll, for people: `GET /v1/tasks/{task}/log`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -167,8 +184,22 @@ pub struct WorkAnswer {
     /// One for each lease held, in order.
     pub holding: Vec<HoldingAnswer>,
     pub tasks: Vec<WorkTask>,
+    /// Tasks that this worker would have been given, had their input not failed to be made: they have failed, and there is nothing to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmade: Vec<UnmadeTask>,
     /// The server goes away: no more work comes until it is back.
     pub stopping: bool,
+}
+
+/// A task whose input cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct UnmadeTask {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
+    pub kind: TypeName,
+    pub error: TaskError,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]

@@ -1,6 +1,7 @@
 //! What every SVG of ours is written with: text that cannot break out of it, measured and cut to its room; numbers; colours for
 //! light and dark. No scripts, no fonts from elsewhere: a picture is one file that shows the same everywhere.
 
+use kernel::time::span;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -85,22 +86,6 @@ impl std::fmt::Display for N {
     }
 }
 
-/// About how long, rounded: `420 ms`, `3.2 s`, `5 min`, `2 h 5 min`, `3 d`.
-pub fn lasted(ms: u64) -> String {
-    let rounded = |unit_ms: u64| (ms.saturating_add(unit_ms / 2)) / unit_ms;
-    let (tenths, seconds, minutes, hours, days) =
-        (rounded(100), rounded(1_000), rounded(60_000), rounded(3_600_000), rounded(86_400_000));
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..9_950 => format!("{}.{} s", tenths / 10, tenths % 10),
-        9_950..59_500 => format!("{seconds} s"),
-        59_500..3_570_000 => format!("{minutes} min"),
-        3_570_000..36_000_000 if minutes % 60 > 0 => format!("{} h {} min", minutes / 60, minutes % 60),
-        3_570_000..84_600_000 => format!("{hours} h"),
-        _ => format!("{days} d"),
-    }
-}
-
 /// A step that reads well, so that there are no more marks on an axis than this.
 pub fn step_ms(all_ms: u64, marks_max: u64) -> u64 {
     const STEPS_MS: [u64; 26] = [
@@ -121,7 +106,7 @@ pub fn marked(ms: u64) -> String {
         0 => "0".to_owned(),
         60_000.. if !ms.is_multiple_of(60_000) && ms < 3_600_000 => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
         86_400_000.. if !ms.is_multiple_of(86_400_000) => format!("{} h", ms / 3_600_000),
-        _ => lasted(ms),
+        _ => span(ms),
     }
 }
 

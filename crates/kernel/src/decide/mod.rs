@@ -67,6 +67,7 @@ pub fn decide(step: &mut Step<'_>, command: &Command) -> Result<Reply, Rejection
         Command::ExpireEvents { events, before } => Ok(emit::expire(step, events, *before)),
         Command::PutRegistry { text, queues, by } => registry::put(step, text, queues, by),
         Command::NoteRefused { webhook, requests, reason } => Ok(registry::note_refused(step, webhook, *requests, reason)),
+        Command::NoteSignals { signals, reason } => Ok(registry::note_signals(step, *signals, reason)),
         Command::PauseFamilies { families, until, reason, by } => families::pause(step, families, *until, reason, by),
         Command::ResumeFamilies { families, by } => families::resume(step, families, by),
         Command::BoostFamilies { families, boost, by } => families::boost(step, families, *boost, by),

@@ -52,5 +52,10 @@ pub(super) fn note_refused(step: &mut Step<'_>, webhook: &WebhookName, requests:
     Reply::Done
 }
 
+pub(super) fn note_signals(step: &mut Step<'_>, signals: u32, reason: &str) -> Reply {
+    step.record_shard(Record::SignalsRefused { signals, reason: reason.to_owned() });
+    Reply::Done
+}
+
 #[cfg(test)]
 mod tests;

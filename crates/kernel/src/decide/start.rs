@@ -29,7 +29,7 @@ pub(super) fn decide(
         }
         let queue = found.card().route().queue();
         let max = step.state().config(queue).override_slots;
-        let taken = step.state().queue_summary(queue).overrides;
+        let taken = step.state().queue_summary(queue).depth.overrides;
         if taken >= max as usize && !crate::defect("overrides_unbounded") {
             return Err(Rejection::OverridesTaken { queue: queue.clone(), max });
         }

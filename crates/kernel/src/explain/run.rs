@@ -1,16 +1,16 @@
 //! What a run waits for: every node that was started and has not ended, each with its cause; those that wait for the same are
 //! one, and counted. Runs that it called are followed. The same state, facts and time give the same words.
 
-use super::{Explanation, span};
+use super::{Explanation, one_line};
 use crate::ids::{RunId, TaskId};
-use crate::ir::{NodeIx, NodeKind};
+use crate::ir::{Ir, NodeIx, NodeKind};
 use crate::limits::SUB_RUNS_DEPTH_MAX;
 use crate::node::{NodeState, Started};
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Live};
 use crate::state::State;
 use crate::task::Status;
-use crate::time::Time;
+use crate::time::{Time, span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -121,11 +121,8 @@ impl Teller<'_> {
                 Some(NodeState::Started { since, .. }) => Some(*since),
                 _ => None,
             };
-            let who = match live.frame(path).map(|frame| &frame.ir.node(node).kind) {
-                Some(NodeKind::Approval { who, .. }) => who.clone(),
-                _ => Vec::new(),
-            };
-            waits.push(self.wait(spot, at, since, who, depth, actions));
+            let text = live.frame(path).map(|frame| (&*frame.ir, node));
+            waits.push(self.wait(spot, (at, since), text, depth, actions));
         }
         more
     }
@@ -148,12 +145,15 @@ impl Teller<'_> {
     fn wait(
         &mut self,
         at: NodeAt,
-        started: &Started,
-        since: Option<Time>,
-        who: Vec<Arc<str>>,
+        (started, since): (&Started, Option<Time>),
+        text: Option<(&Ir, NodeIx)>,
         depth: u16,
         actions: &mut Vec<String>,
     ) -> Wait {
+        let who = match text.map(|(ir, node)| &ir.node(node).kind) {
+            Some(NodeKind::Approval { who, .. }) => who.clone(),
+            _ => Vec::new(),
+        };
         let (mut task, mut run, mut called, mut eta) = (None, None, None, None);
         let (code, sentence) = match started {
             Started::Working { task: id } => match (self.queues.told)(*id) {
@@ -209,8 +209,13 @@ impl Teller<'_> {
                 let limit =
                     awaiting.until.map_or(String::new(), |until| format!(", for another {}", span(until.ms_since(self.now))));
                 let asked = awaiting.key.as_ref().map_or(String::new(), |(of, value)| format!(" whose `{of}` is {value}"));
+                let rest = text.and_then(|(ir, node)| ir.match_beyond_key(node));
+                let rest = rest.map_or(String::new(), |rest| {
+                    let (and, source) = (if asked.is_empty() { "" } else { ", and" }, one_line(rest));
+                    format!("{and} for which `{source}` holds")
+                });
                 let looks = if awaiting.looking { "; those that came before are being looked at" } else { "" };
-                ("event", format!("it waits for an event `{name}`{asked}{limit}{looks}"))
+                ("event", format!("it waits for an event `{name}`{asked}{rest}{limit}{looks}"))
             }
             Started::Turning { .. } | Started::Spreading { .. } => ("frames", "it waits for what goes on in it".into()),
         };

@@ -1,12 +1,11 @@
 //! Why a node was skipped: the condition that did not hold, or the way through those before it to what made its tokens dead.
 
 use crate::frame::{Cause, Frame, Token, Verdict};
-use crate::ir::{Ir, Join, NodeIx};
+use crate::ir::{Ir, Join, NodeIx, NodeKind};
 use crate::node::{NodeState, Went};
 
 /// Nodes on the way back that are named.
 const WAY_BACK_MAX: usize = 4;
-const SOURCE_CHARS_MAX: usize = 100;
 
 /// In words that follow "skipped: ". `None`: it was not skipped, or nothing before it says why.
 pub fn why_skipped(frame: &Frame, node: NodeIx) -> Option<String> {
@@ -16,7 +15,7 @@ pub fn why_skipped(frame: &Frame, node: NodeIx) -> Option<String> {
         let NodeState::Skipped(cause) = frame.node(at) else { return None };
         let why = if frame.verdict(at) == Verdict::Enter {
             let when = ir.node(at).when?;
-            let source: String = ir.expr(when).source.chars().take(SOURCE_CHARS_MAX).collect();
+            let source = super::one_line(&ir.expr(when).source);
             match through.len() {
                 0 | 1 => format!("its `when` was false: {source}"),
                 _ => format!("the `when` of `{}` was false: {source}", ir.node(at).id),
@@ -61,7 +60,10 @@ fn ended_otherwise(ir: &Ir, frame: &Frame, node: NodeIx, cause: Cause) -> String
             Went::Default => format!("`{id}` took its default"),
             Went::Named(named) => format!("`{id}` was led to `{named}`"),
             Went::Reject => format!("`{id}` was answered with no"),
-            Went::Timeout => format!("`{id}` was not answered in time"),
+            Went::Timeout => match &ir.node(node).kind {
+                NodeKind::Wait { event, .. } => format!("no event `{event}` came in time for `{id}`"),
+                _ => format!("`{id}` was not answered in time"),
+            },
             Went::Heard(event) => format!("`{id}` heard {event}"),
             Went::Max => format!("`{id}` reached its max_iterations"),
             Went::Done => format!("`{id}` is done, and this is its way for another end"),

@@ -15,9 +15,11 @@ pub struct Depth {
     pub queued: usize,
     pub blocked: usize,
     pub scheduled: usize,
+    /// Their runs are paused.
     pub held: usize,
     pub running: usize,
     pub overrides: usize,
+    /// Held by runs, which do the work.
     pub in_runs: usize,
 }
 

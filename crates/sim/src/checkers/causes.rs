@@ -194,6 +194,7 @@ pub fn asked(scene: &Scene<'_>, entry: &Entry) -> Check {
             _ => false,
         }),
         (Owner::Shard, Record::RequestsRefused { .. }) => command(&|command| matches!(command, Command::NoteRefused { .. })),
+        (Owner::Shard, Record::SignalsRefused { .. }) => command(&|command| matches!(command, Command::NoteSignals { .. })),
         (Owner::Bulk(_), Record::BulkStarted { work, .. }) => {
             matches!(**work, BulkWork::Unblock { .. }) || command(&|command| matches!(command, Command::StartBulk { .. }))
         }

@@ -3,19 +3,9 @@
 use super::{Check, Scene, ensure};
 use kernel::names::QueueName;
 use kernel::row::TASKS;
+use kernel::state::Depth;
 use kernel::task::{Status, Task};
 use std::collections::BTreeMap;
-
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Line {
-    queued: usize,
-    blocked: usize,
-    scheduled: usize,
-    held: usize,
-    running: usize,
-    overrides: usize,
-    in_runs: usize,
-}
 
 pub fn conserved(scene: &Scene<'_>) -> Check {
     let model = scene.model;
@@ -33,7 +23,7 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
     if model.is_lagging() || scene.turn.reloaded {
         return Ok(());
     }
-    let mut lines: BTreeMap<QueueName, Line> = BTreeMap::new();
+    let mut lines: BTreeMap<QueueName, Depth> = BTreeMap::new();
     for id in &model.queued {
         let task = &model.tasks[id];
         let line = lines.entry(task.queue.clone()).or_default();
@@ -53,15 +43,7 @@ pub fn conserved(scene: &Scene<'_>) -> Check {
         }
     }
     for summary in core.state().queue_summaries() {
-        let told = Line {
-            queued: summary.queued,
-            blocked: summary.blocked,
-            scheduled: summary.scheduled,
-            held: summary.held,
-            running: summary.running,
-            overrides: summary.overrides,
-            in_runs: summary.in_runs,
-        };
+        let told = summary.depth;
         let counted = lines.remove(&summary.name).unwrap_or_default();
         ensure(told == counted, || format!("{} says {told:?}, but it is {counted:?}", summary.name))?;
     }

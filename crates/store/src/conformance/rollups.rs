@@ -66,7 +66,20 @@ pub(super) fn roll_ups_add_up_and_are_found_by_minute_queue_and_family(open: &mu
     drop((rollups, reader, store));
     let store = open();
     assert_eq!(told(&mut *store.reader().unwrap(), &all()), "4: 7 a x 16, 6 a x 12, 5 a y 2, 5 b x 1");
-    assert_eq!(store.rollups().unwrap().cursor().unwrap(), at);
+    let mut rollups = store.rollups().unwrap();
+    assert_eq!(rollups.cursor().unwrap(), at);
+    let families = ["g", "g.h", "g/h", "g/h/i", "gh"].map(|family| (key(8, "c", family), row(1, 1)));
+    rollups.add(&batch(12, 13, families.to_vec())).unwrap();
+    let mut reader = store.reader().unwrap();
+    for (family, expected) in [
+        ("g", "1: 8 c g 1"),
+        ("g/*", "3: 8 c g 1, 8 c g/h 1, 8 c g/h/i 1"),
+        ("g.*", "2: 8 c g 1, 8 c g.h 1"),
+        ("*", "5: 8 c g 1, 8 c g.h 1, 8 c g/h 1, 8 c g/h/i 1, 8 c gh 1"),
+    ] {
+        let query = RollupQuery { family: Some(family.into()), from: Some(Minute(8)), ..all() };
+        assert_eq!(told(&mut *reader, &query), expected, "{family}");
+    }
 }
 
 pub(super) fn roll_ups_are_added_where_the_last_ended_or_not_at_all(open: &mut Open<'_>) {

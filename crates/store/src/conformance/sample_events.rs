@@ -67,6 +67,7 @@ fn events(scribe: &mut Scribe) {
     scribe.record(Owner::Shard, Record::EventsExpired { events: vec![event(53)] });
     let webhook = WebhookName::parse("hub").expect("a good name");
     scribe.record(Owner::Shard, Record::RequestsRefused { webhook, requests: 3, reason: "bad signature".into() });
+    scribe.record(Owner::Shard, Record::SignalsRefused { signals: 2, reason: "late".into() });
 }
 
 fn made_of(id: EventId, window: Option<Window>) -> TaskSpec {

@@ -1,10 +1,11 @@
-//! The store in one SQLite file: `<dir>/signaller.db`, with `<dir>/lock` held by the server that writes it. Write-ahead
-//! log, one fsync a commit, checkpoints off the writer. The tables are plain: `sqlite3` may look at any time.
+//! The store in one SQLite file: `<dir>/signaller.db`, with `<dir>/lock` held by the server that writes it (what workers say lies
+//! beside it). Write-ahead log, one fsync a commit, checkpoints off the writer. The tables are plain: `sqlite3` may look at any time.
 
 mod blobs;
 mod checkpoint;
 mod cold;
 mod events;
+mod logs;
 pub(crate) mod place;
 mod reader;
 mod rollups;
@@ -14,6 +15,7 @@ mod statements;
 
 pub use reader::SqliteReader;
 
+use crate::logs::LogStore;
 use crate::rollups::RollupStore;
 use crate::store::{Batch, Reader, Store, StoreError};
 use checkpoint::{Checkpoints, LOG_BYTES_AHEAD, LOG_BYTES_KEPT, MARKS};
@@ -302,6 +304,10 @@ impl Store for Sqlite {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         Ok(Box::new(SqliteReader::new(connect(&self.path, Role::Reader)?, Some(self.file.clone()))?))
+    }
+
+    fn logs(&self) -> Result<Box<dyn LogStore>, StoreError> {
+        Ok(Box::new(logs::SqliteLogs::open(&self.dir)?))
     }
 
     fn rollups(&self) -> Result<Box<dyn RollupStore>, StoreError> {

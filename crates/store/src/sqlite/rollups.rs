@@ -5,7 +5,7 @@ use super::{BUSY_WAIT, Role, bind, connect};
 use crate::rollups::{FAILURES_KEPT, RollupBatch, RollupCursor, RollupQuery, RollupRow, RollupStore, moved};
 use crate::store::StoreError;
 use kernel::ids::RecordSeq;
-use kernel::names::QueueName;
+use kernel::names::{Pattern, QueueName};
 use kernel::rollup::{FailedAt, Minute, Rollup, RollupKey};
 use kernel::row::{BadRow, Value};
 use kernel::time::Time;
@@ -143,8 +143,18 @@ fn conditions(query: &RollupQuery) -> (String, Vec<Value>) {
         parameters.push(queue.shared().into());
     }
     if let Some(family) = &query.family {
-        sql.push_str(" AND family = ?");
-        parameters.push(family.as_str().into());
+        match Pattern::parse(family).ok().and_then(|_| family.strip_suffix('*')) {
+            None => {
+                sql.push_str(" AND family = ?");
+                parameters.push(family.as_str().into());
+            }
+            Some("") => {}
+            // As `Pattern::covers` has it: names hold nothing that a glob would take for its own.
+            Some(stem) => {
+                sql.push_str(" AND (family = ? OR family GLOB ?)");
+                parameters.extend([stem[..stem.len() - 1].into(), family.as_str().into()]);
+            }
+        }
     }
     (sql, parameters)
 }

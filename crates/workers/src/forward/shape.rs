@@ -60,18 +60,6 @@ fn inngest<'a>(event: &'a Envelope<'a>) -> Result<Inngest<'a>, String> {
     Ok(Inngest { name: &event.name, data, id: event.id.as_deref(), ts })
 }
 
-/// Text as a header takes it: what is not plain ASCII stands as `%XX`, byte by byte.
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'%' => out.push(byte.into()),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,12 +94,5 @@ mod tests {
         }
         let event = r#"{ "name":"a" , "data":{"n":1e400}}"#;
         assert_eq!(body(Shape::Event, event).as_deref(), Ok(event));
-    }
-
-    #[test]
-    fn what_no_header_takes_is_escaped() {
-        for (text, header) in [("run-1/0/a", "run-1/0/a"), ("ü 1%", "%C3%BC 1%25"), ("a\nb", "a%0Ab")] {
-            assert_eq!(escaped(text), header);
-        }
     }
 }

@@ -1,17 +1,15 @@
 //! Where events go, and how: what the registry says, with what the environment holds put in. It may hold keys, so no more of
 //! it is shown than its host.
 
+use crate::client::{BadAddress, RESERVED, address};
+use crate::secrets::Mask;
 use flow::registry::{Filled, Forward, Registry, Shape};
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use kernel::names::HandlerName;
 use kernel::record::Failure;
 use std::fmt;
 use std::time::Duration;
 use thiserror::Error;
-
-/// Of the connection and not of the message: these are not for the registry to say.
-const RESERVED: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
 #[derive(Clone)]
 pub struct Target {
@@ -20,11 +18,9 @@ pub struct Target {
     pub(super) headers: HeaderMap,
     pub(super) time_max: Duration,
     pub(super) shape: Shape,
-    /// Variables of the environment that went into it, and what they hold.
-    secrets: Vec<(Box<str>, String)>,
+    /// Takes out again what variables of the environment hold that went into it.
+    mask: Mask,
 }
-
-const SECRET_BYTES_MIN: usize = 6;
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum BadTarget {
@@ -60,10 +56,12 @@ impl Target {
     pub fn new(forward: &Forward, env: impl Fn(&str) -> Option<String>) -> Result<Target, BadTarget> {
         let fill = |filled: &Filled| filled.fill(&env).map_err(BadTarget::Unset);
         let texts = std::iter::once(&forward.url).chain(forward.headers.iter().map(|(_, value)| value));
-        let named = texts.flat_map(|text| text.variables()).filter_map(|name| Some((name.into(), env(name)?)));
-        // What is as short as a word is no secret, and would be found in any text.
-        let secrets = named.filter(|(_, value): &(Box<str>, String)| value.len() >= SECRET_BYTES_MIN).collect();
-        let url = address(&fill(&forward.url)?).map_err(|bad| bad(forward.url.clone()))?;
+        let named = texts.flat_map(|text| text.variables()).filter_map(|name| Some((format!("${{env:{name}}}"), env(name)?)));
+        let mask = Mask::new(named);
+        let url = address(&fill(&forward.url)?).map_err(|bad| match bad {
+            BadAddress::NoUrl => BadTarget::Url(forward.url.clone()),
+            BadAddress::UserInfo => BadTarget::UserInfo(forward.url.clone()),
+        })?;
         let mut headers = HeaderMap::new();
         for (name, value) in &forward.headers {
             let shown = || name.as_str().to_owned();
@@ -73,12 +71,12 @@ impl Target {
             headers.append(known, value);
         }
         let method = Method::from_bytes(forward.method.as_str().as_bytes()).expect("the registry knows methods");
-        Ok(Target { url, method, headers, time_max: Duration::from_millis(forward.timeout_ms), shape: forward.shape, secrets })
+        Ok(Target { url, method, headers, time_max: Duration::from_millis(forward.timeout_ms), shape: forward.shape, mask })
     }
 
     /// A text from outside, with what is secret taken out of it again.
     pub(super) fn told(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, (name, value)| text.replace(value.as_str(), &format!("${{env:{name}}}")))
+        self.mask.text(text)
     }
 
     pub(super) fn host(&self) -> &str {
@@ -90,20 +88,6 @@ impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Target({})", self.host())
     }
-}
-
-fn address(text: &str) -> Result<Uri, fn(Filled) -> BadTarget> {
-    let url: Uri = text.parse().map_err(|_| BadTarget::Url as fn(Filled) -> BadTarget)?;
-    let (place, host) = (url.authority().map_or("", |authority| authority.as_str()), url.host().unwrap_or_default());
-    if place.contains('@') {
-        return Err(BadTarget::UserInfo);
-    }
-    // A port that is none is neither part of the host nor a port.
-    let is_reachable = !host.is_empty() && (place == host || url.port_u16().is_some());
-    if !matches!(url.scheme_str(), Some("http" | "https")) || !is_reachable {
-        return Err(BadTarget::Url);
-    }
-    Ok(url)
 }
 
 #[cfg(test)]

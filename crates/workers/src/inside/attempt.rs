@@ -3,15 +3,18 @@
 
 use super::{Job, Performs, REST};
 use engine::{Answer, Engine, PutAway, Refused, Request};
-use kernel::command::{Command, Outcome};
+use kernel::command::{Command, Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{ERROR_CODE_BYTES_MAX, ERROR_MESSAGE_BYTES_MAX, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use kernel::names::clip;
-use kernel::record::Failure;
+use kernel::record::{Failure, Payload};
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// Why an attempt is ended before its time.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,17 +27,64 @@ pub enum End {
     Released,
 }
 
-pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, job: Job, ending: oneshot::Receiver<End>) {
-    let (task, fence) = (job.grant.task, job.grant.fence);
+/// Tells the work of an attempt that it is to stop.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Returns when it is.
+    pub async fn told(&mut self) {
+        if self.0.wait_for(|told| *told).await.is_err() {
+            // Nobody is there any more who could tell: the work is dropped.
+            std::future::pending().await
+        }
+    }
+}
+
+/// What the work of an attempt has to tell on the way: no secrets.
+#[derive(Clone)]
+pub struct Say {
+    engine: Engine,
+    task: TaskId,
+    fence: Fence,
+}
+
+impl Say {
+    /// A line of its log.
+    pub fn line(&self, text: &str) {
+        self.engine.logs().add(self.task, self.fence, [text]);
+    }
+}
+
+impl fmt::Debug for Say {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Say({})", self.task)
+    }
+}
+
+pub async fn attempt<P: Performs>(
+    engine: &Engine,
+    performs: Arc<P>,
+    grant: Grant,
+    input: Payload,
+    ending: oneshot::Receiver<End>,
+) {
+    let (task, fence, grace) = (grant.task, grant.fence, performs.grace());
+    let (told, stop) = watch::channel(false);
+    let say = Say { engine: engine.clone(), task, fence };
+    let job = Job { grant, input, stop: Stop(stop), say };
     let mut work = Work(tokio::spawn(async move { performs.perform(job).await }));
     let outcome = tokio::select! {
         ended = &mut work.0 => ended.unwrap_or_else(|_| panicked()),
-        Ok(end) = ending => match (work.stop().await, end) {
-            // It was quicker than the wish to end it.
-            (Some(outcome), End::Asked | End::Released) => outcome,
-            (_, End::Lost) => return,
-            (None, End::Asked) => failed("stopped", "the worker ended it on request", false),
-            (None, End::Released) => Outcome::Released,
+        Ok(end) = ending => {
+            told.send_replace(true);
+            match (work.stop(grace).await, end) {
+                (_, End::Lost) => return,
+                // It was quicker than the wish to end it.
+                (Some(outcome @ Outcome::Done { .. }), End::Asked | End::Released) => outcome,
+                (_, End::Asked) => failed("stopped", "the worker ended it on request", false),
+                (_, End::Released) => Outcome::Released,
+            }
         },
     };
     // Held until the report of it is in.
@@ -46,8 +96,13 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, job: Job, e
 struct Work(JoinHandle<Outcome>);
 
 impl Work {
-    /// Returns when it is over; with its outcome, if it had one.
-    async fn stop(&mut self) -> Option<Outcome> {
+    /// Returns when it is over; with its outcome, if it had one. It has been told.
+    async fn stop(&mut self, grace: Duration) -> Option<Outcome> {
+        if !grace.is_zero()
+            && let Ok(ended) = timeout(grace, &mut self.0).await
+        {
+            return ended.ok();
+        }
         self.0.abort();
         (&mut self.0).await.ok()
     }
@@ -59,7 +114,7 @@ impl Drop for Work {
     }
 }
 
-fn failed(code: &str, message: impl Into<String>, retryable: bool) -> Outcome {
+pub(crate) fn failed(code: &str, message: impl Into<String>, retryable: bool) -> Outcome {
     let failure = Failure { code: code.into(), message: message.into() };
     Outcome::Failed { failure, retryable, retry_after_ms: None }
 }
@@ -68,7 +123,7 @@ fn panicked() -> Outcome {
     failed("worker_panicked", "the worker itself broke off at this task: please report what the log says of it", true)
 }
 
-fn bounded(outcome: Outcome) -> Outcome {
+pub(crate) fn bounded(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done { output } if output.text().len() > PAYLOAD_BYTES_MAX => {
             let message =
@@ -87,7 +142,7 @@ fn bounded(outcome: Outcome) -> Outcome {
 }
 
 /// A large output lies where it stays before anything mentions it.
-async fn put_away(engine: &Engine, outcome: Outcome) -> (Outcome, Option<PutAway>) {
+pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> (Outcome, Option<PutAway>) {
     let output = match outcome {
         Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX => output,
         outcome => return (outcome, None),
@@ -101,7 +156,7 @@ async fn put_away(engine: &Engine, outcome: Outcome) -> (Outcome, Option<PutAway
 }
 
 /// Until it is answered: what was not written is told again, and counts once.
-async fn report(engine: &Engine, task: TaskId, fence: Fence, outcome: Outcome) {
+pub(crate) async fn report(engine: &Engine, task: TaskId, fence: Fence, outcome: Outcome) {
     loop {
         let jitter = RandomState::new().hash_one(fence) as u32;
         let command = Command::Finish { task, fence, outcome: outcome.clone(), jitter };

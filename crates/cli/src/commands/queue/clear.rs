@@ -1,8 +1,8 @@
 //! `signaller queue drain` and `clear`: what waits is run now, or cancelled.
 
-use super::{Follow, path, view, would};
+use super::{Cancelling, Follow, Sure, path, view};
 use crate::commands::Session;
-use crate::output::{Answer, Failure, Outcome};
+use crate::output::Outcome;
 use clap::Args;
 use doors::wire::{QueueClear, QueueDrain, TaskFilter};
 use kernel::names::{Pattern, QueueName};
@@ -46,17 +46,8 @@ pub struct ClearArgs {
     queue: QueueName,
     #[command(flatten)]
     only: Only,
-    /// Why, for the history
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// Do it: without this nothing is cancelled
-    #[arg(long)]
-    yes: bool,
-    /// Show how many would be cancelled
-    #[arg(long, conflicts_with = "yes")]
-    dry_run: bool,
     #[command(flatten)]
-    follow: Follow,
+    sure: Sure,
 }
 
 pub fn drain(args: DrainArgs, session: &Session) -> Outcome {
@@ -69,22 +60,20 @@ pub fn drain(args: DrainArgs, session: &Session) -> Outcome {
 }
 
 pub fn clear(args: ClearArgs, session: &Session) -> Outcome {
-    let ClearArgs { queue, only, reason, yes, dry_run, follow } = args;
-    let body = QueueClear { filter: only.filter(), reason, dry_run: true, by: Some(session.by.clone()) };
-    let (waiting, shown) = would(session, &path(&queue, "/clear"), &body)?;
+    let ClearArgs { queue, only, mut sure } = args;
     let (of, flag) = match &only.family {
         Some(family) => (format!(" of family {family}"), format!(" --family '{family}'")),
         None => Default::default(),
     };
-    let would = format!("{shown}{of} waiting in queue {queue}");
-    let then = format!("queue clear {queue}{flag} --yes");
-    if dry_run {
-        let told = json!({"queue": queue, "family": only.family, "would_cancel": waiting});
-        return Ok(Answer::new(&told, format!("This would cancel {would}.")).next(then, "cancel them"));
-    }
-    if !yes {
-        return Err(Failure::confirmation_needed(format!("this cancels {would}")).next(then, "cancel them"));
-    }
-    let answer = session.client.post(&path(&queue, "/clear"), &QueueClear { dry_run: false, ..body })?;
-    follow.answer(session, answer, Some(waiting), "cancelled")
+    let what = Cancelling {
+        which: format!("{of} waiting in queue {queue}"),
+        none: format!("in queue {queue}{of}"),
+        families: only.family.iter().cloned().collect(),
+        told: json!({"queue": queue, "family": only.family}),
+        then: format!("queue clear {queue}{flag} --yes"),
+        done: "cancelled",
+    };
+    let reason = sure.reason.take();
+    let body = |dry_run| QueueClear { filter: only.filter(), reason: reason.clone(), dry_run, by: Some(session.by.clone()) };
+    sure.cancel(session, &path(&queue, "/clear"), what, body)
 }

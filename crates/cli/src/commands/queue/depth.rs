@@ -1,7 +1,7 @@
 //! `signaller queue depth`.
 
 use crate::client::with_query;
-use crate::commands::Session;
+use crate::commands::{Session, with_note};
 use crate::output::{Answer, Outcome};
 use crate::table::{cell, table};
 use crate::units::{now, show_about_ms};
@@ -61,7 +61,7 @@ pub fn run(args: DepthArgs, session: &Session) -> Outcome {
     let depth = Depth { family: args.family.as_ref(), total, queues };
     if depth.queues.is_empty() {
         let text = match &args.family {
-            Some(family) => format!("Nothing of family {family} waits or runs."),
+            Some(family) => with_note(format!("Nothing of family {family} waits or runs."), list.note.as_ref()),
             None => "Nothing waits or runs: there is no queue yet. One comes to be with its first task.".into(),
         };
         return Ok(Answer::new(&depth, text).next("queue stats", "how the last hour went"));
@@ -72,7 +72,7 @@ pub fn run(args: DepthArgs, session: &Session) -> Outcome {
         let oldest = depth.queues.iter().filter_map(|queue| queue.oldest_age_ms).max();
         rows.push(cells("all", &total, oldest, false));
     }
-    let header = ["QUEUE", "READY", "SCHEDULED", "BLOCKED", "HELD", "RUNNING", "DEAD", "OLDEST", "STATE"];
+    let header = ["QUEUE", "READY", "SCHEDULED", "BLOCKED", "HELD", "RUNNING", "IN RUNS", "DEAD", "OLDEST", "STATE"];
     let text = table(&session.screen, &header, rows);
     Ok(Answer::new(&depth, text).next("queue stats", "how the last hour went").next("queue show QUEUE", "one queue whole"))
 }
@@ -86,6 +86,7 @@ fn cells(name: &str, counts: &Counts, oldest_ms: Option<u64>, paused: bool) -> V
         cell(counts.blocked),
         cell(counts.held),
         cell(counts.running),
+        cell(counts.in_runs),
         if counts.dead > 0 { dead.fg(Color::Red) } else { dead },
         cell(oldest_ms.map(show_about_ms).unwrap_or_default()),
         if paused { cell("paused").fg(Color::Yellow) } else { cell("") },

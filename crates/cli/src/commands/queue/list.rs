@@ -27,12 +27,13 @@ pub fn run(_: ListArgs, session: &Session) -> Outcome {
             cell(counts.ready),
             cell(counts.scheduled + counts.blocked + counts.held),
             cell(counts.running),
+            cell(counts.in_runs),
             if counts.dead > 0 { dead.fg(Color::Red) } else { dead },
             cell(limits_text(&queue.config)),
             state_cell(queue),
         ]
     });
-    let text = table(&session.screen, &["QUEUE", "READY", "LATER", "RUNNING", "DEAD", "LIMITS", "STATE"], rows);
+    let text = table(&session.screen, &["QUEUE", "READY", "LATER", "RUNNING", "IN RUNS", "DEAD", "LIMITS", "STATE"], rows);
     Ok(Answer::new(&list, text).next("queue show QUEUE", "one queue whole"))
 }
 

@@ -13,15 +13,15 @@ mod stats;
 
 pub use stats::outcomes_text;
 
-use super::Session;
-use crate::client::segment;
+use super::{Session, with_note};
+use crate::client::{segment, with_query};
 use crate::output::{Answer, Exit, Failure, Outcome};
 use crate::progress::follow_bulk;
-use crate::units::{count_of, were};
+use crate::units::{count_of, parse_duration_ms};
 use clap::{Args, Subcommand};
-use doors::wire::{BulkAnswer, BulkView, QueueView};
+use doors::wire::{BulkAnswer, BulkView, Instant, QueueList, QueueQuery, QueueView};
 use kernel::ids::BulkId;
-use kernel::names::QueueName;
+use kernel::names::{Pattern, QueueName};
 use serde::Serialize;
 
 /// Queues: list, configure, pause, drain, clear, reprioritize and redrive them
@@ -75,6 +75,20 @@ fn view(session: &Session, queue: &QueueName) -> Result<QueueView, Failure> {
     session.client.get(&path(queue, ""))
 }
 
+/// For how long something is paused, and why.
+#[derive(Args, Debug)]
+pub struct PauseFor {
+    /// Resume by itself after so long
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_ms, conflicts_with = "until")]
+    pub for_ms: Option<u64>,
+    /// Resume by itself at this time, such as 2026-11-15T08:57:00Z
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<Instant>,
+    /// Why, for everyone who asks
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
 #[derive(Args, Debug)]
 pub struct Follow {
     /// Answer as soon as it has begun, with its id, instead of waiting for its end
@@ -92,7 +106,7 @@ impl Follow {
                 Ok(Answer::new(&view, ended(&view, done)))
             }
             BulkAnswer::Changed { changed, skipped } => {
-                let left = if skipped == 0 { String::new() } else { format!("; {} left as they are", were(skipped)) };
+                let left = left_text(skipped);
                 Ok(Answer::new(&answer, format!("{} {done}{left}.", count_of(changed, "task"))))
             }
             BulkAnswer::Would { would_change, at_least } => {
@@ -101,6 +115,68 @@ impl Follow {
             BulkAnswer::Nothing {} => Ok(Answer::new(&answer, "Done.")),
         }
     }
+}
+
+/// For what cancels many that wait: whether it is done, or only told.
+#[derive(Args, Debug)]
+pub struct Sure {
+    /// Why, for everyone who asks
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Do it: without this nothing is cancelled
+    #[arg(long)]
+    yes: bool,
+    /// Show how many would be cancelled
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    #[command(flatten)]
+    follow: Follow,
+}
+
+/// What is to be cancelled, in words.
+pub struct Cancelling {
+    /// ` waiting in queue mails`, after how many.
+    pub which: String,
+    /// `in queue mails`, of which nothing waits.
+    pub none: String,
+    /// The families that were named, of which one may be another's.
+    pub families: Vec<Pattern>,
+    /// What a dry run tells beside how many.
+    pub told: serde_json::Value,
+    /// The command that does it.
+    pub then: String,
+    pub done: &'static str,
+}
+
+impl Sure {
+    /// Looks first; asks, unless it was said to be meant. `body`: of a dry run, or not.
+    pub fn cancel<B: Serialize>(self, session: &Session, path: &str, what: Cancelling, body: impl Fn(bool) -> B) -> Outcome {
+        let Cancelling { which, none, families, mut told, then, done } = what;
+        let (waiting, shown) = would(session, path, &body(true))?;
+        told["would_cancel"] = waiting.into();
+        if waiting == 0 && !self.yes {
+            let note = families.iter().find_map(|family| meant(session, family));
+            told["note"] = note.as_deref().into();
+            return Ok(Answer::new(
+                &told,
+                with_note(format!("Nothing waits {none}: there is nothing to cancel."), note.as_ref()),
+            ));
+        }
+        if self.dry_run {
+            return Ok(Answer::new(&told, format!("This would cancel {shown}{which}.")).next(then, "cancel them"));
+        }
+        if !self.yes {
+            return Err(Failure::confirmation_needed(format!("this cancels {shown}{which}")).next(then, "cancel them"));
+        }
+        let answer = session.client.post(path, &body(false))?;
+        self.follow.answer(session, answer, Some(waiting), done)
+    }
+}
+
+/// Whether those below a family may be meant, of which there is nothing.
+fn meant(session: &Session, family: &Pattern) -> Option<String> {
+    let query = QueueQuery { family: Some(family.clone()) };
+    session.client.get::<QueueList>(&with_query("/v1/queues", &query)).ok()?.note
 }
 
 /// Of a dry run: how many tasks.
@@ -122,8 +198,17 @@ fn begun(bulk: BulkId) -> Answer {
         .next(format!("bulk cancel {bulk}"), "stop it where it is")
 }
 
+/// `; 2 were left as they are`
+fn left_text(skipped: u64) -> String {
+    match skipped {
+        0 => String::new(),
+        1 => "; 1 was left as it is".into(),
+        _ => format!("; {skipped} were left as they are"),
+    }
+}
+
 fn ended(view: &BulkView, done: &str) -> String {
-    let left = if view.skipped == 0 { String::new() } else { format!("; {} left as they are", were(view.skipped)) };
+    let left = left_text(view.skipped);
     match view.items {
         0 if view.skipped == 0 => "There was nothing to do.".into(),
         items => format!("{} {done}{left}.", count_of(items, "task")),

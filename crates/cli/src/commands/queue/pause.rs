@@ -1,11 +1,10 @@
 //! `signaller queue pause` and `resume`.
 
-use super::path;
+use super::{PauseFor, path, view};
 use crate::commands::Session;
 use crate::output::{Answer, Outcome};
-use crate::units::parse_duration_ms;
 use clap::Args;
-use doors::wire::{Instant, QueuePause, QueueView, Signed};
+use doors::wire::{QueuePause, QueueView, Signed};
 use kernel::names::QueueName;
 
 /// Stop handing out tasks of a queue; what runs goes on, what comes waits
@@ -17,15 +16,8 @@ pub struct PauseArgs {
     /// The queue, by its name
     #[arg(value_parser = QueueName::parse)]
     queue: QueueName,
-    /// Resume by itself after so long
-    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration_ms, conflicts_with = "until")]
-    for_ms: Option<u64>,
-    /// Resume by itself at this time, such as 2026-11-15T08:57:00Z
-    #[arg(long, value_name = "TIME")]
-    until: Option<Instant>,
-    /// Why, for everyone who asks
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    #[command(flatten)]
+    pause: PauseFor,
 }
 
 /// Hand out tasks of a queue again
@@ -38,7 +30,7 @@ pub struct ResumeArgs {
 }
 
 pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
-    let PauseArgs { queue, for_ms, until, reason } = args;
+    let PauseArgs { queue, pause: PauseFor { for_ms, until, reason } } = args;
     let body = QueuePause { until, for_ms, reason, by: Some(session.by.clone()) };
     let view: QueueView = session.client.post(&path(&queue, "/pause"), &body)?;
     let until = view.pause.as_ref().and_then(|pause| pause.until).map_or_else(String::new, |at| format!(" until {at}"));
@@ -48,7 +40,14 @@ pub fn pause(args: PauseArgs, session: &Session) -> Outcome {
 
 pub fn resume(args: ResumeArgs, session: &Session) -> Outcome {
     let queue = args.queue;
+    let was_paused = view(session, &queue)?.pause.is_some();
     let body = Signed { by: Some(session.by.clone()) };
     let view: QueueView = session.client.post(&path(&queue, "/resume"), &body)?;
-    Ok(Answer::new(&view, format!("Queue {queue} goes on with {} ready.", view.counts.ready)))
+    Ok(Answer::new(
+        &view,
+        match was_paused {
+            true => format!("Queue {queue} goes on with {} ready.", view.counts.ready),
+            false => format!("Queue {queue} was not paused; {} ready.", view.counts.ready),
+        },
+    ))
 }

@@ -52,9 +52,11 @@ pub fn run(args: PriorityArgs, session: &Session) -> Outcome {
     let answer = session.client.post(&path(&queue, "/reprioritize"), &body)?;
     if answer == (BulkAnswer::Nothing {}) {
         let on = body.key.map_or_else(|| format!("queue {queue}"), |key| format!("{key} in queue {queue}"));
-        return Ok(
-            Answer::new(&answer, format!("The boost on {on} is {shown}.")).next(format!("queue show {queue}"), "its boosts")
-        );
+        let text = match body.priority.0.head_start_s() {
+            0 => format!("There is no boost on {on}."),
+            _ => format!("The boost on {on} is {shown}."),
+        };
+        return Ok(Answer::new(&answer, text).next(format!("queue show {queue}"), "its boosts"));
     }
     follow.answer(session, answer, None, &format!("now {shown}"))
 }

@@ -1,12 +1,12 @@
 //! `signaller queue stats`.
 
 use crate::client::with_query;
-use crate::commands::Session;
 use crate::commands::status::counts_text;
+use crate::commands::{Session, with_note};
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain;
 use crate::table::{cell, facts, short, table};
-use crate::units::{now, parse_duration_ms, show_about_ms, show_age, show_exact_ms};
+use crate::units::{Since, now, parse_duration_ms, parse_since, show_about_ms, show_age, show_exact_ms};
 use clap::Args;
 use doors::wire::{Dispatches, Durations, FamilyStats, Latency, Stats, StatsQuery};
 use kernel::names::QueueName;
@@ -22,12 +22,13 @@ use std::collections::BTreeMap;
 Where very much happened in its first minute, a while begins with the whole of that: the answer says when.")]
 pub struct StatsArgs {
     /// From when on: a while ago such as 30m, an instant, or milliseconds since 1970 [default: 1h]
-    #[arg(long, value_name = "WHEN")]
-    since: Option<String>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_since, allow_hyphen_values = true)]
+    since: Option<Since>,
     /// Only this queue
     #[arg(long, value_parser = QueueName::parse)]
     queue: Option<QueueName>,
-    /// Only this family: of the event a task is made of, or its queue's name
+    /// Only what events of this family made, or of those that a pattern such as 'github/*' covers; what no event made is of the
+    /// family that its queue is called
     #[arg(long)]
     family: Option<String>,
     /// What 95 of 100 waits should not exceed [default: 5s]
@@ -40,12 +41,15 @@ pub struct StatsArgs {
 
 pub fn run(args: StatsArgs, session: &Session) -> Outcome {
     let StatsArgs { since, queue, family, target, failures } = args;
-    // What is no while is an instant or a number, which the server reads.
-    let for_ms = since.as_deref().and_then(|since| parse_duration_ms(since).ok());
-    let since = since.filter(|_| for_ms.is_none());
+    // How long ago is for the server's clock to say.
+    let (since, for_ms) = match since {
+        None => (None, None),
+        Some(Since::AgoMs(ms)) => (None, Some(ms)),
+        Some(Since::At(at)) => (Some(at.to_string()), None),
+    };
     let query = StatsQuery { since, for_ms, queue, family, target_p95_ms: target, failures };
     let stats: Stats = session.client.get(&with_query("/v1/stats", &query))?;
-    let answer = Answer::new(&stats, page(&session.screen, &stats));
+    let answer = Answer::new(&stats, with_note(page(&session.screen, &stats), stats.note.as_ref()));
     let answer = match stats.recent_failures.first() {
         Some(failed) => answer.next(format!("queue inspect {}", failed.task), "the last that failed, whole"),
         None => answer,
@@ -73,7 +77,7 @@ fn page(screen: &Screen, stats: &Stats) -> String {
         lines.push(("tasks", format!("{added} added, {failed} failed for good, {cancelled} cancelled")));
     }
     if !figures.events.is_empty() {
-        lines.push(("events", format!("{} did not become work", outcomes_text(&figures.events))));
+        lines.push(("events", format!("some did not become work: {}", outcomes_text(&figures.events))));
     }
     if let Some(why) = &window.truncated_why {
         lines.push(("not whole", screen.paint(Paint::Yellow, plain(why).as_ref())));
@@ -109,7 +113,7 @@ fn latency_text(screen: &Screen, latency: &Latency) -> String {
     let Latency { p50, p95, max, target_p95_ms, within_target } = latency;
     let target = show_exact_ms(*target_p95_ms);
     let verdict = match within_target {
-        None => "nothing was handed out".to_owned(),
+        None => return "nothing was handed out".to_owned(),
         Some(true) => screen.paint(Paint::Green, &format!("within the target of {target}")),
         Some(false) => screen.paint(Paint::Red, &format!("beyond the target of {target}")),
     };
@@ -118,6 +122,9 @@ fn latency_text(screen: &Screen, latency: &Latency) -> String {
 
 fn durations_text(durations: &Durations) -> String {
     let Durations { p50, p95, max } = durations;
+    if max.is_none() {
+        return "nothing has ended".to_owned();
+    }
     format!("half up to {}, 95 % up to {}, at most {}", or_none(*p50), or_none(*p95), or_none(*max))
 }
 

@@ -6,10 +6,11 @@ use crate::commands::{Session, run_id};
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::{plain, plain_text};
 use crate::table::short;
-use crate::units::{grouped, now, show_age, show_when};
+use crate::units::{grouped, now, show_age, show_between};
 use clap::Args;
 use doors::wire::{Explanation, Instant, NodeShowQuery, NodeStatus, NodeView, RunExplanation, place};
 use kernel::ids::RunId;
+use kernel::names::EventName;
 use kernel::run::NodeAt;
 use serde::Serialize;
 
@@ -82,6 +83,14 @@ fn node(at: &NodeAt, session: &Session) -> Outcome {
         let answers = ["--yes", "--no"].map(|word| format!("signaller approval answer {} {word} --by NAME", at.show()));
         next_actions.extend(answers);
     }
+    match (&view.awaits, view.heard) {
+        (_, Some(heard)) => next_actions.push(format!("signaller event show {heard}")),
+        (Some(event), None) if view.status == NodeStatus::Awaiting => {
+            next_actions.push(format!("signaller event list --name {event}"));
+            next_actions.push(format!("signaller emit {event} -d '{{…}}'"));
+        }
+        _ => {}
+    }
     next_actions.extend(view.sub_run.map(|called| format!("signaller run explain {called}")));
     let spot = at.show();
     let sentence = match (&task, &view.error) {
@@ -99,7 +108,9 @@ fn node(at: &NodeAt, session: &Session) -> Outcome {
                 next_actions.push(format!("signaller run fork '{spot}' --dry-run"));
             }
             let again = if fails { " It can be tried again, also with another input (--with) or text (--set)." } else { "" };
-            format!("{spot} failed with {}: {}.{again}", error.code, error.message)
+            let awaited =
+                view.awaits.as_ref().map_or_else(String::new, |event| format!("; it waited for {}", awaited(event, &view)));
+            format!("{spot} failed with {}: {}{awaited}.{again}", error.code, error.message)
         }
         (None, None) => standing(&spot, &view),
     };
@@ -112,22 +123,26 @@ fn node(at: &NodeAt, session: &Session) -> Outcome {
 
 /// One whose work is not a task, or over.
 fn standing(spot: &str, view: &NodeView) -> String {
-    let until = view.until.map_or_else(String::new, |until| format!(", which ends {}", show_when(until, now())));
+    let left = view.until.map_or_else(String::new, |until| format!(" for another {}", show_between(now(), until)));
     match view.status {
-        NodeStatus::Asking => format!("{spot} waits for an answer{until}."),
-        NodeStatus::Sleeping => format!("{spot} sleeps{until}."),
+        NodeStatus::Asking => format!("{spot} waits for an answer{}{left}.", if left.is_empty() { "" } else { "," }),
+        NodeStatus::Sleeping => format!("{spot} sleeps{left}."),
         NodeStatus::Awaiting => {
-            let event =
-                view.awaits.as_ref().map_or_else(String::new, |event| format!(" `{event}`{}", super::picture::asked(view)));
-            format!("{spot} waits for an event{event}{until}.")
+            let event = view.awaits.as_ref().map_or_else(|| "an event".to_owned(), |event| awaited(event, view));
+            format!("{spot} waits for {event}{}{left}.", if left.is_empty() { "" } else { "," })
         }
+        NodeStatus::Done if view.awaits.is_some() => match (&view.awaits, view.heard) {
+            (Some(event), Some(heard)) => format!("{spot} is done: it heard {heard}, {}.", awaited(event, view)),
+            (Some(event), None) => format!("{spot} is done: it waited for {}, and none came in time.", awaited(event, view)),
+            (None, _) => format!("{spot} is done."),
+        },
         NodeStatus::Waiting if view.waits_for.is_empty() => format!("{spot} has not been reached."),
         NodeStatus::Waiting => {
             let names: Vec<String> = view.waits_for.iter().map(|node| format!("`{node}`")).collect();
             format!("{spot} waits for {}.", names.join(", "))
         }
         NodeStatus::Skipped => {
-            let why = view.why.as_deref().or(view.cause.as_deref());
+            let why = super::picture::skipped(view);
             format!("{spot} was skipped{}.", why.map_or_else(String::new, |why| format!(": {why}")))
         }
         NodeStatus::Running if view.sub_run.is_some() => {
@@ -139,6 +154,11 @@ fn standing(spot: &str, view: &NodeView) -> String {
         }
         status => format!("{spot} is {status}."),
     }
+}
+
+/// An event `pay/paid` whose …
+fn awaited(event: &EventName, view: &NodeView) -> String {
+    format!("an event `{event}`{}", super::picture::asked(view))
 }
 
 /// Each wait, and beneath one that is a call what that waits for.
@@ -163,7 +183,7 @@ fn told(screen: &Screen, explanation: &RunExplanation, now: Instant, depth: usiz
             text.push_str(&format!("\n{indent}  asks: {}", plain(&short(&said, 200))));
         }
         let since = wait.since.map(|since| format!("since {}", show_age(since, now)));
-        let eta = wait.eta.map(|eta| format!("moves {} ({eta})", show_when(eta, now)));
+        let eta = wait.eta.map(|eta| format!("moves {} ({eta})", show_age(eta, now)));
         let known = since.into_iter().chain(eta).collect::<Vec<_>>().join(", ");
         if !known.is_empty() {
             text.push_str(&format!("\n{indent}  {}", screen.paint(Paint::Dim, &known)));

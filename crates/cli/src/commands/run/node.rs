@@ -4,12 +4,13 @@ use super::picture;
 use super::show::beginning;
 use crate::client::with_query;
 use crate::commands::Session;
+use crate::commands::task::progress_text;
 use crate::json_text::pretty;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::plain::plain_text;
 use crate::table::{columns, facts, node_paint};
 use crate::telling_runs::answered;
-use crate::units::{count_of, now, show_about_ms, show_age, show_when};
+use crate::units::{count_of, now, show_about_ms, show_age};
 use doors::wire::{Instant, NodeList, NodeQuery, NodeShowQuery, NodeStatus, NodeView, place};
 use kernel::frame::FramePath;
 use kernel::ids::RunId;
@@ -88,8 +89,8 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
     if !node.waits_for.is_empty() {
         lines.push(("waits for", node.waits_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")));
     }
-    if let Some(why) = &node.why {
-        lines.push(("because", plain_text(why).into_owned()));
+    if let Some(why) = picture::skipped(node) {
+        lines.push(("because", plain_text(&why).into_owned()));
     }
     if let Some(since) = node.since {
         lines.push(("started", when(since)));
@@ -105,7 +106,7 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
         lines.push(("heard", heard.to_string()));
     }
     if let Some(until) = node.until.filter(|_| node.status.is_under_way()) {
-        lines.push(("until", format!("{} ({until})", show_when(until, now))));
+        lines.push(("until", format!("{} ({until})", show_age(until, now))));
     }
     if let Some(task) = node.task {
         let stops = if node.status == NodeStatus::Cancelled { ", which has still to stop" } else { "" };
@@ -158,8 +159,9 @@ fn page(screen: &Screen, at: &NodeAt, node: &NodeView) -> String {
         lines.push(("last error", plain_text(&format!("{}: {}", error.code, error.message)).into_owned()));
     }
     if let Some(again) = node.again_at.filter(|at| now.ms_until(*at) > 0) {
-        lines.push(("again", format!("{} ({again})", show_when(again, now))));
+        lines.push(("again", format!("{} ({again})", show_age(again, now))));
     }
+    lines.extend(progress_text(node.progress, node.message.as_deref()).map(|text| ("progress", text)));
     for (name, payload) in [("input", &node.input), ("output", &node.output)] {
         if let Some(payload) = payload {
             lines.push((name, beginning(pretty(payload.get()))));

@@ -7,7 +7,7 @@ use crate::commands::{Session, run_id};
 use crate::output::{Answer, Failure, Outcome};
 use crate::place::env;
 use crate::plain::plain_text;
-use crate::units::{grouped, now, show_when};
+use crate::units::{grouped, now, show_age};
 use clap::Args;
 use doors::wire::{RunPatch, RunPatched, RunsVerb};
 use kernel::ids::{RunId, TaskId};
@@ -156,7 +156,7 @@ fn told(session: &Session, patched: &RunPatched) -> Outcome {
         lines.push(format!("next: {}", patched.next.join(", ")));
     }
     if let Some(deadline) = patched.deadline {
-        lines.push(format!("deadline: {} ({deadline})", show_when(deadline, now())));
+        lines.push(format!("deadline: {} ({deadline})", show_age(deadline, now())));
     }
     for kept in &patched.keeps {
         lines.push(format!("{} keeps the text it has: {} has begun there and is another in the new one", kept.frame, kept.node));

@@ -4,7 +4,7 @@
 use crate::output::{Paint, Screen};
 use crate::plain::plain;
 use crate::table::{middle, node_paint, short};
-use crate::units::{grouped, show_about_ms, show_between, show_when};
+use crate::units::{grouped, show_about_ms, show_age, show_between};
 use doors::wire::{FrameCounts, Instant, NodeStatus, NodeView, RunView};
 use kernel::ids::RunId;
 
@@ -161,11 +161,7 @@ fn note(run: RunId, node: &NodeView, now: Instant) -> String {
         }
         (None, _) => {}
     }
-    parts.extend(node.cause.as_ref().map(|cause| match (&node.why, cause.as_str()) {
-        (Some(why), _) => short(why, NOTE_CHARS_MAX),
-        (None, "failed") => "what it needs has failed".to_owned(),
-        (None, _) => "its way was not taken".to_owned(),
-    }));
+    parts.extend(skipped(node).map(|why| short(&why, NOTE_CHARS_MAX)));
     if !node.waits_for.is_empty() {
         let names: Vec<String> = node.waits_for.iter().take(WAITS_FOR_MAX).map(ToString::to_string).collect();
         let more = if node.waits_for.len() > names.len() { ", …" } else { "" };
@@ -181,7 +177,7 @@ fn note(run: RunId, node: &NodeView, now: Instant) -> String {
     }
     if let Some(error) = node.last_error.as_ref().filter(|_| node.status == NodeStatus::Queued) {
         parts.push(short(&format!("{}: {}", error.code, error.message), NOTE_CHARS_MAX));
-        parts.extend(node.again_at.filter(|at| now.ms_until(*at) > 0).map(|at| format!("again {}", show_when(at, now))));
+        parts.extend(node.again_at.filter(|at| now.ms_until(*at) > 0).map(|at| format!("again {}", show_age(at, now))));
     }
     if let Some(worker) = node.worker.as_ref().filter(|_| node.status == NodeStatus::Cancelled) {
         parts.push(format!("worker {worker} has still to stop"));
@@ -194,19 +190,33 @@ fn note(run: RunId, node: &NodeView, now: Instant) -> String {
     if node.status == NodeStatus::Asking {
         parts.push(format!("answer: signaller approval answer {run}/{} --yes --by NAME", node.node));
     }
-    if let Some(event) = node.awaits.as_ref().filter(|_| node.status == NodeStatus::Awaiting) {
+    if let Some(event) = node.awaits.as_ref().filter(|_| matches!(node.status, NodeStatus::Awaiting | NodeStatus::Failed)) {
         parts.push(format!("{event}{}", asked(node)));
     }
     parts.extend(node.heard.map(|event| format!("heard {event}")));
     if let Some(until) = node.until.filter(|_| node.status.is_under_way()) {
-        parts.push(format!("ends {}", show_when(until, now)));
+        parts.push(format!("ends {}", show_age(until, now)));
     }
     plain(&parts.join(", ")).into_owned()
 }
 
-/// ` whose event.data.order is "o-7"`
+/// Why it was skipped, if it was.
+pub fn skipped(node: &NodeView) -> Option<String> {
+    node.cause.as_ref().map(|cause| match (&node.why, cause.as_str()) {
+        (Some(why), _) => why.clone(),
+        (None, "failed") => "what it needs has failed".to_owned(),
+        (None, _) => "its way was not taken".to_owned(),
+    })
+}
+
+/// ` whose event.data.order is "o-7", and for which …`
 pub fn asked(node: &NodeView) -> String {
-    node.await_key.as_ref().map_or_else(String::new, |key| format!(" whose {} is {}", key.of, key.is))
+    let key = node.await_key.as_ref().map_or_else(String::new, |key| format!(" whose {} is {}", key.of, key.is));
+    let rest = node.await_match.as_ref().map_or_else(String::new, |source| {
+        let and = if key.is_empty() { "" } else { ", and" };
+        format!("{and} for which {} holds", short(source, NOTE_CHARS_MAX))
+    });
+    key + &rest
 }
 
 /// `3 of 40 done, 1 failed, 4 under way`; of a loop `turn 3`.
@@ -254,10 +264,10 @@ mod tests {
         let drawn = lines(&screen, &run, "2026-11-15T08:58:00Z".parse().unwrap(), None);
         let expected = [
             "✓ route              branch    done                   rules[1] → ask, rounds",
-            "? ask                approval  asking          1 min  answer: signaller approval answer run-7/ask --yes --by NAME, ends in 1m",
+            "? ask                approval  asking          1 min  answer: signaller approval answer run-7/ask --yes --by NAME, ends in 1 min",
             "▸ rounds             each      running         1 min  12 of 14 done, 1 failed, 2 under way",
             "  ▸ rounds[12]/lint  t         running          30 s  task-9 on w-1",
-            "· late               t         queued          1 min  exit_1: boom, again in 18s, task-8",
+            "· late               t         queued          1 min  exit_1: boom, again in 18 s, task-8",
             "× cut                t         cancelled              worker w-2 has still to stop",
             "· end                http      waiting                for rounds",
             "- no                 http      skipped                `route` took its rules[1]",

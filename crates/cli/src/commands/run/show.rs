@@ -8,7 +8,7 @@ use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain_text;
 use crate::table::{columns, facts, priority_text, run_status_text};
-use crate::units::{count_of, grouped, now, show_about_ms, show_age, show_when};
+use crate::units::{count_of, grouped, now, show_about_ms, show_age};
 use clap::Args;
 use doors::wire::{Instant, NodeCounts, RunShowQuery, RunStatus, RunView};
 use kernel::frame::FramePath;
@@ -102,7 +102,7 @@ pub fn page_at(screen: &Screen, run: &RunView, all: bool, now: Instant) -> Strin
         lines.push(("ended", format!("{}{}", when(at), took(run).map_or_else(String::new, |took| format!(", {took}")))));
     }
     if let Some(deadline) = run.deadline.filter(|_| run.ended_at.is_none()) {
-        lines.push(("deadline", format!("{} ({deadline})", show_when(deadline, now))));
+        lines.push(("deadline", format!("{} ({deadline})", show_age(deadline, now))));
     }
     if let Some(priority) = run.priority {
         lines.push(("priority", priority_text(priority)));

@@ -3,7 +3,7 @@
 use crate::commands::{Session, task_id};
 use crate::output::{Answer, Outcome, Paint, Screen};
 use crate::plain::plain_text;
-use crate::units::{now, show_age, show_when};
+use crate::units::{now, show_age};
 use clap::Args;
 use doors::wire::Explanation;
 use kernel::ids::TaskId;
@@ -30,7 +30,7 @@ pub fn page(screen: &Screen, explanation: &Explanation) -> String {
     // One cause is the sentence itself; several are worth a list.
     if explanation.blocked_on.len() > 1 {
         for cause in &explanation.blocked_on {
-            let eta = cause.eta.map_or_else(String::new, |at| format!(", {}", show_when(at, now)));
+            let eta = cause.eta.map_or_else(String::new, |at| format!(", {}", show_age(at, now)));
             text.push_str(&format!("\n  {} {}{eta}", screen.paint(Paint::Yellow, &cause.code), plain_text(&cause.sentence)));
         }
     }
@@ -38,7 +38,7 @@ pub fn page(screen: &Screen, explanation: &Explanation) -> String {
         text.push_str(&format!("\n{} {}", screen.paint(Paint::Dim, "since:"), show_age(since, now)));
     }
     match (explanation.eta, &explanation.eta_reason) {
-        (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_when(eta, now))),
+        (Some(eta), _) => text.push_str(&format!("\n{} {} ({eta})", screen.paint(Paint::Dim, "moves:"), show_age(eta, now))),
         (None, Some(reason)) => {
             let reason = plain_text(unsaid(reason, explanation));
             text.push_str(&format!("\n{} not known: {reason}", screen.paint(Paint::Dim, "moves:")));

@@ -6,6 +6,7 @@ mod change;
 pub mod explain;
 pub mod history;
 mod list;
+mod log;
 pub mod show;
 mod wait;
 
@@ -33,6 +34,7 @@ enum TaskCommand {
     Delete(change::DeleteArgs),
     Explain(explain::ExplainArgs),
     History(history::HistoryArgs),
+    Log(log::LogArgs),
 }
 
 pub fn run(args: TaskArgs, session: &Session) -> Outcome {
@@ -48,8 +50,10 @@ pub fn run(args: TaskArgs, session: &Session) -> Outcome {
         TaskCommand::Delete(args) => change::delete(args, session),
         TaskCommand::Explain(args) => explain::run(args, session),
         TaskCommand::History(args) => history::run(args, session),
+        TaskCommand::Log(args) => log::run(args, session),
     }
 }
 
 pub use add::{read_input, read_json};
 pub use list::rows_of;
+pub use show::progress_text;

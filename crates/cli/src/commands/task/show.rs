@@ -3,7 +3,7 @@
 use crate::commands::{Session, task_id};
 use crate::json_text::pretty;
 use crate::output::{Answer, Outcome, Screen};
-use crate::plain::plain_text;
+use crate::plain::{plain, plain_text};
 use crate::table::{facts, priority_text, status_text};
 use crate::units::{count_of, now, show_age, show_exact_ms};
 use clap::Args;
@@ -98,6 +98,7 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
             "budget",
             format!("until {}, heartbeat every {}", when(lease.budget_until), show_exact_ms(lease.heartbeat_ms.into())),
         ));
+        lines.extend(progress_text(lease.progress, lease.message.as_deref()).map(|text| ("progress", text)));
         match lease.ending {
             Some(EndingView::Cancel) => lines.push(("ending", "the worker was asked to stop".into())),
             Some(EndingView::TimedOut) => lines.push(("ending", "its time budget is spent; the worker was asked to stop".into())),
@@ -119,4 +120,21 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
         }
     }
     facts(screen, &lines)
+}
+
+/// How far a worker is, by its own word: `40 %, row 4 of 10`.
+pub fn progress_text(progress: Option<f64>, message: Option<&str>) -> Option<String> {
+    let at = message.map_or_else(String::new, |message| format!(", {}", plain(message)));
+    progress.map(|progress| format!("{:.0} %{at}", progress * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_a_worker_is_is_told_in_one_way() {
+        assert_eq!(progress_text(Some(0.4), Some("row 4\u{1b}[31m")).as_deref(), Some("40 %, row 4\\u{1b}[31m"));
+        assert_eq!((progress_text(Some(1.0), None).as_deref(), progress_text(None, Some("x"))), (Some("100 %"), None));
+    }
 }

@@ -3,13 +3,13 @@
 //! Invariant: every lease the server gave and has not heard the end of is in the next poll, as a result or as held.
 //! One that is in neither would be taken back while its process still runs.
 
-use super::verdict::Verdict;
 use doors::wire::{Holding, TaskError, WorkAnswer, WorkPoll, WorkResult, WorkStatus, WorkTask};
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use workers::process::Verdict;
 
 /// Results beyond this wait for the next poll, as held.
 const POLL_RESULTS_BYTES: usize = 512 * 1024;
@@ -127,15 +127,18 @@ impl Crew {
 
     pub fn poll(&self) -> WorkPoll {
         let mut results = Vec::new();
-        let mut holding: Vec<Holding> =
-            self.held.iter().map(|(task, held)| Holding { task: *task, fence: held.fence, progress: None }).collect();
+        let mut holding: Vec<Holding> = self
+            .held
+            .iter()
+            .map(|(task, held)| Holding { task: *task, fence: held.fence, progress: None, message: None, log: Vec::new() })
+            .collect();
         let mut bytes = 0;
         for result in &self.owed {
             bytes += result.output.as_ref().map_or(0, |output| output.get().len());
             if results.is_empty() || bytes <= POLL_RESULTS_BYTES {
                 results.push(result.clone());
             } else {
-                holding.push(Holding { task: result.task, fence: result.fence, progress: None });
+                holding.push(Holding { task: result.task, fence: result.fence, progress: None, message: None, log: Vec::new() });
             }
         }
         let wait = match (self.free(), self.owes(), self.heartbeat()) {
@@ -213,7 +216,10 @@ impl Crew {
             // It was quicker than the server's wish to end it, which stands all the same.
             (Fate::Stopped, Verdict::Done(output)) => (Told::Stopped, done(task, fence, output)),
             (Fate::Its | Fate::Released, Verdict::Done(output)) => (Told::Done, done(task, fence, output)),
-            (Fate::Its, Verdict::Failed { error, retryable }) => (Told::Failed, failed(task, fence, error, retryable)),
+            (Fate::Its, Verdict::Failed { failure, retryable }) => {
+                let error = TaskError { code: failure.code, message: failure.message };
+                (Told::Failed, failed(task, fence, error, retryable))
+            }
             (Fate::Stopped, Verdict::Failed { .. }) => {
                 let error = TaskError { code: "stopped".into(), message: "the worker ended it on request".into() };
                 (Told::Stopped, failed(task, fence, error, false))
@@ -251,8 +257,17 @@ impl Crew {
 }
 
 fn released(task: TaskId, fence: Fence) -> WorkResult {
-    let status = WorkStatus::Released;
-    WorkResult { task, fence, status, output: None, output_ref: None, error: None, retryable: None, retry_after_ms: None }
+    WorkResult {
+        task,
+        fence,
+        status: WorkStatus::Released,
+        output: None,
+        output_ref: None,
+        error: None,
+        retryable: None,
+        retry_after_ms: None,
+        log: Vec::new(),
+    }
 }
 
 fn done(task: TaskId, fence: Fence, output: Box<RawValue>) -> WorkResult {
@@ -286,7 +301,8 @@ mod tests {
                 "done" => Some(Verdict::Done(RawValue::from_string("7".into()).unwrap())),
                 "large" => Some(Verdict::Done(RawValue::from_string(format!("\"{}\"", "x".repeat(400_000))).unwrap())),
                 "failed" => {
-                    Some(Verdict::Failed { error: TaskError { code: "exit_1".into(), message: String::new() }, retryable: true })
+                    let failure = kernel::record::Failure { code: "exit_1".into(), message: String::new() };
+                    Some(Verdict::Failed { failure, retryable: true })
                 }
                 _ => None,
             };

@@ -2,35 +2,31 @@
 //! is full, one that only waits to hear that something should stop; each attempt is a process with a thread that waits for
 //! it; this loop alone knows what is held and decides.
 
-mod child;
 mod crew;
-mod guard;
-mod program;
+mod said;
 mod tally;
-mod verdict;
 
 use super::Session;
 use crate::client::Client;
 use crate::output::{Answer, Exit, Failure, Outcome};
+use crate::plain::plain;
 use crate::signals::on_stop;
 use crate::units::{count_of, show_about_ms};
-use child::Group;
 use clap::Args;
 use crew::{Crew, Todo, Told, Why};
-use doors::wire::{EndingView, ServerStatus, TaskView, WorkAnswer, WorkPoll, WorkTask, WorkerView};
-use guard::Guard;
-pub use guard::GuardArgs;
+use doors::wire::{EndingView, ServerStatus, TaskView, UnmadeTask, WorkAnswer, WorkPoll, WorkTask, WorkerView};
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
-use serde::Serialize;
+use said::Said;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
+use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tally::{Attempt, Last, Tally};
-use verdict::Verdict;
+use workers::process::{Brief, Ended, Group, Guard, Launch, Reading, Verdict, guard, judge, program, start};
 
 /// After so long SIGTERM becomes SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -50,6 +46,8 @@ const LISTEN_AFTER: Duration = Duration::from_secs(1);
 const LISTEN_SETTLED: Duration = Duration::from_secs(1);
 /// Another worker of this name that was heard of so short a time ago may well still be there.
 const RIVAL_MS_MAX: u64 = 30_000;
+/// What commands say is told so often.
+const SAY_EVERY: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -111,6 +109,8 @@ enum Event {
         verdict: Verdict,
         left_behind: bool,
     },
+    /// A command said something, and nothing waited to be told.
+    Said,
     Stop,
 }
 
@@ -144,6 +144,7 @@ struct Worker<'a> {
     last: Option<(TaskId, Last)>,
     events: Sender<Event>,
     guard: Guard,
+    said: Said,
     polls: Sender<WorkPoll>,
     listens: Sender<WorkPoll>,
     /// When the poll under way was sent.
@@ -173,7 +174,7 @@ struct Worker<'a> {
 }
 
 pub fn run(args: WorkArgs, session: &Session) -> Outcome {
-    program::check(&args.command)?;
+    check(&args.command)?;
     if let Some(name) = &args.name {
         warn_of_rival(session, name);
     }
@@ -196,6 +197,7 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         last: None,
         events,
         guard: Guard::start(),
+        said: Said::default(),
         polls,
         listens,
         polling: None,
@@ -217,9 +219,24 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
     worker.finish()
 }
 
+/// Ends the processes of a worker that was killed; started by `work`, and by a server with commands of its own
+#[derive(Args, Debug)]
+pub struct GuardArgs {}
+
 /// What `work` starts beside itself.
 pub fn guard() -> Outcome {
-    guard::run()
+    let ended = guard::watch(std::io::stdin().lock());
+    let ended = ended.map_err(|error| Failure::new(Exit::Unavailable, "unavailable", error.to_string()))?;
+    Ok(Answer::new(&serde_json::json!({"ended": ended}), ""))
+}
+
+/// Refuses a command that is not there or cannot be executed: it would take tasks for nothing.
+fn check(command: &[OsString]) -> Result<(), Failure> {
+    let Some(name) = command.first() else { return Ok(()) };
+    program::check(name).map_err(|why| {
+        let message = format!("`{}` {why}", name.to_string_lossy());
+        Failure::new(Exit::Usage, "command_not_found", message).fix("name a program after `--`, on PATH or by its path")
+    })
 }
 
 /// Two workers of one name take each other's leases away. Whether the other is still there nobody knows, so it is only said.
@@ -277,6 +294,8 @@ impl Worker<'_> {
                     self.ended(task, fence, verdict);
                 }
                 Ok(Event::Stop) => self.stop(),
+                // The next deadline is another now.
+                Ok(Event::Said) => {}
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -293,7 +312,9 @@ impl Worker<'_> {
             Some(Listening { sent, overtaken: false }) => *sent + heartbeat + heartbeat / 2,
             _ => self.heard.map_or(self.ask_at, |heard| heard + heartbeat),
         });
-        let due = told.into_iter().chain(asked).chain(beat).min()?;
+        let said =
+            (!self.said.is_empty() && self.crew.running() > 0).then(|| self.heard.map_or(self.ask_at, |heard| heard + SAY_EVERY));
+        let due = told.into_iter().chain(asked).chain(beat).chain(said).min()?;
         Some(due.max(self.retry_at))
     }
 
@@ -313,6 +334,7 @@ impl Worker<'_> {
         if self.listening.as_ref().is_some_and(|listening| now < listening.sent + LISTEN_SETTLED) {
             (poll.want, poll.wait_ms) = (0, 0);
         }
+        self.said.attach(&mut poll);
         if self.polls.send(poll).is_ok() {
             self.polling = Some(now);
             if let Some(listening) = &mut self.listening {
@@ -378,18 +400,21 @@ impl Worker<'_> {
     fn answered(&mut self, poll: &WorkPoll, answer: Result<WorkAnswer, Failure>) {
         let sent = self.polling.take().unwrap_or_else(Instant::now);
         match answer {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 if self.heard.is_none() {
                     self.introduce();
                 }
                 self.heard = Some(sent);
                 self.came_back();
+                let unmade = std::mem::take(&mut answer.unmade);
                 // A server that answers at once, with nothing, is not asked again before the wait is over.
                 let pause = if answer.stopping { Duration::from_secs(1) } else { Duration::from_millis(poll.wait_ms) };
-                self.ask_at = if answer.tasks.is_empty() { sent + pause } else { Instant::now() };
+                let nothing = answer.tasks.is_empty() && unmade.is_empty();
+                self.ask_at = if nothing { sent + pause } else { Instant::now() };
                 for todo in self.crew.answered(poll, answer) {
                     self.act(todo);
                 }
+                unmade.into_iter().for_each(|unmade| self.failed_unmade(unmade));
             }
             Err(failure) if self.heard.is_none() || !(failure.retryable || failure.exit == Exit::Unavailable) => {
                 self.close();
@@ -401,6 +426,17 @@ impl Worker<'_> {
                 self.fatal = Some(Failure { message: format!("{}; {what}", failure.message), ..failure });
             }
             Err(failure) => self.lost(&failure),
+        }
+    }
+
+    /// It failed before anybody could begin. With `--once` it was the one task, unless another came with it.
+    fn failed_unmade(&mut self, UnmadeTask { task, kind, error }: UnmadeTask) {
+        let why = format!("its input cannot be made: {}: {}", error.code, error.message);
+        self.session.screen.note(&format!("{task} {kind} failed: {why}"));
+        self.tally.failed += 1;
+        if self.once && self.running.is_empty() {
+            self.last = Some((task, Last::Unmade { why }));
+            self.crew.closing = true;
         }
     }
 
@@ -499,32 +535,26 @@ impl Worker<'_> {
     fn start(&mut self, task: WorkTask) {
         let (id, fence, kind) = (task.task, task.fence, task.kind.clone());
         let events = self.events.clone();
-        let ended = move |ended: child::Ended| {
+        let ended = move |ended: Ended| {
             let left_behind = ended.left_behind;
             // The loop may be gone; then nobody wants to know.
-            let _ = events.send(Event::Ended { task: id, fence, verdict: verdict::judge(ended), left_behind });
+            let _ = events.send(Event::Ended { task: id, fence, verdict: judge(ended, Reading::Whole), left_behind });
         };
+        let brief = brief(&task);
         let target = self.session.client.target();
-        let mut env = vec![
-            ("SIGNALLER_TASK", id.to_string()),
-            ("SIGNALLER_TYPE", task.kind.to_string()),
-            ("SIGNALLER_QUEUE", task.queue.to_string()),
-            ("SIGNALLER_ATTEMPT", task.attempt.to_string()),
-            ("SIGNALLER_IDEMPOTENCY_KEY", task.idempotency_key.clone()),
-            ("SIGNALLER_URL", target.url.clone()),
-        ];
-        env.extend(task.run.map(|run| ("SIGNALLER_RUN", run.to_string())));
-        env.extend(task.node.clone().map(|node| ("SIGNALLER_NODE", node)));
-        if let Some(trigger) = &task.trigger {
-            env.extend([
-                ("SIGNALLER_EVENT", trigger.event.to_string()),
-                ("SIGNALLER_EVENT_NAME", trigger.name.to_string()),
-                ("SIGNALLER_HANDLER", trigger.handler.to_string()),
-            ]);
-        }
-        env.push(("SIGNALLER_FENCE", fence.to_string()));
-        env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN", token)));
-        match child::start(id, &self.command, env, stdin_of(&task), self.guard.clone(), ended) {
+        let mut env = brief.env();
+        env.push(("SIGNALLER_URL".into(), target.url.clone().into()));
+        env.extend(target.token.clone().map(|token| ("SIGNALLER_TOKEN".into(), token.into())));
+        let launch = Launch { command: self.command.clone(), env, stdin: brief.stdin(), ..Launch::default() };
+        let (said, bell) = (self.said.clone(), self.events.clone());
+        let tell = move |line: &str| {
+            _ = writeln!(std::io::stderr().lock(), "{id} | {}", plain(line));
+            if said.add(id, fence, line) {
+                // The loop may be gone; then nobody wants to know.
+                _ = bell.send(Event::Said);
+            }
+        };
+        match start(launch, self.guard.clone(), tell, ended) {
             Ok(group) => {
                 let since = Instant::now();
                 let spent_at = since.checked_add(Duration::from_millis(task.budget_ms));
@@ -548,7 +578,7 @@ impl Worker<'_> {
         let Some(running) = self.running.remove(&task) else { return };
         let code = match &verdict {
             Verdict::Done(_) => None,
-            Verdict::Failed { error, .. } => Some(error.code.clone()),
+            Verdict::Failed { failure, .. } => Some(failure.code.clone()),
         };
         let told = self.crew.ended(task, fence, verdict);
         let Running { kind, since, .. } = running;
@@ -638,29 +668,15 @@ impl Worker<'_> {
                 (tally.done, tally.stopped) = (0, 1);
             }
             let failure = Failure::new(Exit::WorkFailed, "work_failed", message).result(&tally);
+            let failure = failure.fix("its history says what became of it, and `task explain` what can be done");
             return Err(failure.next(format!("task history {task}"), "everything that happened to it"));
         }
         Ok(Answer::new(&tally, tally.sentence()))
     }
 }
 
-fn stdin_of(task: &WorkTask) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Stdin<'a> {
-        task: TaskId,
-        #[serde(rename = "type")]
-        kind: &'a TypeName,
-        queue: &'a QueueName,
-        attempt: u16,
-        idempotency_key: &'a str,
-        budget_ms: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        run: Option<kernel::ids::RunId>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        node: Option<&'a str>,
-        input: &'a serde_json::value::RawValue,
-    }
-    let stdin = Stdin {
+fn brief(task: &WorkTask) -> Brief<'_> {
+    Brief {
         task: task.task,
         kind: &task.kind,
         queue: &task.queue,
@@ -670,10 +686,9 @@ fn stdin_of(task: &WorkTask) -> Vec<u8> {
         run: task.run,
         node: task.node.as_deref(),
         input: &task.input,
-    };
-    let mut text = serde_json::to_vec(&stdin).expect("a task is JSON");
-    text.push(b'\n');
-    text
+        fence: task.fence,
+        made_of: task.trigger.as_ref().map(|trigger| (trigger.event, &trigger.name, &trigger.handler)),
+    }
 }
 
 /// Used by no other worker: host, process, chance.

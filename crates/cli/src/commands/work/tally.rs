@@ -57,8 +57,17 @@ pub struct Attempt {
 
 /// How the one task of `--once` ended.
 pub enum Last {
-    Told { told: Told, code: Option<String> },
-    Refused { message: String },
+    Told {
+        told: Told,
+        code: Option<String>,
+    },
+    Refused {
+        message: String,
+    },
+    /// It never began.
+    Unmade {
+        why: String,
+    },
 }
 
 impl Last {
@@ -66,6 +75,7 @@ impl Last {
     pub fn failure(&self, task: TaskId, found: Option<&TaskView>) -> Option<String> {
         let (told, code) = match self {
             Last::Refused { message } => return Some(format!("the result of {task} was not taken: {message}")),
+            Last::Unmade { why } => return Some(format!("{task} failed: {why}")),
             Last::Told { told, code } => (*told, code.as_deref()),
         };
         match told {

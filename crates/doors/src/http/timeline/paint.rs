@@ -2,7 +2,8 @@
 
 use super::super::graph::to_the_second;
 use crate::wire::*;
-use flow::graph::pen::{self, Face, N, Status, Text, clipped, escaped, lasted, marked, step_ms};
+use flow::graph::pen::{self, Face, N, Status, Text, clipped, escaped, marked, step_ms};
+use kernel::time;
 use std::fmt::Write;
 
 const MARGIN: f64 = 24.0;
@@ -66,7 +67,7 @@ fn head(line: &Timeline, all_ms: u64) -> String {
     about.extend((line.revision > 0).then(|| format!("revision {}", line.revision)));
     about.extend((line.generation > 0).then(|| format!("generation {}", line.generation)));
     let how = if line.ended_at.is_some() { "after" } else { "for" };
-    about.push(format!("{} {how} {}", Status::from(line.status).as_str(), lasted(all_ms)));
+    about.push(format!("{} {how} {}", Status::from(line.status).as_str(), time::span(all_ms)));
     about.push(format!("from {}", to_the_second(line.started_at)));
     about.join(" · ")
 }
@@ -94,7 +95,7 @@ fn moments(out: &mut String, line: &Timeline, (top, bottom): (f64, f64)) {
 }
 
 fn lasted_at(line: &Timeline, at: Instant) -> String {
-    lasted(line.started_at.ms_until(at).max(0).unsigned_abs())
+    time::span(line.started_at.ms_until(at).max(0).unsigned_abs())
 }
 
 fn notes(line: &Timeline) -> Vec<String> {
@@ -222,7 +223,7 @@ fn lane(out: &mut String, line: &Timeline, row: &TimelineRow, y: f64, even: bool
         out.push_str("</g>\n");
     }
     let sum = if row.instances > 1 { "Σ " } else { "" };
-    let took = row.took_ms().map_or_else(|| row.status.as_str().to_owned(), |ms| format!("{sum}{}", lasted(ms)));
+    let took = row.took_ms().map_or_else(|| row.status.as_str().to_owned(), |ms| format!("{sum}{}", time::span(ms)));
     pen::text(out, &Text { x: MARGIN + NAMES + BARS + TOOK - 4.0, y: y + 15.0, class: "end", text: &took });
 }
 
@@ -237,7 +238,7 @@ fn about(row: &TimelineRow) -> String {
     let mut totals = row.totals.clone();
     for what in SpanKind::ALL {
         let ms = *totals.of(what);
-        lines.extend((ms > 0).then(|| format!("{} {}", what.as_str(), lasted(ms))));
+        lines.extend((ms > 0).then(|| format!("{} {}", what.as_str(), time::span(ms))));
     }
     lines.extend((row.totals.attempts > row.instances).then(|| format!("{} attempts", row.totals.attempts)));
     lines.join("\n")
@@ -246,7 +247,7 @@ fn about(row: &TimelineRow) -> String {
 fn told(line: &Timeline, row: &TimelineRow, span: &TimelineSpan) -> String {
     let ms = span.from.ms_until(span.to.unwrap_or(line.until)).max(0).unsigned_abs();
     let so_far = if span.to.is_none() { ", goes on" } else { "" };
-    let mut lines = vec![format!("{}: {} {}{so_far}", row.node, span.what.as_str(), lasted(ms))];
+    let mut lines = vec![format!("{}: {} {}{so_far}", row.node, span.what.as_str(), time::span(ms))];
     lines.extend(span.attempt.map(|attempt| format!("attempt {attempt}")));
     lines.extend(span.worker.as_ref().map(|worker| format!("on {worker}")));
     lines.extend(span.error.as_ref().map(|error| format!("{}: {}", error.code, error.message)));

@@ -308,5 +308,5 @@ fn nobody_stops_the_telling_of_dependents() {
     let no = told.world.run(&crate::command::Command::CancelBulk { bulk, by }).unwrap_err();
     assert_eq!(no.code(), "invalid");
     told.world.advance(told.world.now);
-    assert_eq!(told.world.state.queue_summary(&crate::script::say::queue("q")).blocked, 0);
+    assert_eq!(told.world.state.queue_summary(&crate::script::say::queue("q")).depth.blocked, 0);
 }

@@ -304,7 +304,7 @@ fn it_is_told_which_limit_of_a_handler_stands_in_the_way() {
     check(
         "queue q keyrate.h.tenant=1/10s; emit e a/b + h key.h.tenant=acme; lease w; emit f a/b + h key.h.tenant=acme; explain f",
         "e: queued; leased e; f: queued
-         f waits: rate limit of handler `h` for tenant acme: next permit in 10.0 s. [handler_rate until 10s] eta 10s",
+         f waits: rate limit of handler `h` for tenant acme: next permit in 10 s. [handler_rate until 10s] eta 10s",
     );
     check(
         "queue q key.h@single=1; emit e a/b + h single=k replace; lease w; emit f a/b + h single=k replace; explain f",
@@ -313,7 +313,7 @@ fn it_is_told_which_limit_of_a_handler_stands_in_the_way() {
     );
     check(
         "emit e a/b + h batch=k/3/10s; explain e",
-        "e: queued; e waits: the batch of handler `h` for key k has 1 of 3 events: it starts with the last of these, or in 10.0 s. \
+        "e: queued; e waits: the batch of handler `h` for key k has 1 of 3 events: it starts with the last of these, or in 10 s. \
          [batch until 10s] eta 10s",
     );
 }

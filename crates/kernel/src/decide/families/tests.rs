@@ -16,7 +16,7 @@ fn a_pattern_covers_families_below_it_and_a_pause_ends_by_itself() {
         "pause_families a/* until=10s because=a_storm; emit e a/b.c + h; emit f a/b + h; emit g b/a + h; lease w want=9
          explain e; advance 10s; lease w want=9",
         "e: queued; f: queued; g: queued; leased g
-         e waits: family `a/b` is paused by ann for another 10.0 s because a storm. [family_paused until 10s] eta 10s
+         e waits: family `a/b` is paused by ann for another 10 s because a storm. [family_paused until 10s] eta 10s
          leased e f",
     );
 }

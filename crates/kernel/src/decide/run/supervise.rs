@@ -3,7 +3,6 @@
 //! worker that is at it, or a limit of its queue is left alone. What waits for a value that does not come fails.
 
 use crate::decide::walk;
-use crate::explain::span;
 use crate::frame::FramePath;
 use crate::ids::{RunId, TaskId};
 use crate::ir::NodeKind;
@@ -14,7 +13,7 @@ use crate::record::Failure;
 use crate::run::{NodeAt, RunStatus};
 use crate::runs::{Held, Inquiry, Live, Spot};
 use crate::step::{FollowUp, Step};
-use crate::time::Time;
+use crate::time::{Time, span};
 
 pub(in crate::decide) fn sweep(step: &mut Step<'_>) {
     for run in step.swept() {

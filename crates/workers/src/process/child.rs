@@ -1,14 +1,13 @@
 //! One attempt as a process of its own group: the task on stdin, the output from stdout, the tail of stderr for the
-//! history. Everything read is bounded.
+//! history, and each of its lines to whoever listens. Everything read is bounded.
 
 use super::guard::Guard;
-use crate::plain::plain;
-use kernel::ids::TaskId;
 use kernel::limits::PAYLOAD_BYTES_MAX;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +19,22 @@ const TAIL_BYTES_MAX: usize = 1_500;
 const LINE_BYTES_MAX: usize = 8 * 1024;
 /// A grandchild may hold the pipes open after the process itself has ended; it is not waited for longer than this.
 const PIPES_AFTER_EXIT: Duration = Duration::from_secs(1);
+
+/// What is started, and how.
+#[derive(Clone, Default)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    pub folder: Option<PathBuf>,
+    pub env: Vec<(OsString, OsString)>,
+    /// It sees nothing of our own environment.
+    pub env_is_whole: bool,
+    /// MiB of data that each of its processes may have.
+    pub memory_mb: Option<u64>,
+    pub stdin: Vec<u8>,
+    /// Whatever it leaves running ends with it.
+    pub ends_whole: bool,
+}
 
 /// How the process ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +59,7 @@ pub struct Group(Arc<Mutex<Alive>>);
 
 struct Alive {
     leader: Option<Pid>,
+    /// What is left of the group ends with its leader.
     ending: bool,
     guard: Guard,
 }
@@ -78,37 +94,52 @@ impl Group {
     }
 }
 
-/// Starts the process; `ended` is called on another thread when it is over.
+/// Starts the process; `line` gets each line of its stderr, and `ended` is called on another thread when it is over.
 pub fn start(
-    task: TaskId,
-    command: &[OsString],
-    env: Vec<(&'static str, String)>,
-    stdin: Vec<u8>,
+    launch: Launch,
     guard: Guard,
+    line: impl FnMut(&str) + Send + 'static,
     ended: impl FnOnce(Ended) + Send + 'static,
 ) -> std::io::Result<Group> {
-    let (program, args) = command.split_first().ok_or_else(|| std::io::Error::new(ErrorKind::NotFound, "no command"))?;
-    let mut child = Command::new(program)
-        .args(args)
-        .envs(env)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut command = command(&launch)?;
+    let mut child = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let leader = Pid::from_child(&child);
     guard.began(leader);
-    let group = Group(Arc::new(Mutex::new(Alive { leader: Some(leader), ending: false, guard })));
+    let group = Group(Arc::new(Mutex::new(Alive { leader: Some(leader), ending: launch.ends_whole, guard })));
     let theirs = group.clone();
     if let Some(mut pipe) = child.stdin.take() {
         // On a thread of its own: a process that never reads must not hold anything up.
-        thread::spawn(move || pipe.write_all(&stdin));
+        thread::spawn(move || pipe.write_all(&launch.stdin));
     }
-    thread::spawn(move || ended(watch(task, child, leader, &theirs)));
+    thread::spawn(move || ended(watch(child, leader, &theirs, line)));
     Ok(group)
 }
 
-fn watch(task: TaskId, mut child: Child, leader: Pid, group: &Group) -> Ended {
+/// The shell sets the bound on itself and becomes the program: nothing of it runs unbounded.
+const BOUNDED: &str = r#"ulimit -d "$0" && exec "$@""#;
+
+fn command(launch: &Launch) -> std::io::Result<Command> {
+    let (program, args) = launch.command.split_first().ok_or_else(|| std::io::Error::new(ErrorKind::NotFound, "no command"))?;
+    let mut command = match launch.memory_mb {
+        Some(mb) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", BOUNDED, &mb.saturating_mul(1_024).to_string()]).arg(program);
+            shell
+        }
+        None => Command::new(program),
+    };
+    command.args(args);
+    if launch.env_is_whole {
+        command.env_clear();
+    }
+    command.envs(launch.env.iter().map(|(name, value)| (name, value)));
+    if let Some(folder) = &launch.folder {
+        command.current_dir(folder);
+    }
+    Ok(command)
+}
+
+fn watch(mut child: Child, leader: Pid, group: &Group, line: impl FnMut(&str) + Send + 'static) -> Ended {
     let (closed, closing) = channel::<()>();
     let stdout = Arc::new(Mutex::new(Vec::new()));
     let tail = Arc::new(Mutex::new(Vec::new()));
@@ -122,7 +153,7 @@ fn watch(task: TaskId, mut child: Child, leader: Pid, group: &Group) -> Ended {
     if let Some(pipe) = child.stderr.take() {
         let (tail, closed) = (tail.clone(), closed.clone());
         thread::spawn(move || {
-            read_errors(task, pipe, &tail);
+            read_errors(pipe, &tail, line);
             drop(closed);
         });
     }
@@ -170,13 +201,12 @@ fn read_output(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, group: &Group) {
     }
 }
 
-/// Passes lines on to our own stderr, each with its task, and keeps the tail.
-fn read_errors(task: TaskId, mut pipe: impl Read, tail: &Mutex<Vec<u8>>) {
+/// Passes lines on, and keeps the tail.
+fn read_errors(mut pipe: impl Read, tail: &Mutex<Vec<u8>>, mut tell: impl FnMut(&str)) {
     let mut chunk = [0; 4 * 1024];
     let mut line = Vec::new();
-    let tell = |line: &mut Vec<u8>| {
-        let text = String::from_utf8_lossy(line);
-        let _ = writeln!(std::io::stderr().lock(), "{task} | {}", plain(text.trim_end_matches(['\n', '\r'])));
+    let mut tell = |line: &mut Vec<u8>| {
+        tell(String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']));
         line.clear();
     };
     loop {
@@ -210,15 +240,23 @@ mod tests {
     use super::*;
     use std::sync::mpsc::sync_channel;
 
-    fn run(script: &str, act: impl FnOnce(&Group)) -> Ended {
+    fn run_with(launch: Launch, act: impl FnOnce(&Group)) -> (Ended, Vec<String>) {
         let (sender, ended) = sync_channel(1);
-        let command = ["sh", "-c", script].map(OsString::from);
-        let env = vec![("SIGNALLER_TASK", "task-1".to_owned())];
-        let stdin = br#"{"task":"task-1"}"#.to_vec();
         let tell = move |end| sender.send(end).expect("the test waits");
-        let group = start(TaskId::new(1, 0), &command, env, stdin, Guard::none(), tell).unwrap();
+        let (line, lines) = channel();
+        let group = start(launch, Guard::none(), move |text| _ = line.send(text.to_owned()), tell).unwrap();
         act(&group);
-        ended.recv_timeout(Duration::from_secs(30)).expect("the process ends")
+        (ended.recv_timeout(Duration::from_secs(30)).expect("the process ends"), lines.try_iter().collect())
+    }
+
+    fn launch(script: &str) -> Launch {
+        let command = ["sh", "-c", script].map(OsString::from).to_vec();
+        let env = vec![("SIGNALLER_TASK".into(), "task-1".into())];
+        Launch { command, env, stdin: br#"{"task":"task-1"}"#.to_vec(), ..Launch::default() }
+    }
+
+    fn run(script: &str, act: impl FnOnce(&Group)) -> Ended {
+        run_with(launch(script), act).0
     }
 
     #[test]
@@ -257,5 +295,32 @@ mod tests {
             group.terminate();
         });
         assert_eq!((ended.exit, ended.left_behind), (Exited::Signal(15), false));
+    }
+
+    #[test]
+    fn a_process_has_the_room_the_folder_and_the_names_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().canonicalize().unwrap();
+        let fill = r#"dd if=/dev/zero of=/dev/null bs=100M count=1 2>/dev/null && echo had it || echo no room"#;
+        let bounded = |memory_mb| run_with(Launch { memory_mb, ..launch(fill) }, |_| {}).0.stdout;
+        assert_eq!((bounded(Some(16)), bounded(None)), (b"no room\n".to_vec(), b"had it\n".to_vec()));
+
+        let whole = Launch { env_is_whole: true, folder: Some(here.clone()), memory_mb: Some(64), ..launch("pwd; env") };
+        let said = String::from_utf8(run_with(whole, |_| {}).0.stdout).unwrap();
+        assert_eq!(said.lines().next(), here.to_str());
+        assert!(said.contains("SIGNALLER_TASK=task-1") && !said.contains("CARGO"), "{said}");
+    }
+
+    #[test]
+    fn lines_of_stderr_are_told_as_they_come() {
+        let (ended, lines) = run_with(launch("echo one >&2; printf 'two\\r\\nthree' >&2"), |_| {});
+        assert_eq!((lines.join("|").as_str(), ended.stderr_tail.as_str()), ("one|two|three", "one\ntwo\r\nthree"));
+    }
+
+    /// It has ended well, and what it left behind would go on.
+    #[test]
+    fn nothing_stays_behind_where_that_is_asked_for() {
+        let ended = run_with(Launch { ends_whole: true, ..launch("sleep 60 & echo 1") }, |_| {}).0;
+        assert_eq!((ended.exit, ended.left_behind), (Exited::Code(0), false));
     }
 }

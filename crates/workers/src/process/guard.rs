@@ -1,8 +1,6 @@
 //! What ends the processes of a worker that was killed: a process of its own that is told of every group the worker starts
 //! and reaps, over a pipe that only the worker holds. When the pipe closes, it ends the groups that are left.
 
-use crate::output::{Answer, Exit, Failure, Outcome};
-use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
@@ -21,8 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Guard(Option<Arc<Mutex<ChildStdin>>>);
 
 impl Guard {
-    /// In a group of its own, so that what is meant for the worker at a terminal does not end it. Without one, all goes on
-    /// as well; only a worker that is killed leaves its processes behind.
+    /// This very program is started once more, to call [`watch`]: in a group of its own, so that what is meant for the worker
+    /// at a terminal does not end it. Without one, all goes on as well; only a worker that is killed leaves its processes behind.
     pub fn start() -> Guard {
         let started = std::env::current_exe().and_then(|program| {
             let mut command = Command::new(program);
@@ -32,7 +30,7 @@ impl Guard {
         Guard(started.ok().and_then(|mut child| child.stdin.take()).map(|pipe| Arc::new(Mutex::new(pipe))))
     }
 
-    #[cfg(test)]
+    /// Nobody watches.
     pub fn none() -> Guard {
         Guard(None)
     }
@@ -55,15 +53,11 @@ impl Guard {
     }
 }
 
-/// Ends the processes of a worker that was killed; started by `work`
-#[derive(Args, Debug)]
-pub struct GuardArgs {}
-
-/// The other end.
-pub fn run() -> Outcome {
+/// The other end: returns when the worker is gone and its groups are ended, with how many those were.
+pub fn watch(told: impl BufRead) -> std::io::Result<usize> {
     let mut groups: BTreeSet<i32> = BTreeSet::new();
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(|error| Failure::new(Exit::Unavailable, "unavailable", error.to_string()))?;
+    for line in told.lines() {
+        let line = line?;
         match (line.chars().next(), line.get(1..).and_then(|number| number.parse().ok())) {
             (Some('+'), Some(leader)) => _ = groups.insert(leader),
             (Some('-'), Some(leader)) => _ = groups.remove(&leader),
@@ -79,5 +73,5 @@ pub fn run() -> Outcome {
         thread::sleep(LOOK_EVERY);
     }
     end(Signal::KILL);
-    Ok(Answer::new(&serde_json::json!({"ended": groups.len()}), ""))
+    Ok(groups.len())
 }

@@ -2,15 +2,15 @@
 //!
 //! | it ended with | the task |
 //! |---|---|
-//! | 0 | is done; stdout is the output: JSON as it is, other text as a JSON string, nothing as null |
+//! | 0 | is done; stdout is the output: JSON as it is, other text as a JSON string, nothing as null ([`Reading`]) |
 //! | 65 (`EX_DATAERR`) | failed, and trying again would not help |
 //! | 75 (`EX_TEMPFAIL`) or any other code | failed, and may be tried again; the code is `exit_N` |
 //! | a signal | failed, and may be tried again; the code is `signal_N` |
 //! | more than 256 KiB of output | failed with `output_too_large`, and trying again would not help |
 
 use super::child::{Ended, Exited};
-use doors::wire::TaskError;
 use kernel::limits::PAYLOAD_BYTES_MAX;
+use kernel::record::Failure;
 use serde_json::value::{RawValue, to_raw_value};
 
 /// The data is wrong, says the process: another attempt would see the same.
@@ -19,23 +19,32 @@ const EX_DATAERR: i32 = 65;
 #[derive(Debug)]
 pub enum Verdict {
     Done(Box<RawValue>),
-    Failed { error: TaskError, retryable: bool },
+    Failed { failure: Failure, retryable: bool },
 }
 
-pub fn judge(ended: Ended) -> Verdict {
+/// What of stdout is the output where the whole of it is no JSON.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// All of it, as text.
+    Whole,
+    /// Its last line, as JSON or as text: what came before was said on the way.
+    LastLine,
+}
+
+pub fn judge(ended: Ended, reading: Reading) -> Verdict {
     let Ended { exit, stdout, stderr_tail, .. } = ended;
     let too_large = || {
         let message = format!("the command wrote more than {PAYLOAD_BYTES_MAX} bytes of output");
-        Verdict::Failed { error: TaskError { code: "output_too_large".into(), message }, retryable: false }
+        Verdict::Failed { failure: Failure { code: "output_too_large".into(), message }, retryable: false }
     };
     let failed = |code: String, what: String, retryable: bool| {
         let message = if stderr_tail.is_empty() { what } else { stderr_tail.clone() };
-        Verdict::Failed { error: TaskError { code, message }, retryable }
+        Verdict::Failed { failure: Failure { code, message }, retryable }
     };
     match exit {
         _ if stdout.len() > PAYLOAD_BYTES_MAX => too_large(),
         Exited::Code(0) => {
-            let output = output(&stdout);
+            let output = output(&stdout, reading);
             if output.get().len() > PAYLOAD_BYTES_MAX { too_large() } else { Verdict::Done(output) }
         }
         Exited::Code(code) => failed(format!("exit_{code}"), format!("the command ended with {code}"), code != EX_DATAERR),
@@ -43,13 +52,18 @@ pub fn judge(ended: Ended) -> Verdict {
     }
 }
 
-fn output(stdout: &[u8]) -> Box<RawValue> {
+fn output(stdout: &[u8], reading: Reading) -> Box<RawValue> {
     let text = String::from_utf8_lossy(stdout);
     let text = text.trim();
     if text.is_empty() {
         return to_raw_value(&()).expect("null is JSON");
     }
-    serde_json::from_str(text).unwrap_or_else(|_| to_raw_value(text).expect("text is JSON"))
+    let json = |text: &str| serde_json::from_str::<Box<RawValue>>(text).ok();
+    let text_of = match reading {
+        Reading::Whole => text,
+        Reading::LastLine => text.lines().last().unwrap_or_default().trim(),
+    };
+    json(text).or_else(|| json(text_of)).unwrap_or_else(|| to_raw_value(text_of).expect("text is JSON"))
 }
 
 #[cfg(test)]
@@ -78,12 +92,25 @@ mod tests {
             (Exited::Signal(11), "", "", "failed signal_11 signal 11 ended the command"),
         ] {
             let ended = Ended { exit, stdout: stdout.into(), stderr_tail: stderr.into(), left_behind: false };
-            let said = match judge(ended) {
+            let said = match judge(ended, Reading::Whole) {
                 Verdict::Done(output) => format!("done {}", output.get()),
-                Verdict::Failed { error, retryable: true } => format!("failed {} {}", error.code, error.message),
-                Verdict::Failed { error, retryable: false } => format!("failed {} for good", error.code),
+                Verdict::Failed { failure, retryable: true } => format!("failed {} {}", failure.code, failure.message),
+                Verdict::Failed { failure, retryable: false } => format!("failed {} for good", failure.code),
             };
             assert_eq!(said, verdict);
+        }
+    }
+
+    #[test]
+    fn what_is_said_on_the_way_is_no_output_where_the_last_line_is() {
+        for (stdout, output) in [
+            ("", "null"),
+            ("{\"a\":\n 1}\n", "{\"a\":\n 1}"),
+            ("loading\n{\"a\":1.50}\n\n", "{\"a\":1.50}"),
+            ("{\"a\":1}\n{\"a\":2}\n", "{\"a\":2}"),
+            ("loading\r\nall well\r\n", "\"all well\""),
+        ] {
+            assert_eq!(super::output(stdout.as_bytes(), Reading::LastLine).get(), output, "{stdout}");
         }
     }
 }

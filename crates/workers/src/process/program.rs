@@ -1,18 +1,13 @@
 //! The command of a worker, looked for before any task is: one that cannot be started would take tasks for nothing.
 
-use crate::output::{Exit, Failure};
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Refuses a command that is not there or cannot be executed.
-pub fn check(command: &[OsString]) -> Result<(), Failure> {
-    let Some(program) = command.first() else { return Ok(()) };
+/// Says what is wrong with a program that is not there or cannot be executed.
+pub fn check(program: &OsStr) -> Result<(), &'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    look(Path::new(program), &std::env::split_paths(&path).collect::<Vec<_>>()).map_err(|why| {
-        let message = format!("`{}` {why}", program.to_string_lossy());
-        Failure::new(Exit::Usage, "command_not_found", message).fix("name a program after `--`, on PATH or by its path")
-    })
+    look(Path::new(program), &std::env::split_paths(&path).collect::<Vec<_>>())
 }
 
 fn look(program: &Path, path: &[PathBuf]) -> Result<(), &'static str> {

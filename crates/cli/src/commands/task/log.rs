@@ -1,0 +1,65 @@
+//! `signaller task log`.
+
+use crate::commands::{Session, task_id};
+use crate::output::{Answer, Outcome, raw};
+use crate::plain::plain;
+use crate::units::{count_of, show_offset};
+use clap::Args;
+use doors::wire::{Instant, LogLineView, LogView};
+use kernel::ids::TaskId;
+
+/// How long the server may wait for the next line.
+const WAIT_MS: u64 = 20_000;
+
+/// Tell what workers said while they worked on a task: at most its newest 1,000 lines
+#[derive(Args, Debug)]
+#[command(after_help = "In JSON, --follow gives a line for each line, and its answer when the task has ended.\n\n\
+                        Examples:\n  signaller task log task-9m2\n  signaller task log task-9m2 --follow")]
+pub struct LogArgs {
+    /// The task, by its id
+    #[arg(value_name = "TASK", value_parser = task_id)]
+    task: TaskId,
+    /// Go on until the task has ended
+    #[arg(long, short)]
+    follow: bool,
+}
+
+pub fn run(args: LogArgs, session: &Session) -> Outcome {
+    let task = args.task;
+    let page = |after: u64, wait_ms: u64| -> Result<LogView, _> {
+        let path = format!("/v1/tasks/{task}/log?after={after}&wait_ms={wait_ms}");
+        session.client.get_within(&path, wait_ms + 10_000)
+    };
+    let mut log = page(0, 0)?;
+    let mut first = None;
+    let mut show = |line: &LogLineView| shown(line, *first.get_or_insert(line.at));
+    let dropped = match log.dropped {
+        0 => String::new(),
+        dropped => format!("{} before these were dropped", count_of(dropped, "line")),
+    };
+    if !args.follow {
+        let mut text: Vec<String> = Some(dropped).into_iter().filter(|text| !text.is_empty()).collect();
+        text.extend(log.lines.iter().map(&mut show));
+        let text = if text.is_empty() { format!("No worker has said anything about {task}.") } else { text.join("\n") };
+        return Ok(Answer::new(&log, text).next(format!("task show {task}"), "how it stands now"));
+    }
+    let mut told = 0;
+    loop {
+        for line in &log.lines {
+            session.screen.line(&if session.screen.people { show(line) } else { raw(line).to_string() });
+            told = line.n;
+        }
+        // An end is told with nothing after it.
+        if log.ended && log.lines.is_empty() {
+            let said = LogView { lines: Vec::new(), ..log };
+            return Ok(Answer::new(&said, format!("{task} has ended.")).next(format!("task show {task}"), "how"));
+        }
+        log = page(told, WAIT_MS)?;
+    }
+}
+
+/// `+1.2s #1 | text`
+fn shown(line: &LogLineView, first: Instant) -> String {
+    let attempt = line.attempt.map_or_else(String::new, |attempt| format!(" #{attempt}"));
+    format!("{}{attempt} | {}", show_offset(first, line.at), plain(&line.text))
+}

@@ -1,0 +1,93 @@
+//! `GET /v1/tasks/{task}/log`: what a task's workers said, and what they say next for whoever waits.
+
+use super::Door;
+use super::answer::{Json, No};
+use super::body::{Named, Params};
+use crate::wire::*;
+use axum::extract::State;
+use engine::{Engine, Heard};
+use kernel::ids::{RecordSeq, TaskId};
+use kernel::record::{Owner, Record};
+use kernel::rejection::Rejection;
+use kernel::task::Task;
+use std::collections::HashMap;
+use std::time::Duration;
+use store::StoreError;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant as Moment, sleep_until};
+
+/// Records of a task that are looked through for its attempts.
+const HISTORY_MAX: usize = 1_000;
+
+/// What workers said while they worked on a task, oldest first; with `wait_ms`, what they say next.
+#[utoipa::path(get, path = "/v1/tasks/{task}/log", tag = "tasks", params(("task" = String, Path), LogQuery),
+    responses((status = 200, body = LogView)))]
+pub async fn log(
+    State(door): State<Door>,
+    Named(task): Named<TaskId>,
+    Params(query): Params<LogQuery>,
+) -> Result<Json<LogView>, No> {
+    if query.wait_ms > POLL_WAIT_MS_MAX {
+        return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")).into());
+    }
+    let limit = query.limit.unwrap_or(LOG_PAGE_MAX);
+    if !(1..=LOG_PAGE_MAX).contains(&limit) {
+        return Err(Problem::invalid(format!("limit is a number from 1 to {LOG_PAGE_MAX}")).into());
+    }
+    let until = Moment::now() + Duration::from_millis(query.wait_ms);
+    // Subscribed before anything is read, so that nothing falls between the two.
+    let (mut said, mut records) = (door.engine.logs().subscribe(), door.engine.subscribe());
+    loop {
+        let after = query.after;
+        let found = door.blocking(move |engine| read(engine, task, after, limit)).await?;
+        let view = found.ok_or(Rejection::TaskNotFound { task })?;
+        if !view.lines.is_empty() || view.ended || query.wait_ms == 0 {
+            return Ok(Json(view));
+        }
+        loop {
+            tokio::select! {
+                said = said.recv() => match said {
+                    Ok(said) if !said.iter().any(|(of, _)| *of == task) => {}
+                    Ok(_) | Err(RecvError::Lagged(_)) => break,
+                    Err(RecvError::Closed) => return Ok(Json(view)),
+                },
+                heard = records.next() => match heard {
+                    Heard::Records(entries) if !entries.iter().any(|entry| entry.owner == Owner::Task(task)) => {}
+                    Heard::Records(_) | Heard::Missed => break,
+                    Heard::Ended => return Ok(Json(view)),
+                },
+                () = sleep_until(until) => return Ok(Json(view)),
+            }
+        }
+    }
+}
+
+/// `None`: there is no such task.
+fn read(engine: &Engine, task: TaskId, after: u64, limit: usize) -> Result<Option<LogView>, StoreError> {
+    // Its end first: whatever was said before it is found after.
+    let Some((ended, last)) = engine.read(|reader| {
+        let Some(row) = reader.task(task)? else { return Ok(None) };
+        let task = Task::from_row(&row.values)?;
+        Ok(Some((matches!(task, Task::Done(_) | Task::Failed(_) | Task::Cancelled(_)), task.card().last())))
+    })?
+    else {
+        return Ok(None);
+    };
+    let page = engine.logs().read(task, after, limit)?;
+    let attempts = if page.lines.is_empty() { HashMap::new() } else { attempts(engine, last)? };
+    let lines = page.lines.into_iter().map(|(n, line)| {
+        let attempt = attempts.get(&line.fence.0).copied();
+        LogLineView { n, at: line.at.into(), attempt, fence: line.fence, text: line.text }
+    });
+    Ok(Some(LogView { lines: lines.collect(), dropped: page.dropped, ended }))
+}
+
+/// Which attempt each lease was.
+fn attempts(engine: &Engine, last: RecordSeq) -> Result<HashMap<RecordSeq, u16>, StoreError> {
+    let records = engine.read(|reader| reader.history(last, HISTORY_MAX))?;
+    let leased = records.iter().filter_map(|entry| match &entry.record {
+        Record::TaskLeased { attempt, .. } => Some((entry.seq, *attempt)),
+        _ => None,
+    });
+    Ok(leased.collect())
+}

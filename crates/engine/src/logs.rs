@@ -1,0 +1,292 @@
+//! What workers say while they work: lines and how far they are. The writer never hears of it. Lines wait in a bounded line of
+//! their own for a thread that writes them, many at once; how far a worker is lives in memory alone, and is gone after a restart.
+
+use crate::clock;
+use crate::engine::Engine;
+use kernel::ids::{Fence, TaskId};
+use kernel::names::clip;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use store::{LOG_LINE_BYTES_MAX, LogLine, LogPage, LogStore, StoreError};
+use tokio::sync::broadcast;
+
+/// Bytes that may wait to be written. What comes while it is full is dropped, and counted.
+const WAITING_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// What a line weighs beside its text.
+const LINE_BYTES: usize = 64;
+/// Tasks whose progress is remembered.
+const PROGRESS_MAX: usize = 100_000;
+const MESSAGE_BYTES_MAX: usize = 200;
+/// Bytes of all lines together; beyond that those go that were said longest ago.
+const KEPT_BYTES_MAX: u64 = 1_024 * 1_024 * 1_024;
+/// Batches that a slow listener may fall behind.
+const BATCHES_MAX: usize = 256;
+/// Tasks that are looked at, or forgotten, at a time.
+const PAGE: usize = 500;
+/// Pages of one look: where there are more, the next goes on from there.
+const PAGES: usize = 20;
+/// How often lines of tasks that are gone are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How soon a stop is noticed.
+const LOOK_UP: Duration = Duration::from_millis(500);
+
+/// How far a worker is, by its own word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// From 0 to 1000.
+    pub permille: u16,
+    pub message: Option<String>,
+    fence: Fence,
+}
+
+/// Lines that were written, for whoever listens.
+pub type Said = Arc<[(TaskId, LogLine)]>;
+
+pub struct Logs {
+    store: Mutex<Box<dyn LogStore>>,
+    waiting: Mutex<Waiting>,
+    bell: Condvar,
+    lost: AtomicU64,
+    news: broadcast::Sender<Said>,
+    progress: Mutex<FxHashMap<TaskId, Progress>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: VecDeque<(TaskId, LogLine)>,
+    bytes: usize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Logs {
+    pub(crate) fn new(store: Box<dyn LogStore>) -> Logs {
+        Logs {
+            store: Mutex::new(store),
+            waiting: Mutex::default(),
+            bell: Condvar::new(),
+            lost: AtomicU64::new(0),
+            news: broadcast::channel(BATCHES_MAX).0,
+            progress: Mutex::default(),
+        }
+    }
+
+    /// What the holder of this lease says. It is written a moment later.
+    pub fn add(&self, task: TaskId, fence: Fence, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+        let mut texts = texts.into_iter().peekable();
+        if texts.peek().is_none() {
+            return;
+        }
+        let at = clock::wall();
+        let mut waiting = locked(&self.waiting);
+        for text in texts {
+            let text = clip(text.as_ref(), LOG_LINE_BYTES_MAX);
+            if waiting.bytes + text.len() > WAITING_BYTES_MAX {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            waiting.bytes += text.len() + LINE_BYTES;
+            waiting.lines.push_back((task, LogLine { at, fence, text }));
+        }
+        self.bell.notify_one();
+    }
+
+    /// How far the holder of this lease is.
+    pub fn set_progress(&self, task: TaskId, fence: Fence, permille: u16, message: Option<&str>) {
+        let message = message.map(|message| clip(message, MESSAGE_BYTES_MAX));
+        let mut progress = locked(&self.progress);
+        if progress.len() >= PROGRESS_MAX && !progress.contains_key(&task) {
+            progress.clear();
+        }
+        progress.insert(task, Progress { permille, message, fence });
+    }
+
+    /// That of the lease which holds the task now.
+    pub fn progress(&self, task: TaskId, fence: Fence) -> Option<Progress> {
+        locked(&self.progress).get(&task).filter(|progress| progress.fence == fence).cloned()
+    }
+
+    /// The attempt is over.
+    pub fn ended(&self, task: TaskId) {
+        let mut progress = locked(&self.progress);
+        if !progress.is_empty() {
+            progress.remove(&task);
+        }
+    }
+
+    /// Lines of a task after this number, with all that was said before this call.
+    pub fn read(&self, task: TaskId, after: u64, limit: usize) -> Result<LogPage, StoreError> {
+        self.write()?;
+        locked(&self.store).read(task, after, limit)
+    }
+
+    /// Lines as they are written.
+    pub fn subscribe(&self) -> broadcast::Receiver<Said> {
+        self.news.subscribe()
+    }
+
+    /// Lines that were dropped because too many came at once.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        // The store first, so that two who write keep the order of what waits.
+        let mut store = locked(&self.store);
+        let Waiting { lines, .. } = std::mem::take(&mut *locked(&self.waiting));
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let lines = Vec::from(lines);
+        store.add(&lines)?;
+        drop(store);
+        // Nobody may be listening.
+        _ = self.news.send(lines.into());
+        Ok(())
+    }
+
+    /// Lines of tasks that are gone, some tasks after `after`, and those beyond the bound.
+    fn prune(&self, engine: &Engine, after: &mut Option<TaskId>) -> Result<(), StoreError> {
+        for _ in 0..PAGES {
+            let tasks = locked(&self.store).tasks(*after, PAGE)?;
+            *after = tasks.last().copied();
+            if after.is_none() {
+                break;
+            }
+            let gone = engine.read(|reader| {
+                let mut gone = Vec::new();
+                for task in &tasks {
+                    if reader.task(*task)?.is_none() {
+                        gone.push(*task);
+                    }
+                }
+                Ok(gone)
+            })?;
+            if !gone.is_empty() {
+                locked(&self.store).forget(&gone)?;
+            }
+        }
+        loop {
+            let mut store = locked(&self.store);
+            if store.bytes()? <= KEPT_BYTES_MAX {
+                return Ok(());
+            }
+            let oldest = store.oldest(PAGE)?;
+            store.forget(&oldest)?;
+        }
+    }
+}
+
+/// Writes and prunes until the engine stops.
+pub(crate) fn start(engine: Engine) -> Result<(), StoreError> {
+    let thread = std::thread::Builder::new().name("logs".into());
+    let started = thread.spawn(move || {
+        let logs = engine.logs();
+        let (mut looked, mut pruned) = (Instant::now(), None);
+        while engine.is_up() {
+            let waiting = locked(&logs.waiting);
+            if waiting.lines.is_empty() {
+                drop(logs.bell.wait_timeout(waiting, LOOK_UP));
+            } else {
+                drop(waiting);
+            }
+            if let Err(error) = logs.write() {
+                tracing::warn!(%error, "lines of workers cannot be written");
+            }
+            if looked.elapsed() >= LOOK_EVERY {
+                looked = Instant::now();
+                if let Err(error) = logs.prune(&engine, &mut pruned) {
+                    tracing::warn!(%error, "old lines of workers cannot be looked for");
+                }
+            }
+        }
+        if let Err(error) = logs.write() {
+            tracing::warn!(%error, "the last lines of workers cannot be written");
+        }
+    });
+    started.map(drop).map_err(|error| StoreError::Failed(format!("cannot start a thread: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::EngineOptions;
+    use kernel::ids::RecordSeq;
+    use store::MemoryLogs;
+    use store::blobs::MemoryBlobs;
+    use store::memory::MemoryDisk;
+
+    const FENCE: Fence = Fence(RecordSeq(7));
+
+    fn task(number: u64) -> TaskId {
+        TaskId::new(number, 0)
+    }
+
+    fn logs() -> Logs {
+        Logs::new(Box::<MemoryLogs>::default())
+    }
+
+    #[test]
+    fn what_is_said_is_read_at_once_and_told_to_those_who_listen() {
+        let logs = logs();
+        let mut news = logs.subscribe();
+        logs.add(task(1), FENCE, ["a", "b"]);
+        logs.add(task(1), FENCE, Vec::<String>::new());
+        let page = logs.read(task(1), 0, 10).unwrap();
+        let texts: Vec<&str> = page.lines.iter().map(|(_, line)| line.text.as_str()).collect();
+        assert_eq!((texts, logs.lost()), (vec!["a", "b"], 0));
+        assert_eq!(news.try_recv().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_comes_faster_than_it_is_written_is_dropped_and_counted() {
+        let logs = logs();
+        let line = "x".repeat(LOG_LINE_BYTES_MAX);
+        let fits = WAITING_BYTES_MAX / LOG_LINE_BYTES_MAX;
+        (0..fits).for_each(|_| logs.add(task(1), FENCE, [&line]));
+        logs.add(task(1), FENCE, ["y".repeat(2 * LOG_LINE_BYTES_MAX)]);
+        assert!(logs.lost() > 0);
+        logs.write().unwrap();
+        let lost = logs.lost();
+        logs.add(task(1), FENCE, ["z"]);
+        assert_eq!(logs.lost(), lost, "there is room again");
+    }
+
+    #[test]
+    fn progress_is_that_of_the_lease_that_holds_the_task() {
+        let logs = logs();
+        logs.set_progress(task(1), FENCE, 400, Some("half way"));
+        let found = logs.progress(task(1), FENCE).unwrap();
+        assert_eq!((found.permille, found.message.as_deref()), (400, Some("half way")));
+        assert_eq!(logs.progress(task(1), Fence(RecordSeq(8))), None);
+        logs.ended(task(1));
+        assert_eq!(logs.progress(task(1), FENCE), None);
+    }
+
+    /// Of the two only one is a task that is there.
+    #[test]
+    fn lines_go_with_their_tasks() {
+        let disk = MemoryDisk::default();
+        let engine = Engine::open(Box::new(disk.open()), Arc::<MemoryBlobs>::default(), EngineOptions::default()).unwrap();
+        let spec = kernel::record::TaskSpec::new(
+            kernel::names::QueueName::parse("q").unwrap(),
+            kernel::names::TypeName::parse("t").unwrap(),
+        );
+        let new = kernel::command::NewTask { spec, delay_ms: 0, input: kernel::record::Payload("1".into()) };
+        let added = engine.ask_blocking(crate::Request::Command(kernel::command::Command::Add { tasks: vec![new] }));
+        let Ok(crate::Answer::Reply(Ok(kernel::command::Reply::Added(added)))) = added else { panic!("{added:?}") };
+        let (here, gone) = (added[0].task, task(99));
+        let logs = logs();
+        logs.add(here, FENCE, ["a"]);
+        logs.add(gone, FENCE, ["b"]);
+        logs.write().unwrap();
+        logs.prune(&engine, &mut None).unwrap();
+        let left = |of| logs.read(of, 0, 10).unwrap().lines.len();
+        assert_eq!((left(here), left(gone)), (1, 0));
+    }
+}

@@ -1,0 +1,174 @@
+//! The tokens that are out, found by their lease, or by their run and node.
+
+use kernel::ids::{Fence, TaskId};
+use kernel::run::NodeAt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use store::Hold;
+use tokio::time::Instant;
+
+pub type Lease = (TaskId, Fence);
+
+#[derive(Clone, Debug)]
+pub struct Out {
+    pub node: Option<Box<NodeAt>>,
+    /// What is sent; none of one that an earlier process sent.
+    pub token: Option<Arc<Sent>>,
+    /// Redis has said that it has it.
+    pub is_sent: bool,
+    /// It was asked to stop, and is waited for until then.
+    pub stop_by: Option<Instant>,
+    /// Its worker was told so.
+    pub called_off: bool,
+    /// It has ended, and Redis is being told.
+    pub is_ending: bool,
+}
+
+/// One token as it goes out.
+#[derive(Debug)]
+pub struct Sent {
+    pub stream: String,
+    pub run: String,
+    pub node: String,
+    pub token: String,
+    /// A large input that is put into Redis as well, and under which name.
+    pub mirrored: Option<(String, String)>,
+    /// On an input that lies in a blob, for as long as this is out; after a restart its grace period is left.
+    pub _hold: Option<Hold>,
+}
+
+#[derive(Debug, Default)]
+pub struct Held {
+    outs: BTreeMap<Lease, Out>,
+    /// By the text that a token gives for its run.
+    by_run: BTreeMap<String, BTreeSet<Lease>>,
+}
+
+/// Which token is meant by somebody who names its run and node.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Meant {
+    One(Lease),
+    None,
+    Several(usize),
+}
+
+/// What a token says its run is: one that belongs to none is its own.
+pub fn run_text(task: TaskId, node: Option<&NodeAt>) -> String {
+    node.map_or_else(|| task.to_string(), |at| at.run.to_string())
+}
+
+/// What a token says its node is: `pay`, `rounds[1]/pay`; of one that belongs to no run, its type.
+pub fn node_text(kind: &str, node: Option<&NodeAt>) -> String {
+    match node {
+        None => kind.to_owned(),
+        Some(at) if at.frame.is_root() => at.node.to_string(),
+        Some(at) => format!("{}/{}", at.frame, at.node),
+    }
+}
+
+impl Held {
+    pub fn len(&self) -> usize {
+        self.outs.len()
+    }
+
+    pub fn insert(&mut self, lease: Lease, out: Out) {
+        self.by_run.entry(run_text(lease.0, out.node.as_deref())).or_default().insert(lease);
+        self.outs.insert(lease, out);
+    }
+
+    pub fn remove(&mut self, lease: &Lease) -> Option<Out> {
+        let out = self.outs.remove(lease)?;
+        let run = run_text(lease.0, out.node.as_deref());
+        if let Some(leases) = self.by_run.get_mut(&run) {
+            leases.remove(lease);
+            if leases.is_empty() {
+                self.by_run.remove(&run);
+            }
+        }
+        Some(out)
+    }
+
+    pub fn get_mut(&mut self, lease: &Lease) -> Option<&mut Out> {
+        self.outs.get_mut(lease)
+    }
+
+    pub fn contains(&self, lease: &Lease) -> bool {
+        self.outs.contains_key(lease)
+    }
+
+    pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
+        self.outs.keys().copied()
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&Lease, &Out)> {
+        self.outs.iter()
+    }
+
+    /// By the whole text of the node, or by its name where only one of that name is out.
+    pub fn meant(&self, run: &str, node: &str) -> Meant {
+        let leases = self.by_run.get(run).into_iter().flatten();
+        let mut named = Vec::new();
+        for lease in leases {
+            let Some(at) = self.outs[lease].node.as_deref() else { return Meant::One(*lease) };
+            if node_text("", Some(at)) == node {
+                return Meant::One(*lease);
+            }
+            if at.node.as_str() == node {
+                named.push(*lease);
+            }
+        }
+        match named[..] {
+            [] => Meant::None,
+            [one] => Meant::One(one),
+            _ => Meant::Several(named.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::ids::RecordSeq;
+
+    fn lease(number: u64) -> Lease {
+        (TaskId::new(number, 0), Fence(RecordSeq(number)))
+    }
+
+    fn held(nodes: &[&str]) -> Held {
+        let mut held = Held::default();
+        for (number, node) in (1..).zip(nodes) {
+            let node = NodeAt::parse(node).map(Box::new);
+            held.insert(
+                lease(number),
+                Out { node, token: None, is_sent: true, stop_by: None, called_off: false, is_ending: false },
+            );
+        }
+        held
+    }
+
+    #[test]
+    fn a_token_is_found_by_its_run_and_node_where_it_is_the_only_one() {
+        let held = held(&["run-1/pay", "run-1/each[0]/lint", "run-1/each[1]/lint", "run-2/each[0]/lint", "none"]);
+        let task = TaskId::new(5, 0).to_string();
+        for (run, node, meant) in [
+            ("run-1", "pay", Meant::One(lease(1))),
+            ("run-1", "each[1]/lint", Meant::One(lease(3))),
+            ("run-1", "lint", Meant::Several(2)),
+            ("run-2", "lint", Meant::One(lease(4))),
+            ("run-2", "pay", Meant::None),
+            ("run-3", "pay", Meant::None),
+            (&task, "whatever", Meant::One(lease(5))),
+        ] {
+            assert_eq!(held.meant(run, node), meant, "{run} {node}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_is_found_no_more() {
+        let mut held = held(&["run-1/pay", "run-1/each[0]/lint"]);
+        assert!(held.remove(&lease(1)).is_some() && held.remove(&lease(1)).is_none());
+        assert_eq!((held.meant("run-1", "pay"), held.len()), (Meant::None, 1));
+        held.remove(&lease(2));
+        assert!(held.by_run.is_empty());
+    }
+}

@@ -1,0 +1,313 @@
+//! The bridge to Redis, against a real server: tokens out once, signals in without loss, whatever breaks.
+
+mod house;
+#[path = "house/redis.rs"]
+mod server;
+
+use house::{House, within};
+use kernel::ids::TaskId;
+use kernel::names::TypeName;
+use kernel::record::{Owner, Record};
+use redis::AsyncCommands;
+use serde_json::{Value, json};
+use server::Redis;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use workers::redis::{Options, SIGNALS, run};
+
+const STREAM: &str = "wf.tasks.t";
+
+fn options(redis: &Redis) -> Options {
+    let types = ["t", "task"].map(|kind| TypeName::parse(kind).unwrap());
+    let streams: BTreeMap<_, _> = types.into_iter().map(|kind| (kind.clone(), Options::stream_of(&kind))).collect();
+    Options { url: redis.url(), streams, signals: SIGNALS.into(), slots: 100, mirror: true }
+}
+
+fn bridge(house: &House, redis: &Redis) -> JoinHandle<()> {
+    tokio::spawn(run(house.engine.clone(), options(redis), std::future::pending()))
+}
+
+fn done(token: &Value, result: Value) -> Value {
+    json!({"version": "1.0", "job_id": token["id"], "run_id": token["run_id"], "node_id": token["node_id"],
+           "status": "completed", "result_data": result, "metadata": {"execution_time_ms": 3}})
+}
+
+/// Waits until this holds.
+async fn until<T>(what: &str, mut holds: impl AsyncFnMut() -> Option<T>) -> T {
+    let seen = async {
+        loop {
+            if let Some(seen) = holds().await {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(house::PATIENCE, seen).await.unwrap_or_else(|_| panic!("{what}"))
+}
+
+async fn nothing_is_left(redis: &Redis) {
+    until("nothing is left in Redis", async || (redis.left(STREAM).await == (0, 0, 0)).then_some(())).await;
+}
+
+fn refused(house: &House) -> Vec<(u32, String)> {
+    let records = house.engine.read(|reader| reader.records(kernel::ids::RecordSeq(0), 100_000)).unwrap();
+    let refused = records.into_iter().filter(|entry| entry.owner == Owner::Shard).filter_map(|entry| match entry.record {
+        Record::SignalsRefused { signals, reason } => Some((signals, reason)),
+        _ => None,
+    });
+    refused.collect()
+}
+
+fn leases(house: &House, task: TaskId) -> usize {
+    house.story(task).matches("leased").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_goes_out_and_its_signal_ends_the_task() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", r#"{"file":"größe.rs"}"#, Some("k-1")).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    assert_eq!((&token["payload"], &token["config"]), (&json!({"file": "größe.rs"}), &json!({"file": "größe.rs"})));
+    assert_eq!((&token["run_id"], &token["to_node"]), (&json!(task.to_string()), &json!("t")));
+    let told = &token["metadata"];
+    assert_eq!((&told["task"], &told["attempt"], &told["type"]), (&json!(task.to_string()), &json!(1), &json!("t")));
+    assert_eq!(told["idempotency_key"], "k-1");
+    redis.signal(&done(&token, json!({"errors": []}))).await;
+    assert_eq!((house.end(task).await, house.output(task)), ("done".into(), r#"{"errors":[]}"#.into()));
+    nothing_is_left(&redis).await;
+    let outside = &house.engine.outside()["redis"];
+    assert_eq!((outside.trouble.as_deref(), outside.address.contains("127.0.0.1")), (None, true));
+    // The generic type has a stream of another name.
+    house.add("task", "{}", None).await;
+    redis.tokens("wf.tasks.default", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_of_the_seed_alone_is_understood() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    // An id of its own making, and the result where the seed says.
+    let mut line = redis.line().await;
+    let () = line.set("cas:r-1", r#"{"n":2}"#).await.unwrap();
+    redis
+        .signal(&json!({"version": "1.0", "job_id": "5f3b6c1e-6a3e-4b7e-9c2d-1f2e3d4c5b6a", "run_id": token["run_id"],
+            "node_id": token["node_id"], "status": "completed", "result_ref": "r-1", "metadata": {}}))
+        .await;
+    assert_eq!((house.end(task).await, house.output(task)), ("done".into(), r#"{"n":2}"#.into()));
+    nothing_is_left(&redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_values_go_by_reference() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let large = json!({"text": "x".repeat(100_000)});
+    let task = house.add("t", &large.to_string(), None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    let reference = token["payload_ref"].as_str().unwrap();
+    assert_eq!((token.get("payload"), token.to_string().len() < 2_000), (None, true));
+    let mirrored: String = redis.line().await.get(format!("cas:{reference}")).await.unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&mirrored).unwrap(), large);
+    let result = json!({"big": "y".repeat(50_000)});
+    let blob = house.engine.blobs().put(result.to_string().as_bytes()).unwrap().id();
+    redis.signal(&json!({"job_id": token["id"], "status": "completed", "result_ref": blob.to_string()})).await;
+    assert_eq!(house.end(task).await, "done");
+    assert_eq!(serde_json::from_str::<Value>(&house.output(task)).unwrap(), result);
+    nothing_is_left(&redis).await;
+    // One that lies nowhere is a failure that may pass.
+    let task = house.add("t", "2", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    redis.signal(&json!({"job_id": token["id"], "status": "completed", "result_ref": "nowhere"})).await;
+    house.until(task, |record| matches!(record, Record::TaskRetried { .. })).await;
+    assert!(house.story(task).contains("retried result_missing: its result nowhere lies neither"), "{}", house.story(task));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_is_tried_again() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    for attempt in 1..=2 {
+        let token = until("the next attempt is out", async || {
+            let token = redis.tokens(STREAM, 1).await.remove(0);
+            (token["metadata"]["attempt"] == attempt).then_some(token)
+        });
+        let token = token.await;
+        redis.signal(&json!({"job_id": token["id"], "status": "failed", "error": {"code": "busy", "message": "not now"}})).await;
+    }
+    let token = until("the last attempt is out", async || {
+        let token = redis.tokens(STREAM, 1).await.remove(0);
+        (token["metadata"]["attempt"] == 3).then_some(token)
+    });
+    redis.signal(&done(&token.await, json!(7))).await;
+    assert_eq!((house.end(task).await, house.output(task)), ("done".into(), "7".into()));
+    assert_eq!(house.story(task).matches("retried busy: not now").count(), 2);
+    nothing_is_left(&redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_that_fit_nothing_are_recorded_and_change_nothing() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    let id = token["id"].as_str().unwrap();
+    let stale = format!("{}:1", id.split(':').next().unwrap());
+    redis.push(SIGNALS, "nonsense \u{1F980}").await;
+    let _: usize = redis.line().await.rpush(SIGNALS, &b"\xff\xfe"[..]).await.unwrap();
+    for signal in [
+        json!({"job_id": stale, "status": "completed"}),
+        json!({"job_id": "task-zzz:k7", "status": "completed"}),
+        json!({"job_id": "else", "run_id": "run-99", "node_id": "x", "status": "completed"}),
+        done(&token, json!(1)),
+        done(&token, json!(1)),
+        done(&token, json!("another")),
+    ] {
+        redis.signal(&signal).await;
+    }
+    assert_eq!((house.end(task).await, house.output(task)), ("done".into(), "1".into()));
+    let count = |why: &str| refused(&house).iter().filter(|(_, reason)| reason.starts_with(why)).map(|(n, _)| *n).sum::<u32>();
+    until("all are recorded", async || (count("") == 7).then_some(())).await;
+    assert_eq!(["garbled", "late", "unknown", "duplicate"].map(count), [2, 2, 2, 1], "{:?}", refused(&house));
+    nothing_is_left(&redis).await;
+    assert_eq!(house.engine.outside()["redis"].trouble, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_being_heard_is_heard_again() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let first = bridge(&house, &redis);
+    let (one, two) = (house.add("t", "1", None).await, house.add("t", "2", None).await);
+    let tokens = redis.tokens(STREAM, 2).await;
+    first.abort();
+    // It ended when it had taken one and not yet told of it.
+    let of = |task: TaskId| tokens.iter().find(|token| token["metadata"]["task"] == task.to_string()).unwrap();
+    redis.push("completion_signals:hearing", &done(of(one), json!("a")).to_string()).await;
+    redis.signal(&done(of(two), json!("b"))).await;
+    let _second = bridge(&house, &redis);
+    assert_eq!((house.end(one).await, house.end(two).await), ("done".into(), "done".into()));
+    assert_eq!((leases(&house, one), leases(&house, two)), (1, 1));
+    nothing_is_left(&redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_out_stays_out_when_the_server_starts_again() {
+    let (house, redis) = (House::stopping_within(Duration::ZERO), Redis::start().await);
+    let first = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    first.abort();
+    let disk = house.disk.clone();
+    within(house.engine.stop()).await;
+    drop(house);
+    let mut house = House::over(disk);
+    let _second = bridge(&house, &redis);
+    until("it is held again", async || {
+        let outside = house.engine.outside();
+        (outside.get("redis")?.counts.get("out") == Some(&1) && outside["redis"].trouble.is_none()).then_some(())
+    })
+    .await;
+    assert_eq!(redis.tokens(STREAM, 1).await, std::slice::from_ref(&token), "no second token");
+    redis.signal(&done(&token, json!(1))).await;
+    assert_eq!(house.end(task).await, "done");
+    nothing_is_left(&redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_forgets_is_told_again() {
+    let (mut house, mut redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    redis.tokens(STREAM, 1).await;
+    redis.kill();
+    let trouble = async || house.engine.outside()["redis"].trouble.clone();
+    until("it is said", trouble).await;
+    let waiting = house.add("t", "2", None).await;
+    redis.again().await;
+    let tokens = redis.tokens(STREAM, 2).await;
+    assert_eq!(tokens.len(), 2);
+    for token in &tokens {
+        assert_eq!(token["metadata"]["attempt"], 1, "nothing is burnt");
+        redis.signal(&done(token, token["payload"].clone())).await;
+    }
+    assert_eq!((house.end(task).await, house.end(waiting).await), ("done".into(), "done".into()));
+    assert_eq!((house.output(task), house.output(waiting)), ("1".into(), "2".into()));
+    nothing_is_left(&redis).await;
+    until("all is well again", async || house.engine.outside()["redis"].trouble.is_none().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_token_is_called_off() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    let client = redis::Client::open(redis.url()).unwrap();
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let listener = std::thread::spawn(move || {
+        let mut line = client.get_connection().unwrap();
+        let mut channel = line.as_pubsub();
+        channel.subscribe("wf.cancelled").unwrap();
+        told.send(String::new()).unwrap();
+        told.send(channel.get_message().unwrap().get_payload::<String>().unwrap()).unwrap();
+    });
+    assert_eq!(within(heard.recv()).await, Some(String::new()));
+    house.cancel(task).await;
+    assert_eq!(within(heard.recv()).await.as_deref(), token["id"].as_str());
+    listener.join().unwrap();
+    redis.signal(&json!({"job_id": token["id"], "status": "failed", "error": "stopped"})).await;
+    assert_eq!(house.end(task).await, "cancelled");
+    nothing_is_left(&redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_server_will_do() {
+    let (mut house, redis) = (House::open(), Redis::start_with(&["--rename-command", "BLMOVE", ""]).await);
+    let _bridge = bridge(&house, &redis);
+    for number in 0..3 {
+        let task = house.add("t", &number.to_string(), None).await;
+        let token = redis.tokens(STREAM, 1).await.remove(0);
+        redis.signal(&done(&token, json!(number))).await;
+        assert_eq!(house.end(task).await, "done");
+        nothing_is_left(&redis).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_there_is_room_for_waits_its_turn() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    let mut tasks = Vec::new();
+    for number in 0..500 {
+        tasks.push(house.add("t", &number.to_string(), None).await);
+    }
+    let worker = {
+        let url = redis.url();
+        tokio::spawn(async move {
+            let mut line = redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap();
+            let mut most = 0usize;
+            loop {
+                let length: usize = redis::cmd("XLEN").arg(STREAM).query_async(&mut line).await.unwrap();
+                most = most.max(length);
+                assert!(most <= 100, "{most} are out");
+                let mut read = redis::cmd("XREAD");
+                read.arg("COUNT").arg(50).arg("STREAMS").arg(STREAM).arg("0");
+                let found: redis::Value = read.query_async(&mut line).await.unwrap();
+                for token in server::tokens(&found) {
+                    let signal = done(&token, token["payload"].clone()).to_string();
+                    let _: usize = line.rpush(SIGNALS, signal).await.unwrap();
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+    };
+    for (number, task) in tasks.iter().enumerate() {
+        assert_eq!((house.end(*task).await, house.output(*task)), ("done".into(), number.to_string()));
+        assert_eq!(leases(&house, *task), 1);
+    }
+    worker.abort();
+}

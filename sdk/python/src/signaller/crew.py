@@ -1,0 +1,174 @@
+"""What one name of a worker holds and owes, and its talk with the server: POST /v1/work, again and again.
+
+Every lease whose end the server has not taken is in every poll, as a result or as held: one in neither is taken back.
+One poll is under way at a time. While it waits for work, results do not wait with it: they go by themselves, under a name
+that holds nothing, because the fence alone decides whether they count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+from typing import Any
+
+from .attempt import Context, Fail, Function, in_thread, result
+from .client import Client, SignallerError
+
+log = logging.getLogger("signaller")
+
+POLL_TASKS_MAX = 1000
+# Lines of logs that one poll may bring; fewer of one task.
+POLL_LINES_MAX, TASK_LINES_MAX = 5_000, 100
+# Results beyond this wait for the next poll, as held.
+POLL_RESULTS_LENGTH = 512 * 1024
+# How long a poll waits for work, and how long its answer is waited for.
+WAIT_S, ANSWER_S_MAX = 20, 30
+# A worker that is full asks so often whether something should stop; one that asked in vain rests so long.
+BEAT_S, REST_S = 1.0, 0.1
+# A worker that is to stop tries so often to reach a server that went away: for about ten seconds.
+FAREWELL_TRIES = 7
+# What is cancelled to be handed back gets so long to clean up.
+GRACE_S = 2.0
+
+
+class Crew:
+    """`functions`: by type, one batch or any number of others. `slots`: calls at once."""
+
+    def __init__(self, client: Client, name: str, queues: list[str], functions: dict[str, Function], slots: int) -> None:
+        self._client, self._name, self._queues, self._functions, self._slots = client, name, queues, functions, slots
+        self._size = max(function.size for function in functions.values())
+        self._lines_max = min(TASK_LINES_MAX, POLL_LINES_MAX // (slots * self._size))
+        # What was given is held; then its result, as JSON, is owed until the server has taken it.
+        self._held: dict[Context, None] = {}
+        self._owed: dict[Context, str] = {}
+        self._calls: dict[asyncio.Task[list[Any]], list[Context]] = {}
+        self._wake = asyncio.Event()
+        self._waits = self._in_vain = self._closing = False
+        self._unanswered = 0
+
+    async def work(self) -> None:
+        while self._held or self._owed or not self._closing:
+            if not self._owed and (self._in_vain or self._closing or len(self._calls) == self._slots):
+                beats = [context.heartbeat_ms / 3000 for context in self._held]
+                await self._woken(REST_S if self._in_vain else min([BEAT_S, *beats]))
+            self._waits = False
+            asking = asyncio.create_task(self._poll())
+            asking.add_done_callback(lambda _: self._wake.set())
+            try:
+                # One that waits is overtaken when the worker is to stop: what it brings after that is not its own.
+                while not asking.done() and not (self._waits and self._closing):
+                    await self._woken()
+                    if self._owed and self._waits and not asking.done():
+                        await self._poll(apart=True)
+                if asking.done():
+                    asking.result()
+            finally:
+                asking.cancel()
+        await self._poll()  # Who wants nothing and holds nothing takes its leave.
+
+    def close(self, limit: float) -> None:
+        """Takes nothing more on; what still runs after `limit` is handed back."""
+        self._closing, self._unanswered = True, 0
+        self._wake.set()
+        loop = asyncio.get_running_loop()
+        loop.call_later(limit, lambda: self._cancel(*self._held))
+        loop.call_later(limit + GRACE_S, lambda: self._release(*self._held))
+
+    async def _woken(self, timeout: float | None = None) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), timeout)
+        self._wake.clear()
+
+    async def _poll(self, apart: bool = False) -> None:
+        results: dict[Context, str] = {}
+        length = 0
+        for context, text in self._owed.items():
+            length += len(text)
+            if not results or length <= POLL_RESULTS_LENGTH:
+                results[context] = text
+        holding = [] if apart else [context for context in [*self._held, *self._owed] if context not in results]
+        places = min((self._slots - len(self._calls)) * self._size, POLL_TASKS_MAX - len(holding))
+        want = 0 if apart or self._closing else places
+        waits = want > 0 and not results
+        self._waits = self._waits or waits
+        head = {
+            "worker": self._name + "/results" if apart else self._name,
+            "types": list(self._functions),
+            "queues": self._queues,
+            "want": want,
+            "wait_ms": WAIT_S * 1000 if waits else 0,
+            "holding": [
+                {"task": each.task, "fence": each.fence, "progress": each._progress, "log": each._said()} for each in holding
+            ],
+        }
+        body = f'{json.dumps(head)[:-1]}, "results": [{", ".join(results.values())}]}}'
+        try:
+            answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, ANSWER_S_MAX)
+        except SignallerError as error:
+            self._unanswered += 1
+            if not error.retryable or (self._closing and not self._held and self._unanswered > FAREWELL_TRIES):
+                raise
+            if self._unanswered == 1:
+                log.warning("%s; trying again", error)
+            await asyncio.sleep(max(min(0.1 * 2**self._unanswered, 5.0) * random.uniform(0.5, 1.0), error.retry_after))
+            return
+        self._unanswered = 0
+        for context, taken in zip(results, answer["results"], strict=True):
+            del self._owed[context]
+            if not taken["ok"]:
+                log.warning("the result of %s was not taken: %s", context.task, taken["message"])
+            if taken.get("code") == "invalid":
+                self._owe(context, Fail(taken["message"], code="result_refused"))
+        for context, held in zip(holding, answer["holding"], strict=True):
+            if held["cancel"]:
+                self._cancel(context)
+            if not held["ok"]:
+                self._held.pop(context, None)
+        contexts = [Context(task, self._lines_max) for task in answer["tasks"]]
+        for first in range(0, len(contexts), self._size):
+            self._start(contexts[first : first + self._size])
+        self._in_vain = waits and not contexts
+
+    # ---- Attempts -----------------------------------------------------------------------------------------------
+
+    def _start(self, contexts: list[Context]) -> None:
+        self._held.update(dict.fromkeys(contexts))
+        if self._closing:
+            self._release(*contexts)
+        else:
+            call = asyncio.create_task(self._functions[contexts[0].type].perform(contexts))
+            self._calls[call] = contexts
+            call.add_done_callback(self._ended)
+
+    def _ended(self, call: asyncio.Task[list[Any]]) -> None:
+        contexts = self._calls.pop(call)
+        error = asyncio.CancelledError() if call.cancelled() else call.exception()
+        for context, outcome in zip(contexts, [error] * len(contexts) if error else call.result(), strict=True):
+            if context in self._held:
+                self._owe(context, outcome)
+        self._wake.set()
+
+    def _cancel(self, *contexts: Context) -> None:
+        news = {context for context in contexts if not context.cancelled}
+        for context in news:
+            log.info("%s is told to stop", context.task)
+            context._cancelled.set()
+        for call, given in self._calls.items():
+            # One of a batch is not ended while others of it are wanted; a thread cannot be ended.
+            if self._functions[given[0].type].is_async and news & {*given} and all(each.cancelled for each in given):
+                call.cancel()
+
+    def _release(self, *contexts: Context) -> None:
+        for context in contexts:
+            context._cancelled.set()
+            self._owe(context, asyncio.CancelledError())
+
+    def _owe(self, context: Context, outcome: Any) -> None:
+        if isinstance(outcome, Exception) and not isinstance(outcome, Fail):
+            log.warning("%s of type %s failed", context.task, context.type, exc_info=outcome)
+        self._held.pop(context, None)
+        self._owed[context] = result(context, outcome)
+        self._wake.set()

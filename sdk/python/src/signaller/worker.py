@@ -1,0 +1,117 @@
+"""A worker: functions that do the work of tasks, and when to begin and to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .attempt import Function
+from .client import Client
+from .crew import Crew
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Worker:
+    """Does the work of tasks: `@worker.task("greet")` says how, `worker.run()` goes on until it is told to stop.
+
+    `name` is used by no other worker; without one it is made of host, process and chance. `concurrency`: tasks at once,
+    batches apart. `stop_limit`: seconds that what runs may take when the worker is to stop; then it is handed back.
+    `queues`: only from these.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        name: str | None = None,
+        concurrency: int = 10,
+        *,
+        queues: list[str] | None = None,
+        stop_limit: float = 25.0,
+    ) -> None:
+        host = re.sub(r"[^A-Za-z0-9._-]", "", socket.gethostname())[:60] or "worker"
+        self.name = name or f"{host}-{os.getpid()}-{random.randrange(0x10000):04x}"
+        self.stop_limit = stop_limit
+        self._client = Client(url, token)
+        self._queues = queues or []
+        self._concurrency = bounded("concurrency", concurrency)
+        self._functions: dict[str, Function] = {}
+        self._crews: list[Crew] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stops = 0
+
+    def task(self, type: str) -> Callable[[F], F]:
+        """The function gets the input, and a `Context` if it takes two arguments; what it returns is the output, as JSON.
+        A plain function has a thread to itself, an `async` one runs in the worker's event loop."""
+        return self._taking(type, None)
+
+    def batch(self, type: str, size: int = 32) -> Callable[[F], F]:
+        """The function gets a list of inputs, as many as there are up to `size`, and a list of `Context` if it takes two
+        arguments. It returns a list with an output for each, or an exception in the place of one that failed."""
+        return self._taking(type, bounded("size", size))
+
+    def run(self) -> None:
+        """Works until SIGTERM, Ctrl-C or `stop()`. Raises `SignallerError` if the server will not have this worker."""
+        asyncio.run(self.serve())
+
+    async def serve(self) -> None:
+        """The same in an event loop that is there already."""
+        if not self._functions:
+            raise ValueError("this worker has nothing to do: say how with @worker.task")
+        self._loop = asyncio.get_running_loop()
+        tasks = {type: function for type, function in self._functions.items() if not function.is_batch}
+        batches = [{type: function} for type, function in self._functions.items() if function.is_batch]
+        self._crews = [Crew(self._client, f"{self.name}/{n}", self._queues, batch, 1) for n, batch in enumerate(batches, 1)]
+        if tasks:
+            self._crews.append(Crew(self._client, self.name, self._queues, tasks, self._concurrency))
+        working = [asyncio.create_task(crew.work()) for crew in self._crews]
+        is_main = threading.current_thread() is threading.main_thread()
+        handled = [name for name in (signal.SIGTERM, signal.SIGINT) if is_main and os.name == "posix"]
+        for name in handled:
+            self._loop.add_signal_handler(name, self.stop)
+        try:
+            if self._stops:
+                self._close(self.stop_limit)
+            await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
+            self._close(0.0)  # If one was refused for good, the others hand back what they hold.
+            await asyncio.gather(*working)
+        finally:
+            for work in working:
+                work.cancel()
+            for name in handled:
+                self._loop.remove_signal_handler(name)
+            self._loop, self._crews, self._stops = None, [], 0
+            self._client.close()
+
+    def stop(self) -> None:
+        """Takes nothing more on and lets what runs finish; the second time, hands it back. From any thread."""
+        self._stops += 1
+        if loop := self._loop:
+            loop.call_soon_threadsafe(self._close, self.stop_limit if self._stops == 1 else 0.0)
+
+    def _close(self, limit: float) -> None:
+        for crew in self._crews:
+            crew.close(limit)
+
+    def _taking(self, type: str, batch: int | None) -> Callable[[F], F]:
+        def take(function: F) -> F:
+            if type in self._functions:
+                raise ValueError(f"this worker has a function for type `{type}` already")
+            self._functions[type] = Function(function, batch)
+            return function
+
+        return take
+
+
+def bounded(what: str, number: int) -> int:
+    if not 1 <= number <= 1000:
+        raise ValueError(f"{what} is {number}; it must lie between 1 and 1000")
+    return number

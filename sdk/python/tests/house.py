@@ -1,0 +1,119 @@
+"""A real server for the tests, in a folder of its own; `SIGNALLER_BIN` says which binary."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from signaller import Client, Worker
+
+T = TypeVar("T")
+BIN = os.environ.get("SIGNALLER_BIN") or str(Path(__file__).parents[3] / "target/debug/signaller")
+LONG_S = 30.0
+# What workers say of failures that the tests mean.
+logging.getLogger("signaller").setLevel(logging.CRITICAL)
+
+
+class House(unittest.TestCase):
+    """A server, a client of it, and workers that end with the test."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start_server()
+        self.addCleanup(self.kill_server)
+        self.client = Client(self.url)
+        self.addCleanup(self.client.close)
+
+    def start_server(self) -> None:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SIGNALLER_")}
+        args = [BIN, "--json", "serve", "--listen", f"127.0.0.1:{self.port}", "--stop-limit", "500ms"]
+        args += ["--data-dir", str(self.folder / "data")]
+        self.server = subprocess.Popen(args, env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        assert self.server.stdout
+        said = self.server.stdout.readline()
+        self.assertIn("ready", json.loads(said), said)
+
+    def kill_server(self) -> None:
+        """As a power cut would."""
+        self.server.kill()
+        self.server.communicate()
+
+    def queue(self, name: str, **config: Any) -> None:
+        self.client.request("PUT", f"/v1/queues/{name}", {"config": config})
+
+    def put_text(self, method: str, path: str, text: str) -> None:
+        headers = {"content-type": "text/yaml"}
+        urllib.request.urlopen(urllib.request.Request(self.url + path, text.encode(), headers, method=method)).close()
+
+    def work(self, worker: Worker) -> threading.Thread:
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+
+        def end() -> None:
+            worker.stop()
+            worker.stop()
+            thread.join(LONG_S)
+            self.assertFalse(thread.is_alive(), "the worker ends")
+
+        self.addCleanup(end)
+        return thread
+
+    def process(self, script: str, *args: str) -> subprocess.Popen[str]:
+        """A worker in a process of its own."""
+        path = self.folder / f"worker{time.monotonic_ns()}.py"
+        path.write_text(script)
+        env = {**os.environ, "SIGNALLER_URL": self.url, "PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+        process = subprocess.Popen([sys.executable, str(path), *args], env=env, stdout=subprocess.PIPE, text=True)
+
+        def end() -> None:
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        return process
+
+    def ended(self, task: str) -> tuple[str, Any]:
+        """How it ended, and its output or the code of its error."""
+        view = self.client.tasks.wait(task, LONG_S)
+        error = view.get("error")
+        return view["status"], error["code"] if error else view.get("output")
+
+    def add(self, type: str, input: Any = None, **options: Any) -> str:
+        return self.client.tasks.add(type, input, **options)["task"]
+
+    def workers(self) -> list[str]:
+        """Those outside the server that it knows of."""
+        names = [seen["worker"] for seen in self.client.request("GET", "/v1/status")["workers"]]
+        return [name for name in names if not name.startswith("signaller")]
+
+    def until(self, what: str, look: Callable[[], T | None]) -> T:
+        end = time.monotonic() + LONG_S
+        while time.monotonic() < end:
+            found = look()
+            if found:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"it never came: {what}")
+
+    def terminate(self, process: subprocess.Popen[str]) -> int:
+        process.send_signal(signal.SIGTERM)
+        return process.wait(LONG_S)

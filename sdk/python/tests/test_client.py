@@ -1,0 +1,97 @@
+"""What programs bring in and ask for, against a real server."""
+
+from __future__ import annotations
+
+import threading
+import typing
+from typing import Any
+
+from scripts.generate import API, generate
+from signaller import Client, SignallerError, Worker, api
+
+from .house import LONG_S, House
+
+REGISTRY = "handlers:\n  mail: {on: order/paid, task: mail}\n"
+WORKFLOW = """
+workflow: double
+input: {type: object, required: [n]}
+nodes:
+  first: {type: twice, with: {n: "${input.n}"}}
+  second: {type: twice, after: first, with: {n: "${output}"}}
+output: nodes.second.output
+"""
+
+
+class Bringing(House):
+    def test_events_go_to_their_handlers_and_the_same_id_is_the_same_event(self) -> None:
+        self.put_text("PUT", "/v1/registry", REGISTRY)
+        first = self.client.emit("order/paid", {"order": "Ä 🚂"}, id="order-1", source="shop", priority="high")
+        again = self.client.emit("order/paid", {"order": "Ä 🚂"}, id="order-1")
+        other = self.client.emit("order/paid", {"order": 2}, id="order-1")
+        self.assertEqual([first["duplicate"], again["duplicate"], other.get("differs")], [False, True, True])
+        self.assertEqual({first["event"], again["event"], other["event"]}, {first["event"]})
+        task = self.client.tasks.get(first["handled"][0]["task"] or "")
+        self.assertEqual(task["input"], {"order": "Ä 🚂"})
+        paid: list[api.EventEmit] = [{"name": "order/paid", "data": n} for n in range(20)]
+        many = self.client.emit_many([*paid, {"name": "nobody"}])
+        self.assertEqual([len(event["handled"]) for event in many], [1] * 20 + [0])
+        self.assertEqual(self.client.emit("nobody")["handled"], [])
+
+    def test_tasks_are_added_looked_at_cancelled_and_waited_for(self) -> None:
+        first = self.client.tasks.add("a", {"n": 1}, idempotency_key="k", queue="q", keys={"tenant": "x"}, tags=["t"])
+        again = self.client.tasks.add("a", {"n": 1}, idempotency_key="k", queue="q")
+        self.assertEqual((again["task"], again["duplicate"]), (first["task"], True))
+        view = self.client.tasks.get(first["task"])
+        self.assertEqual((view["status"], view["queue"], view["keys"], view["tags"]), ("queued", "q", {"tenant": "x"}, ["t"]))
+        with self.assertRaises(TimeoutError):
+            self.client.tasks.wait(first["task"], timeout=0.05)
+        later = self.client.tasks.add("a", delay_ms=3_600_000, blocked_by=[first["task"]])
+        for task in (later, first):
+            self.client.tasks.cancel(task["task"], "a test")
+            self.assertEqual(self.client.tasks.wait(task["task"])["status"], "cancelled")
+
+    def test_runs_are_started_waited_for_and_cancelled(self) -> None:
+        self.put_text("POST", "/v1/workflows", WORKFLOW)
+        stuck = self.client.runs.start("double", {"n": 1}, tags=["stuck"])["run"]
+        self.client.runs.cancel(stuck, "a test")
+        self.assertEqual(self.client.runs.wait(stuck)["status"], "cancelled")
+        worker = Worker(self.url)
+        worker.task("twice")(lambda input: input["n"] * 2)
+        self.work(worker)
+        started = self.client.runs.start("double", {"n": 5}, idempotency_key="five")
+        self.assertEqual(self.client.runs.start("double", {"n": 5}, idempotency_key="five"), {**started, "duplicate": True})
+        run = self.client.runs.wait(started["run"], LONG_S)
+        self.assertEqual((run["status"], run["output"], run["workflow"]), ("done", 20, "double"))
+
+    def test_a_no_is_an_error_with_a_code(self) -> None:
+        asks: list[tuple[typing.Callable[[], Any], str, int]] = [
+            (lambda: self.client.tasks.get("task-zzz"), "task_not_found", 404),
+            (lambda: self.client.tasks.get("no id/at all"), "task_not_found", 404),
+            (lambda: self.client.runs.start("nothing"), "workflow_not_found", 404),
+            (lambda: self.client.emit(""), "invalid", 400),
+            (lambda: self.client.tasks.add("a", "x" * 300_000), "too_large", 413),
+            (lambda: self.client.request("GET", "/v1/nowhere"), "not_found", 404),
+            (lambda: Client("http://127.0.0.1:9", timeout=0.2).emit("a"), "unreachable", 0),
+        ]
+        for ask, code, status in asks:
+            with self.assertRaises(SignallerError) as no:
+                ask()
+            self.assertEqual((no.exception.code, no.exception.status), (code, status))
+            self.assertIn(no.exception.message, str(no.exception))
+
+    def test_a_call_outlives_the_server_and_does_nothing_twice(self) -> None:
+        self.client.tasks.add("a")
+        self.kill_server()
+        answers: list[Any] = []
+        calls = [lambda: self.client.tasks.add("a"), lambda: self.client.emit("e"), lambda: self.client.tasks.get("task-1")]
+        threads = [threading.Thread(target=lambda call=call: answers.append(call())) for call in calls]
+        for thread in threads:
+            thread.start()
+        self.start_server()
+        for thread in threads:
+            thread.join(LONG_S)
+        self.assertEqual(len(answers), 3)
+        self.assertEqual(len(self.client.request("GET", "/v1/tasks")["tasks"]), 2)
+
+    def test_types_are_as_the_server_describes_them(self) -> None:
+        self.assertEqual(API.read_text(), generate(self.client.request("GET", "/openapi.json")), "run `make sdk-types`")

@@ -1,0 +1,5 @@
+/** Workers and a client for Signaller, over its HTTP API. No dependencies. */
+
+export { type Context, Fail, Retry } from "./attempt.js";
+export * from "./client.js";
+export * from "./worker.js";

@@ -1,0 +1,151 @@
+/** A real server for the tests, in a folder of its own; `SIGNALLER_BIN` says which binary. */
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, type Schemas, Worker, type WorkerOptions } from "../src/index.js";
+
+export const LONG_MS = 30_000;
+export const PACKAGE = join(import.meta.dirname, "../..");
+/** Of the repository; the tests may run in a copy elsewhere, and are told. */
+export const ROOT = process.env["SIGNALLER_ROOT"] ?? join(PACKAGE, "../..");
+const BIN = process.env["SIGNALLER_BIN"] ?? join(ROOT, "target/debug/signaller");
+
+/** A process and the lines it says. */
+export class Program {
+  readonly lines: AsyncIterator<string>;
+  readonly ended: Promise<unknown[]>;
+
+  constructor(readonly child: ChildProcess) {
+    this.lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    this.ended = once(child, "exit");
+  }
+
+  async line(): Promise<string | undefined> {
+    const { value, done } = await this.lines.next();
+    return done ? undefined : value;
+  }
+
+  /** How it ended. */
+  async end(signal: NodeJS.Signals): Promise<unknown> {
+    this.child.kill(signal);
+    return (await this.ended)[0];
+  }
+}
+
+export class House {
+  readonly url: string;
+  readonly client: Client;
+  server!: Program;
+  readonly #ends: (() => Promise<unknown>)[] = [];
+
+  private constructor(readonly folder: string, readonly port: number) {
+    this.url = `http://127.0.0.1:${port}`;
+    this.client = new Client({ url: this.url });
+  }
+
+  static async start(): Promise<House> {
+    const free = createServer().listen(0, "127.0.0.1");
+    await once(free, "listening");
+    const { port } = free.address() as { port: number };
+    await new Promise((closed) => free.close(closed));
+    const house = new House(await mkdtemp(join(tmpdir(), "signaller-")), port);
+    await house.startServer();
+    return house;
+  }
+
+  async startServer(): Promise<void> {
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SIGNALLER_")));
+    const args = ["--json", "serve", "--listen", `127.0.0.1:${this.port}`, "--stop-limit", "500ms"];
+    this.server = new Program(
+      spawn(BIN, [...args, "--data-dir", join(this.folder, "data")], { env, stdio: ["ignore", "pipe", "inherit"] }),
+    );
+    assert.match((await this.server.line()) ?? "", /"ready"/);
+  }
+
+  /** Ends what was started, the latest first. */
+  async end(): Promise<void> {
+    for (const end of this.#ends.reverse()) await end();
+    await this.server.end("SIGKILL");
+    await rm(this.folder, { recursive: true });
+  }
+
+  atEnd(end: () => Promise<unknown>): void {
+    this.#ends.unshift(end);
+  }
+
+  queue(name: string, config: object): Promise<unknown> {
+    return this.client.request("PUT", `/v1/queues/${name}`, { config });
+  }
+
+  async putText(method: string, path: string, body: string): Promise<void> {
+    const answer = await fetch(this.url + path, { method, body, headers: { "content-type": "text/yaml" } });
+    assert.equal(answer.status, 200, await answer.text());
+  }
+
+  /** A worker that ends with the house. */
+  worker(options: WorkerOptions = {}): Worker {
+    return new Worker({ url: this.url, signals: false, log: () => {}, ...options });
+  }
+
+  work(worker: Worker): Promise<void> {
+    const running = worker.run();
+    running.catch(() => {});
+    this.#ends.push(() => {
+      worker.stop();
+      worker.stop();
+      return running;
+    });
+    return running;
+  }
+
+  /** A script in a process of its own, which takes the package for `signaller`. */
+  async program(script: string, ...args: string[]): Promise<Program> {
+    const path = join(this.folder, `program-${process.hrtime.bigint()}.mjs`);
+    await writeFile(path, script.replaceAll('from "signaller"', `from "${PACKAGE}/dist/src/index.js"`));
+    const env = { ...process.env, SIGNALLER_URL: this.url };
+    const program = new Program(spawn(process.execPath, [path, ...args], { env, stdio: ["ignore", "pipe", "inherit"] }));
+    this.#ends.push(() => program.end("SIGKILL"));
+    return program;
+  }
+
+  async add(type: string, input?: unknown, options: Omit<Schemas["TaskAdd"], "type"> = {}): Promise<string> {
+    return (await this.client.tasks.add(type, input, options)).task;
+  }
+
+  /** How it ended, and its output or the code of its error. */
+  async ended(task: string): Promise<[string, unknown]> {
+    const view = await this.client.tasks.wait(task, { timeoutMs: LONG_MS });
+    return [view.status, view.error ? view.error.code : (view.output ?? null)];
+  }
+
+  /** How often each kind of record is in its history. */
+  async counted(task: string): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    type History = { records: { record: { record: string } }[] };
+    for (const { record } of (await this.client.request<History>("GET", `/v1/tasks/${task}/history`)).records) {
+      counts[record.record] = (counts[record.record] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  /** Those outside the server that it knows of. */
+  async workers(): Promise<string[]> {
+    const { workers } = await this.client.request<{ workers: { worker: string }[] }>("GET", "/v1/status");
+    return workers.map(({ worker }) => worker).filter((name) => !name.startsWith("signaller"));
+  }
+
+  async until(what: string, look: () => unknown): Promise<void> {
+    const end = performance.now() + LONG_MS;
+    while (!(await look())) {
+      assert.ok(performance.now() < end, `it never came: ${what}`);
+      await sleep(20);
+    }
+  }
+}
