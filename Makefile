@@ -28,7 +28,7 @@ payloads: ## fetch the example payloads that GitHub publishes; the tests need th
 
 # The binary that the SDKs are tested against; it is built if it is not there.
 SIGNALLER_BIN ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/signaller
-export SIGNALLER_BIN
+sdk-python sdk-typescript typescript languages sdk-types: export SIGNALLER_BIN := $(SIGNALLER_BIN)
 sdk: sdk-python sdk-typescript ## the SDKs: types, lints, and their tests against the debug binary
 
 $(SIGNALLER_BIN):
