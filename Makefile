@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 CARGO ?= cargo
 
-.PHONY: help run build test payloads sdk sdk-python sdk-typescript sdk-types check fmt sim bench clean
+.PHONY: help run build test payloads s3 sdk sdk-python sdk-typescript sdk-types check fmt sim bench clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -13,7 +13,7 @@ run: build ## build it and start it with a small live example
 build: ## the release binary, target/release/signaller
 	$(CARGO) build --release -p cli
 
-test: check payloads ## everything: format, lints, tidy, all tests
+test: check payloads s3 ## everything: format, lints, tidy, all tests
 	$(CARGO) nextest run --workspace
 	$(CARGO) test --workspace --doc --quiet
 	$(MAKE) --no-print-directory sdk languages
@@ -25,6 +25,14 @@ payloads: ## fetch the example payloads that GitHub publishes; the tests need th
 	  || { echo "npm is missing: GitHub's example payloads come with it"; exit 1; }; \
 	  npm install --prefix target/npm --ignore-scripts --no-save --no-package-lock --no-audit --no-fund $(PAYLOADS) \
 	  && mkdir -p $(dir target/npm/$(PAYLOADS)) && touch target/npm/$(PAYLOADS); }
+
+# A server that speaks S3, in a folder of its own.
+MOTO := 5.1.22
+s3: ## fetch the S3 server that the tests of blobs run against
+	@command -v curl >/dev/null || apt-get install -y curl || { echo "curl is missing: tests of blobs make their buckets with it"; exit 1; }
+	@test -e target/moto/$(MOTO) || { python3 -m venv --clear target/moto 2>/dev/null || { apt-get install -y python3-venv \
+	  && python3 -m venv --clear target/moto; } || { echo "python3-venv is missing: the S3 server of the tests is written in Python"; exit 1; }; \
+	  target/moto/bin/pip install --quiet --disable-pip-version-check 'moto[server,s3]==$(MOTO)' && touch target/moto/$(MOTO); }
 
 # The binary that the SDKs are tested against; it is built if it is not there.
 SIGNALLER_BIN ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/signaller
@@ -63,8 +71,8 @@ sdk-typescript: typescript ## the SDK for TypeScript
 languages: sdk-python sdk-typescript ## run examples/languages, whose nodes are done in four ways at once
 	@mkdir -p $(TYPESCRIPT_MADE)/languages && cp examples/languages/worker.mts $(TYPESCRIPT_MADE)/languages
 	cd $(TYPESCRIPT_MADE) && npx tsc --strict --target es2023 --module nodenext --types node --skipLibCheck --lib es2023,es2024.string --rootDir . --outDir dist languages/worker.mts
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=sdk/python/src:$(PYTHON_MADE) TYPESCRIPT_WORKER=$(TYPESCRIPT_MADE)/dist/languages/worker.mjs \
-	  ./examples/languages/run.sh | tee /dev/stderr | grep -qF '{"longest": "SIGNALLER!", "words": 7}'
+	said=$$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=sdk/python/src:$(PYTHON_MADE) TYPESCRIPT_WORKER=$(TYPESCRIPT_MADE)/dist/languages/worker.mjs \
+	  ./examples/languages/run.sh) && echo "$$said" && grep -qF '{"longest": "SIGNALLER!", "words": 7}' <<< "$$said"
 
 sdk-types: typescript ## make the types of the SDKs anew, from what the debug binary says of its API
 	cd $(TYPESCRIPT_MADE) && { npx tsc >&2; $(NODE) dist/scripts/generate.js $(CURDIR)/sdk/typescript/src/api.ts; } \

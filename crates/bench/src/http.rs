@@ -188,6 +188,7 @@ fn hop_worker(client: &Client, seen: &std::sync::mpsc::Sender<Instant>) -> Resul
             fence: task.fence,
             status: WorkStatus::Done,
             output: Some(task.input),
+            output_ref: None,
             error: None,
             retryable: None,
             retry_after_ms: None,

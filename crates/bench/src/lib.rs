@@ -1,6 +1,7 @@
 //! Repeatable loads: each in a fresh directory, durable settings on, payloads of 100 bytes. What they find is printed,
 //! never asserted. The HTTP loads run against a server process of the same binary, from processes of their own.
 
+mod blobs;
 mod bulk;
 mod client;
 mod disk;
@@ -72,7 +73,7 @@ impl Options {
 type Load = fn(&Options) -> Result<Vec<Measure>, String>;
 
 /// Every load with the names of what it measures.
-const LOADS: [(&[&str], Load); 29] = [
+const LOADS: [(&[&str], Load); 30] = [
     (&["disk.fdatasync_ms.p50"], disk::fdatasync),
     (&["disk.idle_fdatasync_ms.p50"], disk::idle),
     // Before the loads that leave memory behind: this one measures how the process grows.
@@ -96,6 +97,7 @@ const LOADS: [(&[&str], Load); 29] = [
     (&["event.http.per_s"], events::http),
     (&["event.plain.per_s", "event.disciplined.per_s"], events::disciplined),
     (&["event.unawaited.per_s", "event.awaited.per_s", "event.wake_ms.p50"], waits::awaited),
+    (&["blob.put_ratio", "blob.get_ratio"], blobs::against_files),
     (&["idle.cpu_percent"], events::idle),
     (&["stats.day_ms"], stats::day),
     (&["task.http.per_s"], http::through),

@@ -227,6 +227,7 @@ fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger:
             fence: task.fence,
             status: WorkStatus::Done,
             output: Some(task.input),
+            output_ref: None,
             error: None,
             retryable: None,
             retry_after_ms: None,

@@ -13,6 +13,8 @@ use ureq::{Agent, Body, SendBody};
 
 const CONNECT_MS_MAX: u64 = 5_000;
 const ANSWER_MS_MAX: u64 = 30_000;
+/// Large bodies take their time.
+const BYTES_MS_MAX: u64 = 300_000;
 /// A page of a thousand tasks fits with room to spare; a body without an end does not.
 const BODY_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
@@ -87,6 +89,16 @@ impl Client {
     pub fn put_text<T: DeserializeOwned>(&self, path: &str, text: Vec<u8>) -> Result<T, Failure> {
         let body = self.answered("PUT", path, Some(("text/yaml", text)), ANSWER_MS_MAX)?;
         serde_json::from_slice(&body).map_err(|error| self.not_ours(200, &format!("its answer does not fit: {error}")))
+    }
+
+    /// Sends bytes, whatever they are.
+    pub fn put_bytes<T: DeserializeOwned>(&self, path: &str, bytes: Vec<u8>) -> Result<T, Failure> {
+        let body = self.answered("PUT", path, Some(("application/octet-stream", bytes)), BYTES_MS_MAX)?;
+        serde_json::from_slice(&body).map_err(|error| self.not_ours(200, &format!("its answer does not fit: {error}")))
+    }
+
+    pub fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        self.answered("GET", path, None, BYTES_MS_MAX)
     }
 
     /// An answer that is text.

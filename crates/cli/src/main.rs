@@ -2,6 +2,7 @@
 
 #![allow(clippy::result_large_err, reason = "a command fails once, and then the process ends")]
 
+mod blobs;
 mod built_in;
 mod canvas;
 mod client;

@@ -322,6 +322,7 @@ impl Screen {
         let exit = outcome.as_ref().map_or_else(|failure| failure.exit, |_| Exit::Ok);
         match &outcome {
             // Nothing of it is from outside, and not a byte of a script may change.
+            Ok(answer) if answer.verbatim && answer.text.is_empty() => {}
             Ok(answer) if answer.verbatim => {
                 Screen { people: false, ..*self }.line(answer.text.trim_end());
             }

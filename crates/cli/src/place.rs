@@ -24,6 +24,7 @@ pub struct File {
     pub registry: Option<PathBuf>,
     pub retention: Retention,
     pub watchdog: Watchdog,
+    pub blobs: Blobs,
     pub workers: Workers,
     pub secrets: BTreeMap<String, Secret>,
     /// Requests that tasks of a type are made into, by name.
@@ -76,6 +77,18 @@ pub struct Redis {
     pub signals: Option<String>,
     pub slots: Option<usize>,
     pub mirror: bool,
+}
+
+/// Where values lie that are too large for a record; without a URL, in the folder `blobs` of the data.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Blobs {
+    pub url: Option<String>,
+    pub endpoint: Option<String>,
+    pub region: Option<String>,
+    pub access_key_id_file: Option<PathBuf>,
+    pub secret_access_key_file: Option<PathBuf>,
+    pub grace: Option<String>,
 }
 
 /// How long something may stand still before that is told, and before the process ends.
@@ -139,7 +152,8 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
         Ok(text) => toml::from_str(&text).map_err(|error| {
             let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
                        runs_age, runs_count, events_age and rollups_age, [watchdog] with after and exit_after, [workers], [secrets], \
-                       [http.NAME] and [process.NAME]; `signaller serve --help` shows one";
+                       [http.NAME], [process.NAME], [redis], and [blobs] with url, endpoint, region, access_key_id_file, \
+                       secret_access_key_file and grace; `signaller serve --help` shows one";
             wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),

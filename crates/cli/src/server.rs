@@ -1,19 +1,20 @@
 //! A server in this process: store, engine and HTTP door put together, until a signal or a failure ends it. `dev` and
 //! `serve` differ only in where their settings come from and what they say at the start.
 
+use crate::blobs;
 use crate::built_in::{BuiltIn, Crews};
 use crate::forwarding;
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
+use crate::place;
 use crate::registry_file;
 use doors::http::{Door, DoorOptions, check_listen, serve};
 use engine::{Engine, EngineOptions, Retention, Stopped, WatchdogOptions};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
+use store::StoreError;
 use store::sqlite::Sqlite;
-use store::{BlobStore, Blobs, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -29,6 +30,9 @@ pub struct Settings {
     /// The registry's file, which is followed.
     pub registry: Option<PathBuf>,
     pub watchdog: WatchdogOptions,
+    pub blobs: place::Blobs,
+    /// How long what was put and is mentioned by nothing stays.
+    pub blobs_grace: Option<Duration>,
     pub built_in: BuiltIn,
 }
 
@@ -66,12 +70,13 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
     let listener = bind(settings.listen)?;
     let fresh = std::fs::read_dir(&settings.data_dir).map_or(true, |mut entries| entries.next().is_none());
     let store = Sqlite::open(&settings.data_dir).map_err(|error| store_failure(&settings, &error))?;
-    let blobs = blobs(&settings.data_dir.join("blobs")).map_err(|error| store_failure(&settings, &error))?;
+    let blobs = blobs::open(&settings.data_dir, &settings.blobs, place::env)?;
     let options = EngineOptions {
         stop_limit: settings.stop_limit,
         retention: Some(settings.retention),
         rollups_age: settings.rollups_age,
         watchdog: settings.watchdog,
+        blobs_grace: settings.blobs_grace,
         ..EngineOptions::default()
     };
     let engine = Engine::open(Box::new(store), blobs, options).map_err(|error| store_failure(&settings, &error))?;
@@ -102,11 +107,6 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         Stopped::Failed(why) => Err(Failure::new(Exit::Unavailable, "store_failed", format!("the server cannot go on: {why}"))
             .fix("look at the disk; nothing that was acknowledged is lost. Then start it again")),
     }
-}
-
-/// Where values lie that are too large for a record.
-fn blobs(folder: &Path) -> Result<Arc<dyn BlobStore>, StoreError> {
-    Ok(Arc::new(Blobs::open(folder)?))
 }
 
 /// What stands where the folder should be must be a folder.

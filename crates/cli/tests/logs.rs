@@ -177,11 +177,18 @@ fn the_stream_has_lines_where_they_are_asked_for() {
     let (task, unheard) = (lease(&house.server, "w", "talk"), lease(&house.server, "v", "other"));
     let held = json!({"task": unheard["task"], "fence": unheard["fence"], "log": ["elsewhere"]});
     house.server.post("/v1/work", &json!({"worker": "v", "types": [], "holding": [held]}));
+    for _ in 0..2 {
+        house.say(&task, json!({"progress": 0.5}));
+    }
     house.say(&task, json!({"log": ["here"]}));
     report(&house.server, "w", &task, json!({"status": "done"}));
     assert_eq!(said(&mut all, "elsewhere"), other);
     assert_eq!(said(&mut all, "here"), id);
-    assert_eq!(said(&mut some, "here"), id);
+    assert!(some.any(|line| line == "event: task_progress"));
+    let progress: Value = serde_json::from_str(some.next().unwrap().strip_prefix("data: ").unwrap()).unwrap();
+    assert_eq!(progress, json!({"task": id, "fence": task["fence"], "progress": 0.5}));
+    let up_to_line: Vec<String> = some.take_while(|line| !line.contains("\"here\"")).collect();
+    assert!(!up_to_line.iter().any(|line| line.contains("task_progress")), "what is not new is not told: {up_to_line:?}");
     let up_to_end: Vec<String> = none.by_ref().take_while(|line| !line.contains("task_done")).collect();
     assert!(!up_to_end.iter().any(|line| line.contains("task_log")), "{up_to_end:?}");
     house.verified();
@@ -206,5 +213,34 @@ fn what_commands_say_on_stderr_is_their_log_without_secrets() {
     let logs: Vec<Vec<u8>> = data.filter(|file| file.path().is_file()).map(|file| std::fs::read(file.path()).unwrap()).collect();
     assert!(logs.iter().any(|bytes| bytes.windows(12).any(|window| window == b"secret://KEY")), "it is kept");
     assert!(!logs.iter().any(|bytes| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes())));
+    house.verified();
+}
+
+#[test]
+fn commands_say_how_far_they_are() {
+    let script = "echo 'signaller: progress 0.4 row 4 of 10' >&2; echo 'signaller: progress far' >&2; \
+                  until [ -e \"$GO\" ]; do sleep 0.05; done; echo 1";
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let config = format!("[process.it]\ncommand = [\"sh\", \"-c\", '''{script}''']\nenv = {{GO = {go:?}}}\n");
+    let house = House::start(&config, &[]);
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_signaller"));
+    worker.args(["work", "--type", "shell", "--once", "--", "sh", "-c", script]).env("GO", &go);
+    worker.env("SIGNALLER_URL", &house.server.url).env_remove("SIGNALLER_TOKEN").stdin(Stdio::null());
+    let tasks = [house.add("process", json!({"command": "it"})), house.add("shell", json!({}))];
+    let worker = std::thread::spawn(move || worker.output().unwrap());
+    for task in &tasks {
+        let lease = until("it says so", || {
+            let view = house.server.get(&format!("/v1/tasks/{task}"));
+            view["lease"]["progress"].is_number().then(|| view["lease"].clone())
+        });
+        assert_eq!((&lease["progress"], &lease["message"]), (&json!(0.4), &json!("row 4 of 10")));
+    }
+    std::fs::write(&go, "").unwrap();
+    assert!(worker.join().unwrap().status.success());
+    for task in &tasks {
+        until("it ends", || house.server.get(&format!("/v1/tasks/{task}"))["finished_at"].is_string().then_some(()));
+        assert_eq!(shown(&house.log(task, "")), ["1#1 signaller: progress far"], "what is no share is of the log");
+    }
     house.verified();
 }

@@ -53,7 +53,9 @@ fn a_blob_that_is_damaged_or_gone_fails_the_nodes_that_need_it() {
         assert_eq!(failed["error"]["code"], "value_lost", "{failed}");
         assert_eq!(house.ended(&run)["status"], "done");
         house.server.terminate();
-        verified(&house.data());
+        let found = house.refused(&format!("verify --data-dir {}", house.data().display()), 1, "differences");
+        let differences = &found["result"]["differences"];
+        assert_eq!((&differences[0]["table"], &differences[1]), (&json!("blobs"), &Value::Null), "{found}");
     }
 }
 

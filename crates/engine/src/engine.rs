@@ -1,6 +1,7 @@
 //! The engine as the doors see it: a handle to ask through. Dropping a poll's future is noticed, so that what it was
 //! granted goes back unburnt.
 
+use crate::blobs::PutAway;
 use crate::bulk::{self, Bell};
 use crate::clock::Clock;
 use crate::cron;
@@ -18,6 +19,7 @@ use crate::retention::{self, Retention};
 use crate::revision::{Followed, Revision};
 use crate::rollups::{self, Desk, Projector, RollupState};
 use crate::stream::{Stream, Subscription};
+use crate::sweeper::{self, Sweeping};
 use crate::tick::Core;
 use crate::values::Values;
 use crate::watchdog::{self, Kennel, WatchdogOptions, WatchdogState};
@@ -47,6 +49,8 @@ pub struct EngineOptions {
     /// How long statistics by the minute are kept.
     pub rollups_age: Duration,
     pub watchdog: WatchdogOptions,
+    /// How long a blob stays that was put and is mentioned by nobody. `None`: none is ever removed.
+    pub blobs_grace: Option<Duration>,
 }
 
 impl Default for EngineOptions {
@@ -57,6 +61,7 @@ impl Default for EngineOptions {
             retention: Some(Retention::default()),
             rollups_age: Duration::from_secs(30 * 24 * 3_600),
             watchdog: WatchdogOptions::default(),
+            blobs_grace: Some(Duration::from_secs(24 * 3_600)),
         }
     }
 }
@@ -95,6 +100,7 @@ pub(crate) struct Shared {
     reader_free: Condvar,
     describe: String,
     blobs: Arc<dyn BlobStore>,
+    pub sweeping: Sweeping,
     library: Arc<Library>,
     values: Arc<Values>,
     unread: Unread,
@@ -137,6 +143,7 @@ impl Engine {
             reader_free: Condvar::new(),
             describe,
             blobs,
+            sweeping: Sweeping::new(options.blobs_grace),
             library,
             values,
             unread: Unread::default(),
@@ -160,7 +167,12 @@ impl Engine {
         if let Some(retention) = retention {
             retention::start(engine.clone(), retention)?;
         }
+        sweeper::start(engine.clone())?;
         Ok(engine)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     pub fn blobs(&self) -> &dyn BlobStore {
@@ -201,7 +213,8 @@ impl Engine {
         let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = oneshot::channel();
         let rings = request.starts_run_bulk();
-        match self.shared.inbox.put(Letter { ticket, request, answer: Some(sender) }) {
+        let holds = request.blobs().into_iter().map(|id| self.blobs().holds().hold(id)).collect();
+        match self.shared.inbox.put(Letter { ticket, request, answer: Some(sender), holds }) {
             Ok(()) => {
                 // Behind it in the inbox, so whoever asks for bulks now hears of this one.
                 if rings {
@@ -222,7 +235,7 @@ impl Engine {
     /// Sends without waiting for the answer.
     pub(crate) fn tell(&self, request: Request) {
         let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
-        _ = self.shared.inbox.put(Letter { ticket, request, answer: None });
+        _ = self.shared.inbox.put(Letter { ticket, request, answer: None, holds: Vec::new() });
     }
 
     /// Puts the inputs to grants, from memory alone; `None`: something has to be read.
@@ -295,8 +308,8 @@ impl Engine {
     }
 
     /// Puts a large output into the blob store, durable when it returns, and gives what stands for it. Blocks.
-    pub fn put_away(&self, output: Payload) -> Result<Payload, StoreError> {
-        Ok(crate::blobs::stand_in(&*self.shared.blobs, &output)?.unwrap_or(output))
+    pub fn put_away(&self, output: Payload) -> Result<PutAway, StoreError> {
+        Ok(crate::blobs::stand_in(&*self.shared.blobs, &output)?.unwrap_or_else(|| PutAway::inline(output)))
     }
 
     /// These grants were answered but could not be handed over.

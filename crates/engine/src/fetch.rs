@@ -91,7 +91,8 @@ fn read(engine: &Engine, due: &mut VecDeque<(RecordSeq, Instant)>) -> Read {
                 tracing::error!(record = seq.0, %bad, "a value cannot be read");
                 values.push((seq, None));
             }
-            Err(error) if Instant::now() >= until => {
+            // What cannot be reached at all is waited for: it is not lost.
+            Err(error) if Instant::now() >= until && engine.blobs().trouble().is_none() => {
                 tracing::error!(record = seq.0, %error, "a value that a run waits for cannot be read; it is given up");
                 values.push((seq, None));
             }

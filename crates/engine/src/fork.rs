@@ -16,7 +16,7 @@ use kernel::run::{NodeAt, Origin, Run, RunSpec, ValueAt};
 use kernel::runs::{Copied, Live};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use store::StoreError;
+use store::{Hold, StoreError};
 
 /// Values that are read at once.
 const CHUNK: usize = 512;
@@ -46,6 +46,8 @@ pub struct Forked {
     /// Nodes of the run's own that it takes along, and those that had begun and begin anew.
     pub kept: Vec<NodeId>,
     pub anew: Vec<NodeAt>,
+    /// On the values that it takes along, until it has been asked for.
+    pub holds: Vec<Hold>,
 }
 
 /// Why there is nothing to go on from.
@@ -119,23 +121,39 @@ impl Engine {
             return Err(NoFork::Refused(rejection).into());
         }
         let (kept, anew) = told(live, &copied, forking.node.as_ref());
-        let texts = self.texts(&run)?;
+        let mut holds = Vec::new();
+        let texts = self.texts(&run, &mut holds)?;
         let input = self.read(|reader| reader.payloads(&[run.input()]))?.pop().flatten();
-        let input = input.ok_or(NoFork::Value { of: None, record: run.input() })?;
+        let lost = || NoFork::Value { of: None, record: run.input() };
+        let input = self.taken_along(run.input(), input.ok_or_else(lost)?, &mut holds)?.ok_or_else(lost)?;
         let since = run.spec().origin.as_ref().and_then(|origin| origin.began());
         let origin = Origin { run: run.id(), record: replayed.entry.seq, node: forking.node.clone(), since };
         let RunSpec { workflow, version, priority, tags, event, .. } = run.spec().clone();
         let spec =
             RunSpec { priority, tags, event, origin: Some(Box::new(origin.clone())), ..RunSpec::new(workflow.clone(), version) };
         let new_run = NewRun { workflow, version: Some(version), spec, input };
-        let parts = Reading::new(self, &copied)?.parts(copied)?;
+        let mut reading = Reading::new(self, &copied)?;
+        let parts = reading.parts(copied)?;
+        holds.append(&mut reading.holds);
         let change_text = new.map(|new| NewText { ir: new.ir, payload: new.payload, description: new.description, only: None });
         let fork = NewFork { new: new_run, texts, parts, change: change_text };
-        Ok(Forked { fork, run, origin, change, kept, anew })
+        Ok(Forked { fork, run, origin, change, kept, anew, holds })
+    }
+
+    /// The payload of a record, for another. What it stands for is held, since the other run may be deleted meanwhile; `None`: it is
+    /// gone.
+    fn taken_along(&self, seq: RecordSeq, payload: Payload, holds: &mut Vec<Hold>) -> Result<Option<Payload>, StoreError> {
+        if !payload.is_blob() {
+            return Ok(Some(payload));
+        }
+        let mentioned = self.read(|reader| reader.mentioned_by(seq))?;
+        let Some(kept) = crate::blobs::kept(self.blobs(), payload, mentioned)? else { return Ok(None) };
+        holds.extend(kept.hold);
+        Ok(Some(kept.payload))
     }
 
     /// The texts that a run followed one after the other: what is past may still hang on an earlier one.
-    fn texts(&self, run: &Run) -> Result<Vec<NewText>, Trouble> {
+    fn texts(&self, run: &Run, holds: &mut Vec<Hold>) -> Result<Vec<NewText>, Trouble> {
         let mut texts = Vec::new();
         for revision in 1..=run.revision() {
             let gone = || NoFork::Change { revision, why: NoChange::Gone { revision } };
@@ -145,6 +163,7 @@ impl Engine {
             let (Record::RunPatched { description, only, .. }, Some(payload)) = (entry.record, entry.payload) else {
                 return Err(gone().into());
             };
+            let payload = self.taken_along(record, payload, holds)?.ok_or_else(gone)?;
             texts.push(NewText { ir: followed.ir, payload, description, only });
         }
         Ok(texts)
@@ -175,6 +194,7 @@ struct Reading<'a> {
     payloads: BTreeMap<RecordSeq, Option<Payload>>,
     /// Lists of which items are taken.
     lists: HashMap<RecordSeq, Vec<Box<RawValue>>>,
+    holds: Vec<Hold>,
 }
 
 impl Reading<'_> {
@@ -186,10 +206,10 @@ impl Reading<'_> {
             let found = engine.read(|reader| reader.payloads(chunk))?;
             payloads.extend(chunk.iter().copied().zip(found));
         }
-        Ok(Reading { engine, payloads, lists: HashMap::new() })
+        Ok(Reading { engine, payloads, lists: HashMap::new(), holds: Vec::new() })
     }
 
-    fn parts(mut self, copied: Vec<Copied>) -> Result<Vec<Part>, Trouble> {
+    fn parts(&mut self, copied: Vec<Copied>) -> Result<Vec<Part>, Trouble> {
         let part = |Copied { frame, node, record, value }: Copied| {
             let payload = match &value {
                 None => None,
@@ -208,10 +228,15 @@ impl Reading<'_> {
 
     fn value(&mut self, shape: &Shape) -> Result<Payload, Lost> {
         match shape {
-            Shape::At(ValueAt::Record(seq)) => self.payloads.get(seq).cloned().flatten().ok_or(Lost::Value(*seq)),
+            Shape::At(ValueAt::Record(seq)) => {
+                let payload = self.payloads.get(seq).cloned().flatten().ok_or(Lost::Value(*seq))?;
+                self.engine.taken_along(*seq, payload, &mut self.holds)?.ok_or(Lost::Value(*seq))
+            }
             _ => {
                 let text = self.written(shape)?;
-                Ok(self.engine.put_away(Payload(text.get().into()))?)
+                let away = self.engine.put_away(Payload(text.get().into()))?;
+                self.holds.extend(away.hold);
+                Ok(away.payload)
             }
         }
     }

@@ -8,6 +8,7 @@ use kernel::limits::{BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, INBOX_ADDS_MAX, INBOX_
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
+use store::Hold;
 use tokio::sync::oneshot;
 
 /// Items taken at once. Few: as long as the disk is busy, what is decided piles up to one batch anyway, and as soon as it
@@ -18,6 +19,8 @@ pub struct Letter {
     pub ticket: Ticket,
     pub request: Request,
     pub answer: Option<oneshot::Sender<Answer>>,
+    /// On what stands for values in the request.
+    pub holds: Vec<Hold>,
 }
 
 #[derive(Default)]

@@ -22,8 +22,9 @@ const PROGRESS_MAX: usize = 100_000;
 const MESSAGE_BYTES_MAX: usize = 200;
 /// Bytes of all lines together; beyond that those go that were said longest ago.
 const KEPT_BYTES_MAX: u64 = 1_024 * 1_024 * 1_024;
-/// Batches that a slow listener may fall behind.
+/// Batches that a slow listener may fall behind, and bytes of each.
 const BATCHES_MAX: usize = 256;
+const BATCH_BYTES_MAX: usize = 128 * 1_024;
 /// Tasks that are looked at, or forgotten, at a time.
 const PAGE: usize = 500;
 /// Pages of one look: where there are more, the next goes on from there.
@@ -39,11 +40,22 @@ pub struct Progress {
     /// From 0 to 1000.
     pub permille: u16,
     pub message: Option<String>,
-    fence: Fence,
+    pub fence: Fence,
 }
 
-/// Lines that were written, for whoever listens.
-pub type Said = Arc<[(TaskId, LogLine)]>;
+impl Progress {
+    /// From 0 to 1.
+    pub fn share(&self) -> f64 {
+        f64::from(self.permille) / 1_000.
+    }
+}
+
+/// What was said, for whoever listens: lines once they are written.
+#[derive(Clone, Debug)]
+pub enum Said {
+    Lines(Arc<[(TaskId, LogLine)]>),
+    Progress(TaskId, Arc<Progress>),
+}
 
 pub struct Logs {
     store: Mutex<Box<dyn LogStore>>,
@@ -103,7 +115,13 @@ impl Logs {
         if progress.len() >= PROGRESS_MAX && !progress.contains_key(&task) {
             progress.clear();
         }
-        progress.insert(task, Progress { permille, message, fence });
+        let said = Progress { permille, message, fence };
+        if progress.get(&task) != Some(&said) {
+            progress.insert(task, said.clone());
+            drop(progress);
+            // Nobody may be listening.
+            _ = self.news.send(Said::Progress(task, said.into()));
+        }
     }
 
     /// That of the lease which holds the task now.
@@ -125,12 +143,12 @@ impl Logs {
         locked(&self.store).read(task, after, limit)
     }
 
-    /// Lines as they are written.
+    /// Lines as they are written, and how far workers are as they say so.
     pub fn subscribe(&self) -> broadcast::Receiver<Said> {
         self.news.subscribe()
     }
 
-    /// Lines that were dropped because too many came at once.
+    /// Lines that were dropped because too many came at once, or that could not be written.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -143,10 +161,21 @@ impl Logs {
             return Ok(());
         }
         let lines = Vec::from(lines);
-        store.add(&lines)?;
+        if let Err(error) = store.add(&lines) {
+            self.lost.fetch_add(lines.len() as u64, Ordering::Relaxed);
+            return Err(error);
+        }
         drop(store);
-        // Nobody may be listening.
-        _ = self.news.send(lines.into());
+        let mut bytes = 0;
+        for batch in lines.chunk_by(|_, (_, line)| {
+            bytes += line.text.len() + LINE_BYTES;
+            let fits = bytes <= BATCH_BYTES_MAX;
+            bytes *= usize::from(fits);
+            fits
+        }) {
+            // Nobody may be listening.
+            _ = self.news.send(Said::Lines(batch.into()));
+        }
         Ok(())
     }
 
@@ -240,12 +269,13 @@ mod tests {
         let page = logs.read(task(1), 0, 10).unwrap();
         let texts: Vec<&str> = page.lines.iter().map(|(_, line)| line.text.as_str()).collect();
         assert_eq!((texts, logs.lost()), (vec!["a", "b"], 0));
-        assert_eq!(news.try_recv().unwrap().len(), 2);
+        assert!(matches!(news.try_recv().unwrap(), Said::Lines(lines) if lines.len() == 2));
     }
 
     #[test]
     fn what_comes_faster_than_it_is_written_is_dropped_and_counted() {
         let logs = logs();
+        let mut news = logs.subscribe();
         let line = "x".repeat(LOG_LINE_BYTES_MAX);
         let fits = WAITING_BYTES_MAX / LOG_LINE_BYTES_MAX;
         (0..fits).for_each(|_| logs.add(task(1), FENCE, [&line]));
@@ -255,12 +285,19 @@ mod tests {
         let lost = logs.lost();
         logs.add(task(1), FENCE, ["z"]);
         assert_eq!(logs.lost(), lost, "there is room again");
+        let Ok(Said::Lines(first)) = news.try_recv() else { panic!("nobody tells") };
+        assert!((2..=BATCH_BYTES_MAX / LOG_LINE_BYTES_MAX).contains(&first.len()), "{} at once", first.len());
     }
 
     #[test]
     fn progress_is_that_of_the_lease_that_holds_the_task() {
         let logs = logs();
-        logs.set_progress(task(1), FENCE, 400, Some("half way"));
+        let mut news = logs.subscribe();
+        for _ in 0..2 {
+            logs.set_progress(task(1), FENCE, 400, Some("half way"));
+        }
+        assert!(matches!(news.try_recv().unwrap(), Said::Progress(of, said) if of == task(1) && said.permille == 400));
+        assert!(news.try_recv().is_err(), "what is not new is not told");
         let found = logs.progress(task(1), FENCE).unwrap();
         assert_eq!((found.permille, found.message.as_deref()), (400, Some("half way")));
         assert_eq!(logs.progress(task(1), Fence(RecordSeq(8))), None);

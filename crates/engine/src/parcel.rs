@@ -2,7 +2,7 @@
 //! once it is there. Parcels are committed in the order in which they were sealed; when one fails, so do those behind it.
 
 use crate::blobs;
-use crate::request::{Answer, Ticket};
+use crate::request::{Answer, Request, Ticket};
 use kernel::defect;
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::limits::{STEP_BYTES_MAX, STEP_RECORDS_MAX};
@@ -10,7 +10,7 @@ use kernel::record::{Entry, Owner, Record};
 use kernel::state::State;
 use kernel::step::Stepped;
 use std::sync::{Arc, Mutex, MutexGuard};
-use store::{Batch, BlobStore, Store, StoreError};
+use store::{Batch, BlobStore, Hold, Store, StoreError};
 
 /// Where parcels go.
 pub(crate) struct Depot {
@@ -46,6 +46,8 @@ pub(crate) struct Open {
     /// Leases that are given back.
     pub untold: Vec<(TaskId, Fence)>,
     pub missing: Vec<RecordSeq>,
+    /// On what stands for values in `entries`.
+    pub holds: Vec<Hold>,
 }
 
 impl Open {
@@ -56,6 +58,14 @@ impl Open {
     /// Enough to be on its way while another is at the disk, so that the disk need not wait.
     pub fn is_worth_queueing(&self) -> bool {
         self.entries.len() >= QUEUED_RECORDS_MIN
+    }
+
+    /// What stands for values in these stays at least until they are at the disk, or are not.
+    pub fn hold(&mut self, blobs: &dyn BlobStore, requests: &[(Ticket, Request)]) {
+        if !defect("blob_not_held") {
+            let mentioned = requests.iter().flat_map(|(_, request)| request.blobs());
+            self.holds.extend(mentioned.map(|id| blobs.holds().hold(id)));
+        }
     }
 
     /// Enough for one parcel.
@@ -78,7 +88,7 @@ impl Open {
 
     /// Each row in its last image.
     pub fn seal(self, depot: Arc<Mutex<Depot>>, blobs: Arc<dyn BlobStore>, state: &State, shard: u16) -> Parcel {
-        let Open { entries, mut dirty, forgotten, answers, tickets, untold, missing, .. } = self;
+        let Open { entries, mut dirty, forgotten, answers, tickets, untold, missing, holds, .. } = self;
         // Each step's own are in order: these are put together, not sorted from the start.
         dirty.sort();
         dirty.dedup();
@@ -99,7 +109,7 @@ impl Open {
         if defect("lost_row") {
             batch.puts.pop();
         }
-        Parcel { depot, blobs, batch, answers, tickets, untold, missing, failed: None }
+        Parcel { depot, blobs, batch, answers, tickets, untold, missing, holds, failed: None }
     }
 }
 
@@ -112,6 +122,8 @@ pub struct Parcel {
     pub(crate) tickets: Vec<Ticket>,
     pub(crate) untold: Vec<(TaskId, Fence)>,
     pub(crate) missing: Vec<RecordSeq>,
+    /// Until it is at the disk, or is not.
+    holds: Vec<Hold>,
     pub(crate) failed: Option<StoreError>,
 }
 
@@ -121,7 +133,12 @@ impl Parcel {
         let mut depot = enter(&self.depot);
         self.failed = match depot.shut && !defect("written_behind_a_failure") {
             true => Some(StoreError::Failed("what was decided before it was not written".into())),
-            false => blobs::put_away(&*self.blobs, &mut self.batch.entries).and_then(|()| depot.store.commit(&self.batch)).err(),
+            false => blobs::put_away(&*self.blobs, &mut self.batch)
+                .and_then(|holds| {
+                    self.holds.extend(holds);
+                    depot.store.commit(&self.batch)
+                })
+                .err(),
         };
         depot.shut |= self.failed.is_some();
     }

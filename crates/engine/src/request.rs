@@ -26,8 +26,6 @@ pub struct Report {
 pub struct Holding {
     pub task: TaskId,
     pub fence: Fence,
-    /// From 0 to 1000; volatile.
-    pub progress: Option<u16>,
 }
 
 /// One round trip of a worker: results, heartbeats and the wish for more.

@@ -229,6 +229,7 @@ impl Core {
         let more = self.state.advance(now);
         self.open.tickets.extend(requests.iter().map(|(ticket, _)| *ticket));
         self.open.untold.extend(requests.iter().flat_map(|(_, request)| request.given_back()));
+        self.open.hold(&*self.blobs, &requests);
         if let Err(error) = self.fetch(now, &requests) {
             return Err(Box::new(self.recover(now, Lost::by(error))));
         }
@@ -285,6 +286,7 @@ impl Core {
         self.planned = if ahead { Some(now) } else { next };
         // With nothing to seal, this is the end of the batch.
         if self.open.is_empty() {
+            self.open.holds.clear();
             self.state.cool();
         }
         Ok(Decided { next, ahead, drained: self.stopping && self.presence.leases() == 0 })

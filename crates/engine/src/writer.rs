@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::StoreError;
+use store::{Hold, StoreError};
 use tokio::sync::{oneshot, watch};
 
 /// With fewer records it is not worth to wake another thread, as long as nobody else waits.
@@ -41,6 +41,8 @@ pub struct Writer {
     /// Polls whose caller is gone. They stay known until what was decided is sealed: what they were granted has to find that
     /// nobody takes it.
     gone: Vec<Ticket>,
+    /// Of the letters that are being decided.
+    holds: Vec<Hold>,
     /// When to decide again if nothing comes.
     next: Option<Time>,
     /// What goes on by itself waits for a parcel to be back.
@@ -82,6 +84,7 @@ impl Writer {
             clock,
             senders,
             gone,
+            holds: Vec::new(),
             next,
             ahead: false,
             reload: false,
@@ -143,6 +146,8 @@ impl Writer {
                     }
                 }
             }
+            // What was decided holds them itself by now.
+            self.holds.clear();
             self.shared.pulse.may_be_idle.store(self.core.may_be_idle(), Ordering::Relaxed);
             let over = stop_by.is_some_and(|by| Instant::now() >= by);
             let ending =
@@ -168,13 +173,14 @@ impl Writer {
 
     fn open(&mut self, letters: Vec<Letter>) -> Vec<(Ticket, Request)> {
         let mut requests = Vec::with_capacity(letters.len());
-        for Letter { ticket, request, answer } in letters {
+        for Letter { ticket, request, answer, holds } in letters {
             match request {
                 Request::Gone { poll } => self.gone.push(poll),
                 Request::Reload => self.reload = true,
                 _ => {}
             }
             answer.map(|answer| self.senders.insert(ticket, answer));
+            self.holds.extend(holds);
             requests.push((ticket, request));
         }
         requests
@@ -349,7 +355,8 @@ impl House {
     fn give_back(&self, grants: Vec<(TaskId, Fence)>) {
         if !grants.is_empty() {
             let ticket = Ticket(self.shared.tickets.fetch_add(1, Ordering::Relaxed));
-            _ = self.shared.inbox.put(Letter { ticket, request: Request::Undelivered { grants }, answer: None });
+            let request = Request::Undelivered { grants };
+            _ = self.shared.inbox.put(Letter { ticket, request, answer: None, holds: Vec::new() });
         }
     }
 }

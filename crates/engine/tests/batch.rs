@@ -131,7 +131,7 @@ fn a_task_that_ends_its_worker_each_time_burns_its_attempts() {
 }
 
 fn holding(leases: &[(TaskId, Fence, u16)]) -> Vec<Holding> {
-    leases.iter().map(|(task, fence, _)| Holding { task: *task, fence: *fence, progress: None }).collect()
+    leases.iter().map(|(task, fence, _)| Holding { task: *task, fence: *fence }).collect()
 }
 
 /// What was answered: the ticket, how many tasks it hands over, and which held ones are to stop.

@@ -207,7 +207,7 @@ fn an_input_that_cannot_be_read_is_given_up_in_the_end() {
     let run = house.start("w", Value::Null);
     let taken = house.poll(1, Vec::new());
     let large = json!({"text": "x".repeat(9_000)}).to_string();
-    let blob = store::BlobStore::put(&*house.blobs, large.as_bytes()).unwrap();
+    let blob = store::BlobStore::put(&*house.blobs, large.as_bytes()).unwrap().id();
     let report =
         |delivery: &Delivery, outcome: Outcome| Report { task: delivery.grant.task, fence: delivery.grant.fence, outcome };
     let mut reports = vec![report(&taken[0], Outcome::Done { output: Payload::blob(&blob.to_string()) })];

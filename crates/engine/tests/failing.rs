@@ -197,9 +197,7 @@ fn check(fault: Fault, again: &str) {
     // Memory is what the disk says, and everything goes on: the lease is still its worker's.
     let said = ask(&engine, add(Some("k")));
     assert!(said.ends_with(again), "{fault:?}: {said}");
-    let Ok(Answer::Worked(worked)) =
-        wait(engine.work(Work { holding: vec![Holding { task, fence, progress: None }], ..poll("w", 0, 0) }))
-    else {
+    let Ok(Answer::Worked(worked)) = wait(engine.work(Work { holding: vec![Holding { task, fence }], ..poll("w", 0, 0) })) else {
         panic!("no answer")
     };
     assert!(worked.holding[0].held, "{fault:?}");
@@ -301,7 +299,7 @@ fn a_lease_is_named_by_its_fence() {
     lease(&engine, "w");
     assert_eq!(running(&engine), 1);
     // The answer with the new lease never arrived; the worker still holds on to the old one.
-    let holding = vec![Holding { task, fence: old, progress: None }];
+    let holding = vec![Holding { task, fence: old }];
     let Ok(Answer::Worked(worked)) = wait(engine.work(Work { holding, ..poll("w", 0, 0) })) else { panic!("no answer") };
     assert!(!worked.holding[0].held);
     assert_eq!(running(&engine), 0, "the new one goes back");

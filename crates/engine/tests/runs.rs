@@ -317,7 +317,7 @@ fn spoilt(spoil: fn(&MemoryBlobs)) {
     let run = house.start("big", json!(null));
     let taken = house.poll(10, Vec::new());
     let large = json!({"text": "x".repeat(9_000)}).to_string();
-    let blob = store::BlobStore::put(&*house.blobs, large.as_bytes()).unwrap();
+    let blob = store::BlobStore::put(&*house.blobs, large.as_bytes()).unwrap().id();
     spoil(&house.blobs);
     let output = |node: &str| if node == "a" { Payload::blob(&blob.to_string()) } else { Payload("1".into()) };
     let report = |delivery: &Delivery| {
@@ -364,7 +364,7 @@ fn a_missing_or_damaged_blob_fails_those_who_need_it_and_nobody_else() {
     spoilt(|blobs| _ = blobs.damage(0).unwrap());
     spoilt(|blobs| {
         let id = blobs.damage(0).unwrap();
-        blobs.remove(&id);
+        store::BlobStore::remove(blobs, &id).unwrap();
     });
 }
 

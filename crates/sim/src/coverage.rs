@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the world does to the engine.
-pub const FAULTS: [&str; 34] = [
+pub const FAULTS: [&str; 35] = [
     "answer_doubled",
     "answer_lost",
     "blob_damaged",
     "blob_get_failed",
     "blob_put_failed",
     "blob_slow",
+    "blobs_swept",
     "clock_exactly_next",
     "clock_just_before_next",
     "clock_stands_still",

@@ -23,6 +23,7 @@ mod people;
 mod presence;
 mod run;
 mod run_client;
+mod sweeps;
 mod temper;
 mod turn;
 mod watch;

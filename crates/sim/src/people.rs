@@ -80,7 +80,10 @@ impl World {
             Some(_) if !self.chance.permille(30) => {}
             _ if self.chance.permille(400) => {
                 let work = worker.work(&mut self.chance, &self.temper, &mut self.coverage, self.now);
-                worker.poll = Some(self.mail.send(Sender::Worker(at), Request::Work(work)));
+                let request = Request::Work(work);
+                let ticket = self.mail.send(Sender::Worker(at), request.clone());
+                self.workers[at].poll = Some(ticket);
+                self.hold_at_the_door(ticket, &request);
             }
             _ => {}
         }

@@ -189,7 +189,7 @@ fn node_outcome(task: TaskId, fence: Fence, chance: &mut Chance, house: &House<'
         // It is sent again until it is taken.
         true => loop {
             if let Ok(blob) = house.blobs.put(output.as_bytes()) {
-                break Payload::blob(&blob.to_string());
+                break Payload::blob(&blob.id().to_string());
             }
         },
         false => Payload(output.into()),
@@ -198,7 +198,7 @@ fn node_outcome(task: TaskId, fence: Fence, chance: &mut Chance, house: &House<'
 }
 
 fn hold(task: TaskId, fence: Fence) -> Holding {
-    Holding { task, fence, progress: None }
+    Holding { task, fence }
 }
 
 pub fn outcome(chance: &mut Chance) -> Outcome {

@@ -20,6 +20,7 @@ use kernel::record::Failure;
 use kernel::time::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use store::Hold;
 use store::blobs::{BlobFault, MemoryBlobs};
 use store::memory::{Fault, MemoryDisk};
 
@@ -36,6 +37,8 @@ pub struct World {
     pub(crate) disk: MemoryDisk,
     pub(crate) blobs: Arc<MemoryBlobs>,
     blob_hits: [u64; 2],
+    /// By the requests that wait at the door.
+    pub(crate) held: Vec<(Ticket, Hold)>,
     pub(crate) fetches: Fetches,
     /// Leases of tasks whose input cannot be made, with why.
     pub(crate) unfit: BTreeMap<(TaskId, Fence), Failure>,
@@ -100,6 +103,7 @@ impl World {
             disk: MemoryDisk::new(),
             blobs: Arc::default(),
             blob_hits: [0; 2],
+            held: Vec::new(),
             fetches: Fetches::default(),
             unfit: BTreeMap::new(),
             core: None,
@@ -217,6 +221,7 @@ impl World {
         for sender in self.mail.cut() {
             self.unheard(sender);
         }
+        self.held.clear();
         self.lose_launcher();
     }
 
@@ -237,6 +242,7 @@ impl World {
     }
 
     fn tick(&mut self, mut core: Core) -> Result<(), Found> {
+        self.sweep(0);
         let mut requests = self.take_mail();
         let crash = self.spoil();
         let hits = self.hits();
@@ -251,6 +257,7 @@ impl World {
         self.mail.inbox.splice(0..0, later);
         let mut turn = self.begin_turn(requests);
         let decided = core.decide(self.now, self.chance.draw(), turn.requests.clone(), turn.idle);
+        self.let_go();
         let mut failed = None;
         match decided {
             Err(ticked) => failed = Some(*ticked),
@@ -261,6 +268,8 @@ impl World {
                 // It may be on its way already, too.
                 let queued = second.is_some() && self.chance.permille(500);
                 let mut behind = queued.then(|| core.seal(self.now));
+                self.let_go();
+                self.sweep(2);
                 parcel.commit();
                 let left = parcel.unpack();
                 let mut settled = core.settle(self.now, &mut parcel);

@@ -1,21 +1,29 @@
 //! Blobs: bytes too large for a record, kept under the hash of their content. One is durable when `put` returns, so a
 //! batch that mentions it may be committed after that. A blob never changes, and the same content is kept once.
 //!
-//! In a folder the blob `sha256-abcdef…` is the file `ab/cdef…`. A file gets its name only when it is whole and durable;
-//! what a crash leaves behind has another name, and is removed at the next start. The folder belongs to one process, as
-//! the lock of the data around it sees to.
+//! The texts of records mention blobs (`mention`), and nothing else does; what the content of a blob mentions that stands for the
+//! value of a record, that record mentions. What no record mentions goes in the end (`sweep`), but never what
+//! somebody is about to mention: whoever puts a blob, or finds it there, has a `Hold` on it for as long as that takes. What is
+//! put for somebody outside has a grace period instead, counted from when it was put last.
 
-use crate::sqlite::place;
+mod folder;
+mod holds;
+mod memory;
+mod mention;
+pub mod s3;
+mod sweep;
+
+pub use folder::Blobs;
+pub use holds::{Hold, Holds};
+pub use memory::{BlobFault, MemoryBlobs};
+pub use mention::mentions;
+pub use sweep::{Sweep, Swept, sweep};
+
 use crate::store::StoreError;
 use kernel::row::BadRow;
-use rustc_hash::{FxHashMap, FxHashSet};
+use kernel::time::Time;
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The hash of a blob's content.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +60,7 @@ impl BlobId {
         Some(BlobId(hash))
     }
 
-    fn hex(&self) -> String {
+    pub(crate) fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
@@ -69,345 +77,62 @@ impl fmt::Debug for BlobId {
     }
 }
 
-/// Where blobs are kept; for any thread.
+/// A blob as it lies there.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    pub id: BlobId,
+    pub size: u64,
+    /// When it was put last, by whoever it was put for.
+    pub put_at: Time,
+}
+
+/// Where blobs are kept; for any thread. Not for a thread that may not wait: the place may be far away.
 pub trait BlobStore: Send + Sync {
-    /// Keeps these bytes; they are durable when this returns.
-    fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError>;
+    /// Keeps these bytes; they are durable when this returns, and stay as long as they are held.
+    fn put(&self, bytes: &[u8]) -> Result<Hold, StoreError>;
+
+    /// The same, and if they were there before, their grace period begins anew.
+    fn put_anew(&self, bytes: &[u8]) -> Result<Hold, StoreError>;
 
     /// The bytes, if they are there and still what they were.
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError>;
-}
 
-/// For tests and the simulator. Clones are the same place.
-#[derive(Clone, Default)]
-pub struct MemoryBlobs(Arc<Mutex<Kept>>);
+    /// What is known of it without reading it.
+    fn look(&self, id: &BlobId) -> Result<Option<Kept>, StoreError>;
 
-#[derive(Default)]
-struct Kept {
-    blobs: FxHashMap<BlobId, Arc<[u8]>>,
-    damaged: FxHashSet<BlobId>,
-    ever_damaged: FxHashSet<BlobId>,
-    faults: Vec<BlobFault>,
-    hits: [u64; 2],
-}
+    /// Those after this one, in the order of their ids, so many at most.
+    fn list(&self, after: Option<&BlobId>, limit: usize) -> Result<Vec<Kept>, StoreError>;
 
-/// What can go wrong with the next call that it fits.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum BlobFault {
-    PutFails,
-    GetFails,
-}
+    /// Whether it was there or not. Only `sweep` asks for this.
+    fn remove(&self, id: &BlobId) -> Result<(), StoreError>;
 
-impl MemoryBlobs {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn holds(&self) -> &Holds;
+
+    /// Where this is, for people.
+    fn place(&self) -> String;
+
+    /// It can be asked while others wait. What the engine makes itself stays in its records where this is not so.
+    fn is_near(&self) -> bool {
+        true
     }
 
-    pub fn inject(&self, fault: BlobFault) {
-        self.kept().faults.push(fault);
+    /// What keeps it from being reached, if it was tried of late and was not.
+    fn trouble(&self) -> Option<String> {
+        None
     }
 
-    /// Faults that have not hit anything do so no more.
-    pub fn spare(&self) {
-        self.kept().faults.clear();
-    }
-
-    /// How often this fault has hit.
-    pub fn hits(&self, fault: BlobFault) -> u64 {
-        self.kept().hits[fault as usize]
-    }
-
-    /// Spoils what is kept, as a bad disk would: by a number, whichever that is; which it was.
-    pub fn damage(&self, number: usize) -> Option<BlobId> {
-        let mut kept = self.kept();
-        let mut ids: Vec<BlobId> = kept.blobs.keys().copied().collect();
-        ids.sort_unstable();
-        let id = *ids.get(number % ids.len().max(1))?;
-        kept.damaged.insert(id);
-        kept.ever_damaged.insert(id);
-        Some(id)
-    }
-
-    pub fn remove(&self, id: &BlobId) {
-        self.kept().blobs.remove(id);
-    }
-
-    /// Also if it was put anew since.
-    pub fn was_damaged(&self, id: &BlobId) -> bool {
-        self.kept().ever_damaged.contains(id)
+    /// Holds a blob that is there.
+    fn hold(&self, id: &BlobId) -> Result<Option<(Hold, Kept)>, StoreError> {
+        // First held, then looked for: between the two it could go.
+        let hold = self.holds().hold(*id);
+        Ok(self.look(id)?.map(|kept| (hold, kept)))
     }
 }
 
-impl Kept {
-    fn fault(&mut self, fault: BlobFault) -> Result<(), StoreError> {
-        let Some(at) = self.faults.iter().position(|known| *known == fault) else { return Ok(()) };
-        self.faults.remove(at);
-        self.hits[fault as usize] += 1;
-        Err(StoreError::Failed(format!("injected: {fault:?}")))
-    }
-}
-
-impl BlobStore for MemoryBlobs {
-    fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError> {
-        let id = BlobId::of(bytes);
-        let mut kept = self.kept();
-        kept.fault(BlobFault::PutFails)?;
-        kept.damaged.remove(&id);
-        kept.blobs.entry(id).or_insert_with(|| bytes.into());
-        Ok(id)
-    }
-
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut kept = self.kept();
-        kept.fault(BlobFault::GetFails)?;
-        if kept.damaged.contains(id) {
-            return Err(BadRow { table: "blobs", column: "content", why: format!("{id} is damaged") }.into());
-        }
-        Ok(kept.blobs.get(id).map(|bytes| bytes.to_vec()))
-    }
-}
-
-/// How a file is called that is not whole yet.
-const UNFINISHED: &str = "new-";
-
-/// Blobs in a folder.
-pub struct Blobs {
-    dir: PathBuf,
-    /// Those of the 256 folders in it that are known to be there, durably.
-    made: Mutex<FxHashSet<u8>>,
-    /// Names of files that are not whole yet.
-    next: AtomicU64,
-}
-
-fn failed<'a>(path: &'a Path, what: &'a str) -> impl FnOnce(io::Error) -> StoreError + use<'a> {
-    move |error| StoreError::Failed(format!("{} cannot be {what}: {error}", path.display()))
-}
-
-impl Blobs {
-    /// The blobs in `dir`, which is made if it is missing.
-    pub fn open(dir: &Path) -> Result<Blobs, StoreError> {
-        place::create(dir)?;
-        for entry in fs::read_dir(dir).map_err(failed(dir, "read"))? {
-            let path = entry.map_err(failed(dir, "read"))?.path();
-            let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix(UNFINISHED));
-            if number.is_some_and(|number| number.parse::<u64>().is_ok()) {
-                fs::remove_file(&path).map_err(failed(&path, "removed"))?;
-            }
-        }
-        Ok(Blobs { dir: dir.to_owned(), made: Mutex::default(), next: AtomicU64::new(0) })
-    }
-
-    fn path(&self, id: &BlobId) -> PathBuf {
-        let hex = id.hex();
-        self.dir.join(&hex[..2]).join(&hex[2..])
-    }
-
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        let unfinished = self.dir.join(format!("{UNFINISHED}{}", self.next.fetch_add(1, Ordering::Relaxed)));
-        let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, path)
-        };
-        write().map_err(|error| {
-            // Whether it can be removed or not, the next start removes it.
-            let _ = fs::remove_file(&unfinished);
-            failed(path, "written")(error)
-        })
-    }
-
-    /// Makes one of the folders, so that its name survives a power cut.
-    fn make(&self, number: u8, folder: &Path) -> Result<(), StoreError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if !made.contains(&number) {
-            place::create(folder)?;
-            place::sync(&self.dir).map_err(failed(&self.dir, "made durable"))?;
-            made.insert(number);
-        }
-        Ok(())
-    }
-}
-
-impl BlobStore for Blobs {
-    fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreError> {
-        let id = BlobId::of(bytes);
-        let path = self.path(&id);
-        let folder = path.parent().expect("a blob lies in a folder");
-        self.make(id.0[0], folder)?;
-        // One that is there but damaged is written anew.
-        if !fs::read(&path).is_ok_and(|kept| kept == bytes) {
-            self.write(&path, bytes)?;
-        }
-        // Also if somebody else has written it: the name may be there and not yet durable.
-        place::sync(folder).map_err(failed(folder, "made durable"))?;
-        Ok(id)
-    }
-
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        let path = self.path(id);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(&path, "read")(error)),
-        };
-        let found = BlobId::of(&bytes);
-        if found != *id {
-            let why = format!("{} is damaged: its content is that of {found}", path.display());
-            return Err(BadRow { table: "blobs", column: "content", why }.into());
-        }
-        Ok(Some(bytes))
-    }
+/// What is said of content that is not what its name says.
+fn damaged(place: impl fmt::Display, found: &BlobId) -> StoreError {
+    BadRow { table: "blobs", column: "content", why: format!("{place} is damaged: its content is that of {found}") }.into()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    use std::fs::File;
-
-    const EMPTY: &str = "sha256-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    const ABC: &str = "sha256-ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-
-    fn file_of(dir: &Path, id: &BlobId) -> PathBuf {
-        let hex = id.hex();
-        dir.join(&hex[..2]).join(&hex[2..])
-    }
-
-    /// Every file below a folder.
-    fn files(dir: &Path) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
-        }
-        found.sort();
-        found
-    }
-
-    #[test]
-    fn ids_read_back_as_they_are_shown() {
-        for (bytes, text) in [(&b""[..], EMPTY), (b"abc", ABC)] {
-            let id = BlobId::of(bytes);
-            assert_eq!(id.to_string(), text);
-            assert_eq!(BlobId::parse(text), Some(id));
-        }
-        let upper = format!("sha256-{}", ABC[7..].to_uppercase());
-        let odd = format!("{ABC}0");
-        for text in ["", "sha256-", &ABC[7..], &ABC[..70], &odd, &upper, &ABC.replace("sha256", "sha512"), &ABC.replace('b', "ß")]
-        {
-            assert_eq!(BlobId::parse(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_put_is_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let large = vec![7; 3_000_000];
-        let folder = Blobs::open(&dir.path().join("a/blobs")).unwrap();
-        let memory = MemoryBlobs::default();
-        for blobs in [&folder as &dyn BlobStore, &memory] {
-            for bytes in [&b""[..], b"abc", b"\0\xff", &large] {
-                let id = blobs.put(bytes).unwrap();
-                assert_eq!(id, BlobId::of(bytes));
-                assert_eq!(blobs.get(&id).unwrap().as_deref(), Some(bytes));
-            }
-            assert_eq!(blobs.get(&BlobId::of(b"never")).unwrap(), None);
-        }
-        let again = Blobs::open(&dir.path().join("a/blobs")).unwrap();
-        for blobs in [&again as &dyn BlobStore, &memory.clone()] {
-            assert_eq!(blobs.get(&BlobId::of(b"abc")).unwrap().as_deref(), Some(&b"abc"[..]));
-        }
-    }
-
-    #[test]
-    fn the_same_content_is_written_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(dir.path()).unwrap();
-        let id = blobs.put(b"abc").unwrap();
-        assert_eq!(files(dir.path()), [dir.path().join("ba").join(&ABC[9..])]);
-        let written = || fs::metadata(file_of(dir.path(), &id)).unwrap().modified().unwrap();
-        let mut file = File::options().write(true).open(file_of(dir.path(), &id)).unwrap();
-        file.flush().unwrap();
-        let long_ago = std::time::SystemTime::UNIX_EPOCH;
-        file.set_modified(long_ago).unwrap();
-        assert_eq!(blobs.put(b"abc").unwrap(), id);
-        assert_eq!(Blobs::open(dir.path()).unwrap().put(b"abc").unwrap(), id);
-        assert_eq!((files(dir.path()).len(), written()), (1, long_ago));
-    }
-
-    #[test]
-    fn a_damaged_blob_is_named_and_can_be_put_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(dir.path()).unwrap();
-        let id = blobs.put(b"abc").unwrap();
-        for damage in [&b"abd"[..], b"ab", b"abcd", b""] {
-            fs::write(file_of(dir.path(), &id), damage).unwrap();
-            let Err(error @ StoreError::Corrupt(_)) = blobs.get(&id) else { panic!("{damage:?} goes unseen") };
-            let part = format!("{} is damaged: its content is that of {}", &ABC[9..], BlobId::of(damage));
-            assert!(error.to_string().contains(&part), "{error}");
-            assert_eq!(blobs.put(b"abc").unwrap(), id);
-            assert_eq!(blobs.get(&id).unwrap().as_deref(), Some(&b"abc"[..]));
-        }
-    }
-
-    #[test]
-    fn what_a_crash_leaves_behind_is_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let id = Blobs::open(dir.path()).unwrap().put(b"abc").unwrap();
-        for name in ["new-0", "new-1", "new-99"] {
-            fs::write(dir.path().join(name), "half of someth").unwrap();
-        }
-        // Of somebody else.
-        fs::write(dir.path().join("new-ideas"), "").unwrap();
-        let blobs = Blobs::open(dir.path()).unwrap();
-        assert_eq!(files(dir.path()), [file_of(dir.path(), &id), dir.path().join("new-ideas")]);
-        blobs.put(b"next").unwrap();
-        assert_eq!(files(dir.path()).len(), 3);
-    }
-
-    #[test]
-    fn threads_may_put_the_same_at_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(dir.path()).unwrap();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    for number in 0..20u8 {
-                        let bytes = vec![number; 10_000];
-                        let id = blobs.put(&bytes).unwrap();
-                        assert_eq!(blobs.get(&id).unwrap(), Some(bytes));
-                    }
-                });
-            }
-        });
-        assert_eq!(files(dir.path()).len(), 20);
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_said_with_its_place() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("file"), "").unwrap();
-        let Err(error) = Blobs::open(&dir.path().join("file")) else { panic!("a file where the folder belongs") };
-        assert!(error.to_string().contains("file cannot be made"), "{error}");
-        let blobs = Blobs::open(&dir.path().join("blobs")).unwrap();
-        // A folder where the blob belongs.
-        fs::create_dir_all(file_of(&dir.path().join("blobs"), &BlobId::of(b"abc")).join("x")).unwrap();
-        for error in [blobs.put(b"abc").unwrap_err(), blobs.get(&BlobId::of(b"abc")).unwrap_err()] {
-            assert!(error.to_string().contains("cannot be"), "{error}");
-        }
-        assert!(files(&dir.path().join("blobs")).is_empty(), "nothing is left of it");
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn the_folders_are_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let inner = dir.path().join("a/blobs");
-        Blobs::open(&inner).unwrap().put(b"abc").unwrap();
-        for folder in [&inner, &inner.join("ba")] {
-            assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
-        }
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@ pub mod sqlite;
 mod store;
 pub mod verify;
 
-pub use blobs::{BlobId, BlobStore, Blobs, MemoryBlobs};
+pub use blobs::{BlobId, BlobStore, Blobs, Hold, Holds, MemoryBlobs};
 pub use logs::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, LogLine, LogPage, LogStore, MemoryLogs};
 pub use rollups::{FAILURES_KEPT, RollupBatch, RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 pub use store::*;

@@ -6,6 +6,7 @@ mod events;
 mod rollups;
 mod runs;
 
+use crate::blobs::{BlobId, mentions};
 use crate::chain::{self, Pace, Wanted, column};
 use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 use crate::store::{
@@ -63,6 +64,8 @@ pub struct Durable {
     // As the indexes of a database: (queue, id) of dead letters, and (queue, key, id) of tasks with a key.
     dead: BTreeSet<(Arc<str>, i64)>,
     keyed: BTreeSet<(Arc<str>, Arc<str>, i64)>,
+    /// Blobs, and the records that mention them.
+    mentions: BTreeSet<(BlobId, RecordSeq)>,
     // And (key, id) of events with one.
     events: BTreeSet<(Arc<str>, i64)>,
     rollups: rollups::Rollups,
@@ -133,6 +136,16 @@ impl Durable {
         all
     }
 
+    /// The records that mention a blob.
+    pub fn mentions_of(&self, id: &BlobId) -> impl Iterator<Item = RecordSeq> {
+        self.mentions.range((*id, RecordSeq::NONE)..=(*id, RecordSeq(u64::MAX))).map(|(_, seq)| *seq)
+    }
+
+    /// Every blob that records mention, by id.
+    pub fn mentioned(&self) -> impl Iterator<Item = &(BlobId, RecordSeq)> {
+        self.mentions.iter()
+    }
+
     fn found(&self, table: &'static Table, key: &[Value]) -> Option<Row> {
         self.row(table, key).map(|values| Row { table, values: values.to_vec() })
     }
@@ -155,6 +168,7 @@ impl Durable {
         for entry in &batch.entries {
             self.entries.insert(entry.seq, entry.clone());
         }
+        self.mentions.extend(batch.mentioned().map(|(seq, blob)| (blob, seq)));
         for row in &batch.puts {
             let table = index_of(row.table);
             if row.table == &TASKS {
@@ -183,6 +197,9 @@ impl Durable {
             while let Some(entry) = self.entries.remove(&at) {
                 at = entry.prev;
                 self.rollups.forget(&entry);
+                if entry.payload.as_ref().is_some_and(|payload| !mentions(payload.text()).is_empty()) {
+                    self.mentions.retain(|(_, seq)| *seq != entry.seq);
+                }
                 self.pruned.insert(entry.seq, entry);
             }
         }
@@ -251,6 +268,10 @@ impl MemoryDisk {
     /// simulator may want to see what happens.
     pub fn open(&self) -> Memory {
         Memory { disk: self.clone() }
+    }
+
+    pub fn open_reader(&self) -> impl Reader + use<> {
+        MemoryReader { disk: self.clone(), held: None }
     }
 
     /// Hits the next call that it fits; faults for the same call hit one call each, in the order they were put in.
@@ -547,6 +568,22 @@ impl Reader for MemoryReader {
         Ok(self.read(|durable| {
             let payload = |seq| durable.entries.get(seq).and_then(|entry: &Entry| entry.payload.clone());
             records.iter().map(payload).collect()
+        }))
+    }
+
+    fn blobs_mentioned(&mut self, blobs: &[BlobId]) -> Result<Vec<bool>, StoreError> {
+        Ok(self.read(|durable| blobs.iter().map(|id| durable.mentions_of(id).next().is_some()).collect()))
+    }
+
+    fn mentioned_by(&mut self, record: RecordSeq) -> Result<Vec<BlobId>, StoreError> {
+        Ok(self.read(|durable| durable.mentions.iter().filter(|(_, seq)| *seq == record).map(|(id, _)| *id).collect()))
+    }
+
+    fn mentions(&mut self, after: Option<&BlobId>, limit: usize) -> Result<Vec<(BlobId, RecordSeq)>, StoreError> {
+        Ok(self.read(|durable| {
+            let mut found: Vec<(BlobId, RecordSeq)> = durable.mentions.iter().copied().collect();
+            found.dedup_by_key(|(id, _)| *id);
+            found.into_iter().filter(|(id, _)| after.is_none_or(|after| id > after)).take(limit).collect()
         }))
     }
 

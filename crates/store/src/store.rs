@@ -1,6 +1,7 @@
 //! The contract between engine and store. One writer commits whole batches; readers see committed batches only and
 //! never wait for the writer. A commit is all or nothing and durable when it returns.
 
+use crate::blobs::{BlobId, mentions};
 use crate::logs::{LogStore, MemoryLogs};
 use crate::rollups::{RollupReader, RollupStore};
 use kernel::bulk::TaskFilter;
@@ -26,6 +27,8 @@ pub struct Batch {
     /// The last records of histories to be forgotten, back to their first, payloads and all.
     pub prunes: Vec<RecordSeq>,
     pub texts: Texts,
+    /// What records mention beside what their own texts do: the contents of blobs that stand for their values.
+    pub mentions: Vec<(RecordSeq, BlobId)>,
 }
 
 /// The owners and bodies of a batch's records, written out. Whoever has the time does it before the commit; if nobody did,
@@ -69,6 +72,13 @@ impl Written {
 }
 
 impl Batch {
+    /// Every blob that its records mention.
+    pub(crate) fn mentioned(&self) -> impl Iterator<Item = (RecordSeq, BlobId)> {
+        let texts = self.entries.iter().filter_map(|entry| Some((entry.seq, entry.payload.as_ref()?)));
+        let own = texts.flat_map(|(seq, payload)| mentions(payload.text()).into_iter().map(move |id| (seq, id)));
+        own.chain(self.mentions.iter().copied())
+    }
+
     /// The records are not changed any more, but for their payloads.
     pub fn write_out(&self) {
         self.written();
@@ -300,6 +310,15 @@ pub trait Reader: RollupReader + Send {
 
     /// The payloads of these records, in the same order; `None` where a record has none or is gone.
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError>;
+
+    /// Which of these blobs some record mentions, in the same order. Of what is committed now, unless a moment is held.
+    fn blobs_mentioned(&mut self, blobs: &[BlobId]) -> Result<Vec<bool>, StoreError>;
+
+    /// The blobs that a record mentions, by their ids.
+    fn mentioned_by(&mut self, record: RecordSeq) -> Result<Vec<BlobId>, StoreError>;
+
+    /// The blobs after this one that records mention, by their ids, each with the oldest record that does.
+    fn mentions(&mut self, after: Option<&BlobId>, limit: usize) -> Result<Vec<(BlobId, RecordSeq)>, StoreError>;
 
     /// One owner's records with their payloads, newest first, walking its chain back from `last`.
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError>;

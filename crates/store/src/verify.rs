@@ -5,6 +5,8 @@
 //! of the hash space. A pass holds at most about [`RECORDS_PER_PASS`] owners, some 200 bytes each, and the number of
 //! every run there is.
 
+mod blobs;
+
 use crate::blobs::BlobId;
 use crate::chain;
 use crate::fold::{self, Fold};
@@ -327,6 +329,8 @@ fn quietly(fold: impl FnOnce()) -> Result<(), String> {
         Err(panic) => panic.downcast::<&str>().map_or_else(|_| "it panicked".into(), |said| (*said).into()),
     })
 }
+
+pub use blobs::verify_blobs;
 
 #[cfg(test)]
 mod tests;

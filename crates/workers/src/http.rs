@@ -132,7 +132,7 @@ impl Http {
 
     async fn put_away(&self, apart: Apart) -> Result<Payload, Outcome> {
         let engine = self.engine.clone();
-        let put = move || engine.blobs().put(&apart.bytes).map(|id| apart.output(format!("blob:{id}")));
+        let put = move || engine.put_blob(&apart.bytes).map(|hold| apart.output(format!("blob:{}", hold.id())));
         match tokio::task::spawn_blocking(put).await {
             Ok(Ok(output)) => Ok(output),
             Ok(Err(error)) => Err(passing("output_unkept", format!("its answer could not be written: {error}"))),

@@ -160,7 +160,7 @@ impl<P: Performs> Crew<P> {
     fn poll(&self) -> Work {
         let free = self.place.slots.min(POLL_TASKS_MAX).saturating_sub(self.held.len());
         let want = if self.stopping.is_some() { 0 } else { free };
-        let holding = self.held.keys().map(|(task, fence)| Holding { task: *task, fence: *fence, progress: None }).collect();
+        let holding = self.held.keys().map(|(task, fence)| Holding { task: *task, fence: *fence }).collect();
         let queues: Arc<[QueueName]> = [].into();
         let (worker, types) = (self.place.worker.clone(), self.place.types.clone());
         Work { worker, types, queues, want, wait_ms: WAIT.as_millis() as u64, results: Vec::new(), holding }

@@ -6,11 +6,13 @@ mod brief;
 pub mod child;
 pub mod guard;
 pub mod program;
+mod progress;
 pub mod verdict;
 
 pub use brief::Brief;
 pub use child::{Ended, Exited, Group, Launch, start};
 pub use guard::Guard;
+pub use progress::Progress;
 pub use verdict::{Reading, Verdict, judge};
 
 use crate::inside::{Job, Performs, Place};
@@ -162,7 +164,13 @@ impl Process {
         let (tell, mut ended) = oneshot::channel();
         let line = {
             let (mask, say) = (mask.clone(), job.say.clone());
-            move |line: &str| say.line(&mask.text(line))
+            move |line: &str| {
+                let line = mask.text(line);
+                match Progress::read(&line) {
+                    Some(Progress { permille, message }) => say.progress(permille, message),
+                    None => say.line(&line),
+                }
+            }
         };
         let group = start(launch, self.guard.clone(), line, move |ended| _ = tell.send(ended)).map_err(|error| {
             let program = command.configured.command.first().map(|program| program.to_string_lossy().into_owned());

@@ -113,7 +113,7 @@ async fn large_values_go_by_reference() {
     let mirrored: String = redis.line().await.get(format!("cas:{reference}")).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&mirrored).unwrap(), large);
     let result = json!({"big": "y".repeat(50_000)});
-    let blob = house.engine.blobs().put(result.to_string().as_bytes()).unwrap();
+    let blob = house.engine.blobs().put(result.to_string().as_bytes()).unwrap().id();
     redis.signal(&json!({"job_id": token["id"], "status": "completed", "result_ref": blob.to_string()})).await;
     assert_eq!(house.end(task).await, "done");
     assert_eq!(serde_json::from_str::<Value>(&house.output(task)).unwrap(), result);

@@ -63,11 +63,19 @@ class Bringing(House):
         run = self.client.runs.wait(started["run"], LONG_S)
         self.assertEqual((run["status"], run["output"], run["workflow"]), ("done", 20, "double"))
 
+    def test_bytes_are_put_and_got(self) -> None:
+        data = bytes(range(256)) * 400
+        ref = self.client.blobs.put(data)
+        self.assertRegex(ref, "^blob:sha256-[0-9a-f]{64}$")
+        self.assertEqual((self.client.blobs.put(data), self.client.blobs.get(ref)), (ref, data))
+        self.assertEqual(self.client.blobs.get(self.client.blobs.put(b"")), b"")
+
     def test_a_no_is_an_error_with_a_code(self) -> None:
         asks: list[tuple[typing.Callable[[], Any], str, int]] = [
             (lambda: self.client.tasks.get("task-zzz"), "task_not_found", 404),
             (lambda: self.client.tasks.get("no id/at all"), "task_not_found", 404),
             (lambda: self.client.runs.start("nothing"), "workflow_not_found", 404),
+            (lambda: self.client.blobs.get("blob:sha256-" + "0" * 64), "blob_not_found", 404),
             (lambda: self.client.emit(""), "invalid", 400),
             (lambda: self.client.tasks.add("a", "x" * 300_000), "too_large", 413),
             (lambda: self.client.request("GET", "/v1/nowhere"), "not_found", 404),

@@ -7,31 +7,25 @@ import { writeFile } from "node:fs/promises";
 import openapi, { astToString, type OpenAPI3 } from "openapi-typescript";
 import { House } from "../test/house.js";
 
-const ROOTS = [
-  "ErrorBody",
-  "EventEmit",
-  "EventEmitted",
-  "RunNow",
-  "RunStart",
-  "RunStarted",
-  "RunView",
-  "TaskAdd",
-  "TaskAdded",
-  "TaskStatus",
-  "TaskView",
-  "WorkAnswer",
-  "WorkPoll",
-];
+const ASKED = ["EventEmit", "RunNow", "RunStart", "TaskAdd", "WorkPoll"];
+const ANSWERED = ["ErrorBody", "EventEmitted", "RunStarted", "RunView", "TaskAdded", "TaskStatus", "TaskView", "WorkAnswer"];
+
+interface Schema {
+  properties?: Record<string, { default?: unknown }>;
+}
 
 /** Of all that is described, the schemas above and what they are made of. */
-export async function generate(described: { openapi: string; info: unknown; components: { schemas: Record<string, unknown> } }) {
-  const schemas: Record<string, unknown> = {};
+export async function generate(described: { openapi: string; info: unknown; components: { schemas: Record<string, Schema> } }) {
+  const schemas: Record<string, Schema> = {};
   const take = (name: string): void => {
     if (name in schemas) return;
-    schemas[name] = described.components.schemas[name];
+    schemas[name] = structuredClone(described.components.schemas[name]!);
     for (const [, other] of JSON.stringify(schemas[name]).matchAll(/"#\/components\/schemas\/(\w+)"/g)) take(other!);
   };
-  ROOTS.forEach(take);
+  ASKED.forEach(take);
+  // What has a default is always answered, and need not be asked.
+  for (const { properties = {} } of Object.values(schemas)) for (const property of Object.values(properties)) delete property.default;
+  ANSWERED.forEach(take);
   const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
   const part = { openapi: described.openapi, info: described.info, paths: {}, components: { schemas: sorted } } as OpenAPI3;
   return `// Made by \`npm run generate\` from the server's own description. Do not edit.\n\n${astToString(await openapi(part))}`;

@@ -10,6 +10,8 @@ import type { components } from "./api.js";
 /** What the API takes and answers. */
 export type Schemas = components["schemas"];
 
+const BYTES = "application/octet-stream";
+
 export interface ClientOptions {
   /** Where the server is; SIGNALLER_URL, or http://127.0.0.1:7400. */
   url?: string | undefined;
@@ -88,14 +90,25 @@ export class Client {
       this.request("POST", "/v1/runs", { idempotency_key: randomUUID(), ...options, workflow, input }, { again: true }),
   };
 
-  /** Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any GET may. */
+  /** Bytes, up to 64 MiB, under a name that values may mention; they stay as long as one does. */
+  readonly blobs = {
+    /** Durable when it resolves. The same bytes have the same name. */
+    put: async (data: Uint8Array): Promise<string> =>
+      (await this.request<{ ref: string }>("PUT", "/v1/blobs", data, { again: true })).ref,
+    get: (ref: string): Promise<Uint8Array> => this.request("GET", `/v1/blobs/${encodeURIComponent(ref)}`),
+  };
+
+  /**
+   * Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any GET may. Bytes
+   * go and come as they are, everything else as JSON.
+   */
   async request<T>(method: string, path: string, body?: unknown, { again = method === "GET" } = {}): Promise<T> {
-    const text = body === undefined ? undefined : JSON.stringify(body);
+    const sent = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
     const end = performance.now() + this.#timeoutMs;
     for (let tried = 1; ; tried++) {
       try {
         const signal = AbortSignal.timeout(Math.max(10, Math.round(end - performance.now())));
-        return (await this.sendOnce(method, path, text, signal)) as T;
+        return (await this.sendOnce(method, path, sent, signal)) as T;
       } catch (error) {
         const waitMs = again && error instanceof SignallerError && error.retryable ? error.waitMs(tried) : Infinity;
         if (performance.now() + waitMs >= end) throw error;
@@ -104,11 +117,13 @@ export class Client {
     }
   }
 
-  /** The answer's JSON. Throws `SignallerError`, also when the server cannot be reached. */
-  async sendOnce(method: string, path: string, body: string | undefined, signal: AbortSignal): Promise<unknown> {
+  /** The answer's JSON, or its bytes. Throws `SignallerError`, also when the server cannot be reached. */
+  async sendOnce(method: string, path: string, body: string | Uint8Array | undefined, signal: AbortSignal): Promise<unknown> {
     let [status, text] = [0, ""];
     try {
-      const response = await fetch(this.url + path, { method, headers: this.#headers, signal, body: body ?? null });
+      const headers = body instanceof Uint8Array ? { ...this.#headers, "content-type": BYTES } : this.#headers;
+      const response = await fetch(this.url + path, { method, headers, signal, body: (body as BodyInit) ?? null });
+      if (response.ok && response.headers.get("content-type") === BYTES) return new Uint8Array(await response.arrayBuffer());
       [status, text] = [response.status, await response.text()];
     } catch (error) {
       const { cause = error } = error as Error;

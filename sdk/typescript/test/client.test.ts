@@ -65,12 +65,23 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual([run.status, run.output, run.workflow], ["done", 20, "double"]);
   });
 
+  it("puts bytes and gets them", async () => {
+    const { blobs } = house.client;
+    const bytes = Uint8Array.from({ length: 100_000 }, (_, n) => n % 256);
+    const ref = await blobs.put(bytes);
+    assert.match(ref, /^blob:sha256-[0-9a-f]{64}$/);
+    assert.equal(await blobs.put(bytes), ref);
+    assert.deepEqual(await blobs.get(ref), bytes);
+    assert.deepEqual(await blobs.get(await blobs.put(new Uint8Array())), new Uint8Array());
+  });
+
   it("throws a no as an error with a code", async () => {
     const { client } = house;
     const asks: [() => Promise<unknown>, string, number][] = [
       [() => client.tasks.get("task-zzz"), "task_not_found", 404],
       [() => client.tasks.get("no id/at all"), "task_not_found", 404],
       [() => client.runs.start("nothing"), "workflow_not_found", 404],
+      [() => client.blobs.get(`blob:sha256-${"0".repeat(64)}`), "blob_not_found", 404],
       [() => client.emit(""), "invalid", 400],
       [() => client.tasks.add("a", "x".repeat(300_000)), "too_large", 413],
       [() => client.request("GET", "/v1/nowhere"), "not_found", 404],

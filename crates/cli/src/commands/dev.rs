@@ -37,10 +37,21 @@ pub fn run(args: DevArgs, token: Option<String>, screen: Screen) -> Outcome {
     let here = PathBuf::from("registry.yaml");
     let registry = args.registry.or_else(|| place::env("SIGNALLER_REGISTRY").map(PathBuf::from));
     let registry = registry.or_else(|| here.is_file().then_some(here));
-    let EngineOptions { rollups_age, watchdog, .. } = EngineOptions::default();
+    let EngineOptions { rollups_age, watchdog, blobs_grace, .. } = EngineOptions::default();
     let built_in = built_in::plain(&args.workers.allow, args.workers.no_workers)?;
-    let retention = Retention::default();
-    let settings = Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, built_in };
+    let settings = Settings {
+        listen,
+        data_dir,
+        token,
+        stop_limit,
+        retention: Retention::default(),
+        rollups_age,
+        watchdog,
+        registry,
+        built_in,
+        blobs: place::Blobs::default(),
+        blobs_grace,
+    };
     server::run(settings, screen, |ready| greet(ready, screen))
 }
 

@@ -3,6 +3,7 @@
 
 pub mod approval;
 pub mod bench;
+pub mod blob;
 pub mod bulk;
 pub mod completions;
 pub mod cron;
@@ -50,6 +51,7 @@ pub enum Command {
     Task(task::TaskArgs),
     Queue(queue::QueueArgs),
     Bulk(bulk::BulkArgs),
+    Blob(blob::BlobArgs),
     Work(work::WorkArgs),
     #[command(hide = true)]
     WorkGuard(work::GuardArgs),
@@ -100,6 +102,7 @@ pub fn run(command: Command, globals: &Globals, screen: Screen) -> Outcome {
         Command::Task(args) => task::run(args, &session()?),
         Command::Queue(args) => queue::run(args, &session()?),
         Command::Bulk(args) => bulk::run(args, &session()?),
+        Command::Blob(args) => blob::run(args, &session()?),
         Command::Work(args) => work::run(args, &session()?),
         Command::WorkGuard(work::GuardArgs {}) => work::guard(),
         Command::Watch(args) => watch::run(args, &session()?),

@@ -24,6 +24,11 @@ use workers::Allowed;
                         rollups_age = \"30d\"              # statistics by the minute that are older are forgotten\n  \
                         [watchdog]\n  after = \"30s\"                    # what stands still for so long is told\n  \
                         exit_after = \"120s\"              # and ends the server after so long, to be started again\n  \
+                        [blobs]                          # large values; without this, in data_dir/blobs\n  url = \"s3://bucket/prefix\"       # \
+                        for this server alone; credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n  \
+                        endpoint = \"https://s3.example\"  # of what speaks like S3\n  region = \"us-east-1\"\n  \
+                        access_key_id_file = \"/run/secrets/id\"\n  secret_access_key_file = \"/run/secrets/key\"\n  \
+                        grace = \"24h\"                    # how long what was put stays when nothing mentions it\n  \
                         [workers]                        # built in; all of it is told in docs/workers.md\n  \
                         http = true                      # false: `http` tasks are left to workers of your own\n  \
                         allow = [\"10.0.0.0/8\"]           # addresses that are not public and http may connect to\n  \
@@ -102,7 +107,9 @@ fn settings(args: ServeArgs, token: Option<String>, env: impl Fn(&str) -> Option
     let rollups_age = rollups_age(&file.retention)?;
     let watchdog = watchdog(&file.watchdog)?;
     let stop_limit = Duration::from_millis(stop_limit_ms);
-    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, built_in })
+    let blobs_grace = duration("blobs.grace", file.blobs.grace.as_deref())?.or(EngineOptions::default().blobs_grace);
+    let blobs = file.blobs;
+    Ok(Settings { listen, data_dir, token, stop_limit, retention, rollups_age, watchdog, registry, built_in, blobs, blobs_grace })
 }
 
 fn retention(file: &place::Retention) -> Result<Retention, Failure> {

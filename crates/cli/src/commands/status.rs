@@ -7,7 +7,7 @@ use crate::plain::plain;
 use crate::table::{cell, facts, table};
 use crate::units::{count_of, show_about_ms};
 use clap::Args;
-use doors::wire::{Counts, OutsideView, RegistryStatus, RollupsView, ServerStatus, WatchdogView};
+use doors::wire::{BlobsView, Counts, OutsideView, RegistryStatus, RollupsView, ServerStatus, WatchdogView};
 
 /// Show the server, its store, its counts and its workers
 #[derive(Args, Debug)]
@@ -27,6 +27,7 @@ pub fn run(_: StatusArgs, session: &Session) -> Outcome {
         ("runs", format!("{} under way", status.runs)),
         ("bulks", format!("{} under way", status.bulks)),
         ("history", history_text(&status)),
+        ("blobs", blobs_text(screen, &status.blobs)),
         ("statistics", rollups_text(screen, &status.rollups)),
         ("watchdog", watchdog_text(screen, &status.watchdog)),
     ];
@@ -75,6 +76,11 @@ fn outside_text(screen: &Screen, name: &str, outside: &OutsideView) -> String {
 fn history_text(status: &ServerStatus) -> String {
     let failed = if status.commits_failed == 0 { String::new() } else { format!(", {} failed", status.commits_failed) };
     format!("up to record r{}; {} since this start{failed}", status.records, count_of(status.commits, "commit"))
+}
+
+fn blobs_text(screen: &Screen, blobs: &BlobsView) -> String {
+    let trouble = blobs.trouble.as_ref().map(|why| screen.paint(Paint::Red, &format!("; {}", plain(why))));
+    format!("in {}{}", plain(&blobs.place), trouble.unwrap_or_default())
 }
 
 fn rollups_text(screen: &Screen, rollups: &RollupsView) -> String {

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use store::sqlite::Sqlite;
-use store::verify::{Report, verify};
+use store::verify::{Report, verify, verify_blobs};
 
 /// Fold every record and name each row that differs from its history
 #[derive(Args, Debug)]
@@ -47,7 +47,8 @@ struct Different {
 }
 
 pub fn run(args: VerifyArgs, screen: Screen) -> Outcome {
-    let data = DataDir::resolve(args.data_dir, place::read(args.config.as_deref())?.data_dir, place::env);
+    let file = place::read(args.config.as_deref())?;
+    let data = DataDir::resolve(args.data_dir, file.data_dir, place::env);
     check(&data)?;
     let wrong = |error: store::StoreError| {
         Failure::new(Exit::Unavailable, "store_failed", format!("{data}: {error}"))
@@ -55,7 +56,9 @@ pub fn run(args: VerifyArgs, screen: Screen) -> Outcome {
     };
     let mut reader = Sqlite::open_reader(&data.path).map_err(wrong)?;
     let shown = bar(&screen, None, "records folded");
-    let report = verify(&mut reader, &mut |records| shown.set_position(records)).map_err(wrong)?;
+    let mut report = verify(&mut reader, &mut |records| shown.set_position(records)).map_err(wrong)?;
+    let blobs = crate::blobs::peek(&data.path, &file.blobs, place::env)?;
+    verify_blobs(&mut reader, &*blobs, &mut report).map_err(wrong)?;
     shown.finish_and_clear();
     tell(&data, &report, screen)
 }

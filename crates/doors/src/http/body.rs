@@ -15,12 +15,20 @@ use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Of a blob, which is read here alone.
+pub const BLOB_BYTES_MAX: usize = 64 * 1024 * 1024;
+const BLOBS_PATH: &str = "/v1/blobs";
+/// So many bodies that are larger than all others may be are read at once; the next waits.
+const LARGE_BODIES_MAX: usize = 4;
+static LARGE_BODIES: Semaphore = Semaphore::const_new(LARGE_BODIES_MAX);
 /// Beyond this nobody waits for the end of a body that is too large.
 const BODY_BYTES_READ_MAX: usize = 64 * 1024 * 1024;
 /// A peer that sends slower than this does not mean it.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+const BLOB_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A JSON body; an empty one counts as `{}`.
 pub struct Body<T>(pub T);
@@ -64,6 +72,24 @@ const BATCHED: [(&str, &str); 2] = [("/v1/events", "events"), ("/v1/tasks", "tas
 const EVENT_EXAMPLE: &str = r#"{"name":"github/push","data":{}}"#;
 const TASK_EXAMPLE: &str = r#"{"type":"greet","input":{}}"#;
 
+/// Whatever it is.
+pub struct Raw {
+    pub bytes: Bytes,
+    _place: Option<Place>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = No;
+
+    async fn from_request(mut request: Request, _: &S) -> Result<Raw, No> {
+        let place = request.extensions_mut().remove::<Place>();
+        // It has been read already, by `whole`.
+        let bytes = axum::body::to_bytes(request.into_body(), BLOB_BYTES_MAX).await;
+        let bytes = bytes.map_err(|error| Problem::invalid(format!("the body could not be read: {error}")))?;
+        Ok(Raw { bytes, _place: place })
+    }
+}
+
 /// The text of a definition, as YAML or JSON; nothing more is known of it here.
 pub struct Text(pub Bytes);
 
@@ -91,29 +117,49 @@ pub async fn whole(request: Request) -> Result<Request, No> {
     if request.body().is_end_stream() {
         return Ok(request);
     }
-    let (parts, body) = request.into_parts();
+    let is_blob = request.uri().path() == BLOBS_PATH;
+    let (bytes_max, time_max) = if is_blob { (BLOB_BYTES_MAX, BLOB_TIME_MAX) } else { (BODY_BYTES_MAX, BODY_TIME_MAX) };
+    let (mut parts, body) = request.into_parts();
     let reading = async {
-        let Some(peer) = parts.extensions.get::<Arc<Peer>>() else { return collect(body).await };
-        tokio::select! {
-            // In this order: the end of a body may be the end of all that is sent.
-            biased;
-            read = collect(body) => read,
-            () = peer.gone() => Err(axum::Error::new("it ends before it is whole")),
-        }
+        let place = if is_blob && body.size_hint().upper().is_none_or(|size| size > BODY_BYTES_MAX as u64) {
+            LARGE_BODIES.acquire().await.ok()
+        } else {
+            None
+        };
+        let read = match parts.extensions.get::<Arc<Peer>>() {
+            None => collect(body, bytes_max).await,
+            Some(peer) => tokio::select! {
+                // In this order: the end of a body may be the end of all that is sent.
+                biased;
+                read = collect(body, bytes_max) => read,
+                () = peer.gone() => Err(axum::Error::new("it ends before it is whole")),
+            },
+        };
+        read.map(|bytes| (bytes, place))
     };
-    match tokio::time::timeout(BODY_TIME_MAX, reading).await {
-        Ok(Ok(Some(bytes))) => Ok(Request::from_parts(parts, bytes.into())),
-        Ok(Ok(None)) => {
-            let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
-            Err(No(Problem::new("too_large", message, "send it in several requests")))
+    match tokio::time::timeout(time_max, reading).await {
+        Ok(Ok((Some(bytes), place))) => {
+            if let Some(place) = place {
+                parts.extensions.insert(Place(Arc::new(place)));
+            }
+            Ok(Request::from_parts(parts, bytes.into()))
+        }
+        Ok(Ok((None, _))) => {
+            let message = format!("the body is larger than {bytes_max} bytes");
+            let fix = if is_blob { "put it in several blobs" } else { "send it in several requests" };
+            Err(No(Problem::new("too_large", message, fix)))
         }
         Ok(Err(error)) => Err(No(Problem::invalid(format!("the body could not be read: {error}")))),
-        Err(_) => Err(No(Problem::invalid("the body did not arrive within 30 s"))),
+        Err(_) => Err(No(Problem::invalid(format!("the body did not arrive within {} s", time_max.as_secs())))),
     }
 }
 
+/// One of those for large bodies, until the request is done with.
+#[derive(Clone)]
+struct Place(#[expect(dead_code, reason = "it is given back when it is dropped")] Arc<SemaphorePermit<'static>>);
+
 /// `None` when it is too large. What comes beyond the bound is read and thrown away.
-async fn collect(body: axum::body::Body) -> Result<Option<Bytes>, axum::Error> {
+async fn collect(body: axum::body::Body, bytes_max: usize) -> Result<Option<Bytes>, axum::Error> {
     if body.size_hint().lower() > BODY_BYTES_READ_MAX as u64 {
         return Ok(None);
     }
@@ -125,9 +171,9 @@ async fn collect(body: axum::body::Body) -> Result<Option<Bytes>, axum::Error> {
         if size > BODY_BYTES_READ_MAX {
             break;
         }
-        kept = if size > BODY_BYTES_MAX { Kept::One(Bytes::new()) } else { kept.and(part) };
+        kept = if size > bytes_max { Kept::One(Bytes::new()) } else { kept.and(part) };
     }
-    Ok((size <= BODY_BYTES_MAX).then(|| kept.into_bytes()))
+    Ok((size <= bytes_max).then(|| kept.into_bytes()))
 }
 
 /// A body that comes in one piece, as most do, is not copied.

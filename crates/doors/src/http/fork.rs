@@ -72,7 +72,7 @@ pub async fn fork(
         }
         Ok(Ok(forked))
     });
-    let Forked { fork, run: other, origin, change, kept, anew } = made.await??;
+    let Forked { fork, run: other, origin, change, kept, anew, holds: _holds } = made.await??;
     let mut told = RunForked {
         run: None,
         duplicate: false,

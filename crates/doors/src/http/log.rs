@@ -5,7 +5,7 @@ use super::answer::{Json, No};
 use super::body::{Named, Params};
 use crate::wire::*;
 use axum::extract::State;
-use engine::{Engine, Heard};
+use engine::{Engine, Heard, Said};
 use kernel::ids::{RecordSeq, TaskId};
 use kernel::record::{Owner, Record};
 use kernel::rejection::Rejection;
@@ -47,7 +47,8 @@ pub async fn log(
         loop {
             tokio::select! {
                 said = said.recv() => match said {
-                    Ok(said) if !said.iter().any(|(of, _)| *of == task) => {}
+                    Ok(Said::Progress(..)) => {}
+                    Ok(Said::Lines(lines)) if !lines.iter().any(|(of, _)| *of == task) => {}
                     Ok(_) | Err(RecvError::Lagged(_)) => break,
                     Err(RecvError::Closed) => return Ok(Json(view)),
                 },

@@ -3,6 +3,7 @@
 
 mod answer;
 mod approvals;
+mod blobs;
 mod body;
 mod bulks;
 mod change;
@@ -93,6 +94,7 @@ pub struct DoorOptions {
         (name = "queues", description = "Discipline: limits, pauses, dead letters."),
         (name = "bulks", description = "Work over many tasks or runs, a chunk at a time."),
         (name = "workers", description = "Results, heartbeats and more work in one round trip."),
+        (name = "blobs", description = "Bytes that values mention by name."),
         (name = "server", description = "How the server itself is."),
     )
 )]
@@ -175,6 +177,9 @@ fn routed() -> (Router<Door>, utoipa::openapi::OpenApi) {
         .routes(routes!(bulks::show))
         .routes(routes!(bulks::cancel))
         .routes(routes!(work::work))
+        .routes(routes!(blobs::put, blobs::post))
+        .routes(routes!(blobs::get))
+        .routes(routes!(blobs::sweep))
         .routes(routes!(stream::stream))
         .routes(routes!(stats::stats))
         .routes(routes!(status::status))

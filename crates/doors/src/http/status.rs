@@ -50,6 +50,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         events: counted.sum.outcomes(),
         watchdog: watchdog(&door),
         registry: registry(&door).await,
+        blobs: blobs(&door),
         outside: door.engine.outside().into_iter().map(|(name, outside)| (name.to_owned(), outside.into())).collect(),
     }))
 }
@@ -89,6 +90,11 @@ fn watchdog(door: &Door) -> WatchdogView {
     WatchdogView { reason: tripped.map(|tripped| tripped.reason.to_string()), lasted_ms, trips }
 }
 
+fn blobs(door: &Door) -> BlobsView {
+    let (blobs, state) = (door.engine.blobs(), door.engine.sweep_state());
+    BlobsView { place: blobs.place(), trouble: blobs.trouble().or(state.trouble), removed: state.swept.removed }
+}
+
 fn rollups(state: RollupState) -> RollupsView {
     let RollupState { cursor, is_behind, lag, trouble, .. } = state;
     let lag_ms = if is_behind { u64::try_from(lag.as_millis()).unwrap_or(u64::MAX).max(1) } else { 0 };
@@ -125,8 +131,8 @@ pub async fn ready(State(door): State<Door>) -> (StatusCode, Json<Health>) {
 
 fn answer(door: &Door, reason: Option<String>) -> (StatusCode, Json<Health>) {
     let outside = door.engine.outside().into_iter();
-    let degraded =
-        outside.filter_map(|(name, outside)| Some(format!("{name} at {}: {}", outside.address, outside.trouble?))).collect();
+    let outside = outside.filter_map(|(name, outside)| Some(format!("{name} at {}: {}", outside.address, outside.trouble?)));
+    let degraded = outside.chain(door.engine.blobs().trouble()).collect();
     let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Health { ok: reason.is_none(), reason, degraded }))
 }

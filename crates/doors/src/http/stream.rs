@@ -17,7 +17,7 @@ use kernel::task::Task;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
-use store::{LogLine, Reader, StoreError};
+use store::{Reader, StoreError};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -121,7 +121,7 @@ impl Tail {
                     Heard::Missed => self.behind = true,
                     Heard::Ended => return None,
                 },
-                said = next_said(&mut self.said) => self.tell(&said).await?,
+                said = next_said(&mut self.said) => self.tell(said).await?,
             }
         }
     }
@@ -144,24 +144,42 @@ impl Tail {
         Some(())
     }
 
-    /// Lines of the tasks that are listened to.
-    async fn tell(&mut self, said: &[(TaskId, LogLine)]) -> Option<()> {
-        let by_place = !self.filter.queues.is_empty() || !self.filter.runs.is_empty();
-        if by_place {
-            self.look_up(said.iter().map(|(task, _)| *task).filter(|task| !self.tasks.contains_key(task)).collect()).await?;
+    /// What is said of the tasks that are listened to.
+    async fn tell(&mut self, said: Said) -> Option<()> {
+        if !self.filter.queues.is_empty() || !self.filter.runs.is_empty() {
+            let tasks: Vec<TaskId> = match &said {
+                Said::Lines(lines) => lines.iter().map(|(task, _)| *task).collect(),
+                Said::Progress(task, _) => vec![*task],
+            };
+            self.look_up(tasks.into_iter().filter(|task| !self.tasks.contains_key(task)).collect()).await?;
         }
-        for (task, line) in said {
-            let place = self.tasks.get(task).and_then(Option::as_ref);
-            let fits = (self.filter.tasks.is_empty() || self.filter.tasks.contains(task))
-                && (self.filter.queues.is_empty() || place.is_some_and(|place| self.filter.queues.contains(&place.queue)))
-                && (self.filter.runs.is_empty()
-                    || place.and_then(|place| place.run).is_some_and(|run| self.filter.runs.contains(&run)));
-            if fits {
-                let said = LogSaid { task: *task, at: line.at.into(), fence: line.fence, text: line.text.clone() };
-                self.events.push_back(Event::default().event(STREAM_LOG).data(serde_json::to_string(&said).ok()?));
+        match said {
+            Said::Lines(lines) => {
+                for (task, line) in lines.iter() {
+                    if self.is_of(task) {
+                        let said = LogSaid { task: *task, at: line.at.into(), fence: line.fence, text: line.text.clone() };
+                        self.events.push_back(Event::default().event(STREAM_LOG).data(serde_json::to_string(&said).ok()?));
+                    }
+                }
             }
+            Said::Progress(task, progress) if self.is_of(&task) => {
+                let (fence, message) = (progress.fence, progress.message.clone());
+                let said = ProgressSaid { task, fence, progress: progress.share(), message };
+                self.events.push_back(Event::default().event(STREAM_PROGRESS).data(serde_json::to_string(&said).ok()?));
+            }
+            Said::Progress(..) => {}
         }
         Some(())
+    }
+
+    /// This task is listened to.
+    fn is_of(&self, task: &TaskId) -> bool {
+        let StreamFilter { tasks, queues, runs, .. } = &self.filter;
+        let place = self.tasks.get(task).and_then(Option::as_ref);
+        let run = || place.and_then(|place| place.run);
+        (tasks.is_empty() || tasks.contains(task))
+            && (queues.is_empty() || place.is_some_and(|place| queues.contains(&place.queue)))
+            && (runs.is_empty() || run().is_some_and(|run| runs.contains(&run)))
     }
 
     fn wanted(&self, entry: &Entry) -> bool {
@@ -220,13 +238,13 @@ impl Tail {
     }
 }
 
-/// Whoever falls behind misses lines: all that are kept can be read.
+/// Whoever falls behind misses some: all lines that are kept can be read.
 async fn next_said(said: &mut Option<broadcast::Receiver<Said>>) -> Said {
     loop {
         match said {
             None => std::future::pending().await,
             Some(receiver) => match receiver.recv().await {
-                Ok(lines) => return lines,
+                Ok(said) => return said,
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => *said = None,
             },

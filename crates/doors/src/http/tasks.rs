@@ -109,7 +109,7 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
     if let Some(lease) = &mut view.lease
         && let Some(progress) = engine.logs().progress(id, lease.fence)
     {
-        (lease.progress, lease.message) = (Some(f64::from(progress.permille) / 1_000.0), progress.message);
+        (lease.progress, lease.message) = (Some(progress.share()), progress.message);
     }
     Ok(Some(view))
 }

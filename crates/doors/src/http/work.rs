@@ -8,11 +8,12 @@ use super::values::raw;
 use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
-use engine::{Answer, Delivery, Report, Work, Worked};
+use engine::{Answer, Delivery, NoValue, PutAway, Report, Work, Worked};
 use kernel::command::Outcome;
 use kernel::limits::INLINE_BYTES_MAX;
 use kernel::rejection::Rejection;
 use std::sync::Arc;
+use store::BlobId;
 
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
@@ -38,11 +39,19 @@ pub async fn work(
                 refused.push(None);
             }
             Err(problem) => {
-                held.push(engine::Holding { task, fence, progress: None });
+                held.push(engine::Holding { task, fence });
                 refused.push(Some(ResultAnswer::refused(task, &problem)));
             }
         }
     }
+    // What stands for outputs is held until they are decided.
+    let (reports, _holds) = put_away(&door, reports, |at, report, problem| {
+        let (task, fence) = (report.task, report.fence);
+        held.push(engine::Holding { task, fence });
+        let place = refused.iter_mut().filter(|refused| refused.is_none()).nth(at).expect("it is one of the reports");
+        *place = Some(ResultAnswer::refused(task, &problem));
+    })
+    .await?;
     let refused_held = held.len();
     for Holding { task, fence, progress, message, log } in holding {
         if progress.is_some_and(|progress| !(0.0..=1.0).contains(&progress)) {
@@ -50,11 +59,10 @@ pub async fn work(
         }
         logs.add(task, fence, &log);
         if let Some(progress) = progress {
-            logs.set_progress(task, fence, (progress * 1_000.0) as u16, message.as_deref());
+            logs.set_progress(task, fence, (progress * 1_000.0).round() as u16, message.as_deref());
         }
-        held.push(engine::Holding { task, fence, progress: None });
+        held.push(engine::Holding { task, fence });
     }
-    put_away(&door, &mut reports).await?;
     // A result that was refused is something to report: such a poll does not wait.
     let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
     let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
@@ -145,24 +153,58 @@ impl Drop for DeliveryGuard<'_> {
     }
 }
 
-/// Outputs that are too large to ride in a record go where they lie for good, before anything mentions them.
-async fn put_away(door: &Door, reports: &mut Vec<Report>) -> Result<(), No> {
-    let is_large =
-        |report: &Report| matches!(&report.outcome, Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX);
-    if !reports.iter().any(is_large) {
-        return Ok(());
+/// Outputs that are too large to ride in a record go where they lie for good, before anything mentions them; what is handed in by
+/// name has to be there and to be a value. The reports that go on, and what holds those outputs where they are. What cannot be taken is
+/// told, the last first, with its number among the reports.
+async fn put_away(
+    door: &Door,
+    reports: Vec<Report>,
+    mut refuse: impl FnMut(usize, &Report, Problem),
+) -> Result<(Vec<Report>, Vec<PutAway>), No> {
+    let is_away = |report: &Report| matches!(&report.outcome, Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX || output.is_blob());
+    if !reports.iter().any(is_away) {
+        return Ok((reports, Vec::new()));
     }
-    let mut all = std::mem::take(reports);
     let put = door.blocking(move |engine| {
-        for report in &mut all {
-            if let Outcome::Done { output } = &mut report.outcome {
-                *output = engine.put_away(output.clone())?;
-            }
+        let mut all = Vec::with_capacity(reports.len());
+        for report in reports {
+            let away = match &report.outcome {
+                Outcome::Done { output } => match output.blob_id().and_then(BlobId::parse) {
+                    Some(id) => engine.value_of(&id)?.map(Some),
+                    None => Ok(Some(engine.put_away(output.clone())?)),
+                },
+                _ => Ok(None),
+            };
+            all.push((report, away));
         }
         Ok(all)
     });
-    *reports = put.await?;
-    Ok(())
+    let (mut reports, mut holds) = (Vec::new(), Vec::new());
+    let mut all: Vec<_> = put.await?.into_iter().enumerate().collect();
+    // From the end: taking one out leaves the numbers of those before it as they are.
+    while let Some((at, (mut report, away))) = all.pop() {
+        match away {
+            Ok(away) => {
+                if let Some(away) = away {
+                    report.outcome = Outcome::Done { output: away.payload.clone() };
+                    holds.push(away);
+                }
+                reports.push(report);
+            }
+            Err(no) => refuse(at, &report, no_value(&no)),
+        }
+    }
+    reports.reverse();
+    Ok((reports, holds))
+}
+
+fn no_value(no: &NoValue) -> Problem {
+    let fix = "put the output as JSON with PUT /v1/blobs, and hand its name in as output_ref";
+    match no {
+        NoValue::Missing(_) => Problem::new("blob_not_found", no.to_string(), fix),
+        NoValue::Large(..) => Problem::new("too_large", no.to_string(), fix),
+        NoValue::NotJson(_) => Problem::new("invalid", no.to_string(), fix),
+    }
 }
 
 /// Tasks whose input cannot be made are failed by the engine; the worker only hears of them.

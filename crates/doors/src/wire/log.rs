@@ -46,6 +46,20 @@ pub struct LogLineView {
     pub text: String,
 }
 
+/// What `task_progress` events of the stream hold.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ProgressSaid {
+    #[schema(value_type = String)]
+    pub task: TaskId,
+    #[serde(with = "fence_text")]
+    #[schema(value_type = String)]
+    pub fence: Fence,
+    /// From 0 to 1.
+    pub progress: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
 /// What `task_log` events of the stream hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LogSaid {

@@ -6,6 +6,7 @@
 //! here knows HTTP beyond the status that belongs to a [`Problem`].
 
 mod approval;
+mod blob;
 mod bulk;
 mod change;
 mod cron;
@@ -33,6 +34,7 @@ mod work;
 mod workflow;
 
 pub use approval::*;
+pub use blob::*;
 pub use bulk::*;
 pub use change::*;
 pub use cron::*;

@@ -62,7 +62,7 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 58] = [
+pub const CODES: [(&str, u16); 59] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
@@ -79,6 +79,7 @@ pub const CODES: [(&str, u16); 58] = [
     ("run_not_found", 404),
     ("node_not_found", 404),
     ("event_not_found", 404),
+    ("blob_not_found", 404),
     ("webhook_not_found", 404),
     ("cron_not_found", 404),
     ("history_gone", 404),

@@ -16,6 +16,8 @@ pub const STREAM_COMMENT_EVERY_MS: u64 = 15_000;
 pub const STREAM_RESET: &str = "reset";
 /// What a worker said, on the stream.
 pub const STREAM_LOG: &str = "task_log";
+/// How far it said it was.
+pub const STREAM_PROGRESS: &str = "task_progress";
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RecordView {
@@ -63,7 +65,7 @@ pub struct StreamQuery {
     /// Kinds: `task_done,task_failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
-    /// Also what workers say, as events `task_log` that have no id: a listener that comes back does not hear them again.
+    /// Also what workers say, as events `task_log` and `task_progress` that have no id: a listener that comes back does not hear them again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub logs: bool,
 }

@@ -1,6 +1,6 @@
 //! What the server says about itself.
 
-use super::Counts;
+use super::{BlobsView, Counts};
 use engine::Outside;
 use kernel::names::{TypeName, WorkerName};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,9 @@ pub struct ServerStatus {
     /// The registry of events, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryStatus>,
+    /// Where values lie that are too large for a record, and what workers put.
+    #[serde(default)]
+    pub blobs: BlobsView,
     /// What it leans on outside, by name: `redis`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outside: BTreeMap<String, OutsideView>,

@@ -2,12 +2,12 @@
 //! clocks do not matter. A result that cannot be taken is answered on its own; it never fails the whole poll.
 
 use super::object::objects;
-use super::{Problem, TaskError, TriggerView, fence_text, place, task::payload};
+use super::{BlobRef, Problem, TaskError, TriggerView, fence_text, place, task::payload};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::limits::*;
 use kernel::names::*;
-use kernel::record::Failure;
+use kernel::record::{Failure, Payload};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -93,6 +93,9 @@ pub struct WorkResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub output: Option<Box<RawValue>>,
+    /// The same by name: a blob that was put with `PUT /v1/blobs` and holds the output as JSON, no larger than one may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_ref: Option<BlobRef>,
     /// Of a task that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
@@ -121,8 +124,19 @@ impl WorkResult {
         let failing = self.error.is_some() || self.retryable.is_some() || self.retry_after_ms.is_some();
         match self.status {
             WorkStatus::Done if failing => Err(Problem::invalid("a task that is done has an output and no error")),
-            WorkStatus::Done => Ok(Outcome::Done { output: payload("output", self.output)? }),
-            WorkStatus::Failed if self.output.is_some() => Err(Problem::invalid("a task that failed has an error and no output")),
+            WorkStatus::Done if self.output.is_some() && self.output_ref.is_some() => {
+                Err(Problem::invalid("an output is given as output or as output_ref, not as both"))
+            }
+            WorkStatus::Done => Ok(Outcome::Done {
+                output: match self.output_ref {
+                    // The door looks whether it may be one.
+                    Some(BlobRef(id)) => Payload::blob(&id.to_string()),
+                    None => payload("output", self.output)?,
+                },
+            }),
+            WorkStatus::Failed if self.output.is_some() || self.output_ref.is_some() => {
+                Err(Problem::invalid("a task that failed has an error and no output"))
+            }
             WorkStatus::Failed => {
                 if self.retry_after_ms.is_some_and(|ms| ms > RETRY_AFTER_MS_MAX) {
                     return Err(Problem::invalid(format!("retry_after_ms may be at most {RETRY_AFTER_MS_MAX}")));
@@ -135,7 +149,7 @@ impl WorkResult {
                 let retryable = self.retryable.unwrap_or(true);
                 Ok(Outcome::Failed { failure, retryable, retry_after_ms: self.retry_after_ms })
             }
-            WorkStatus::Released if failing || self.output.is_some() => {
+            WorkStatus::Released if failing || self.output.is_some() || self.output_ref.is_some() => {
                 Err(Problem::invalid("a task that is released has neither output nor error"))
             }
             WorkStatus::Released => Ok(Outcome::Released),

@@ -1,11 +1,11 @@
-//! A node fails for a value that cannot be read only if that value lay in a blob that was spoilt.
+//! What a record mentions is there. A node fails for a value that cannot be read only if that value lay in a blob that was spoilt.
 
 use super::{Check, Scene, ensure};
 use kernel::ids::RecordSeq;
 use kernel::record::{Entry, Failure, Record};
-use store::BlobId;
 use store::blobs::MemoryBlobs;
 use store::memory::MemoryDisk;
+use store::{BlobId, BlobStore};
 
 pub fn only_if_spoilt(scene: &Scene<'_>, entry: &Entry) -> Check {
     match &entry.record {
@@ -14,6 +14,17 @@ pub fn only_if_spoilt(scene: &Scene<'_>, entry: &Entry) -> Check {
         }
         _ => Ok(()),
     }
+}
+
+/// Whatever a record stands for, now that this tick's are written.
+pub fn there(scene: &Scene<'_>) -> Check {
+    scene.disk.read(|durable| {
+        let missing = |(id, _): &&(BlobId, RecordSeq)| !scene.blobs.look(id).is_ok_and(|kept| kept.is_some());
+        match durable.mentioned().find(missing) {
+            Some((id, seq)) => Err(format!("record {} mentions {id}, which is gone", seq.0)),
+            None => Ok(()),
+        }
+    })
 }
 
 /// By the record that the failure names.

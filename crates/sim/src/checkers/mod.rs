@@ -99,7 +99,8 @@ pub const EACH_RECORD: [(&str, RecordChecker); 32] = [
     ("who hears an event is noted with it", waits::noted),
 ];
 
-pub const EACH_TICK: [(&str, TickChecker); 28] = [
+pub const EACH_TICK: [(&str, TickChecker); 29] = [
+    ("what is mentioned is there", blobs::there),
     ("answers only after the commit", answers::durable),
     ("answers tell the truth", answers::true_),
     ("every acknowledged add is still there", acks::kept),

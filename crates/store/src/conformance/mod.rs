@@ -1,6 +1,7 @@
 //! What every backend must do, as one list of cases. A backend's test hands over a way to get fresh places; a case
 //! opens its place as often as it likes, one store at a time, and finds what it left there.
 
+mod blobs;
 mod event_queries;
 mod queries;
 mod rollups;
@@ -69,6 +70,7 @@ pub const CASES: &[Case] = cases![
     run_queries::a_runs_history_is_all_its_chains,
     run_queries::a_runs_records_are_found_by_where_they_stand,
     run_queries::no_record_of_a_run_is_missed_while_commits_go_on,
+    blobs::blobs_are_mentioned_as_long_as_a_record_does,
     event_queries::events_are_found_by_id_and_key,
     event_queries::events_are_found_by_name,
     event_queries::an_events_key_may_come_back,

@@ -1,6 +1,7 @@
 //! The store in one SQLite file: `<dir>/signaller.db`, with `<dir>/lock` held by the server that writes it (what workers say lies
 //! beside it). Write-ahead log, one fsync a commit, checkpoints off the writer. The tables are plain: `sqlite3` may look at any time.
 
+mod blobs;
 mod checkpoint;
 mod cold;
 mod events;
@@ -139,6 +140,7 @@ impl Sqlite {
     fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         insert_records(&transaction, batch)?;
+        blobs::insert(&transaction, batch)?;
         put_rows(&transaction, &batch.puts)?;
         for (table, key) in &batch.deletes {
             let mut delete = transaction.prepare_cached(&statements::of(table).delete)?;
@@ -160,9 +162,12 @@ fn prune(transaction: &Transaction<'_>, lasts: &[RecordSeq]) -> Result<(), Store
     for last in lasts {
         let mut next = Some(last.0 as i64).filter(|seq| *seq > 0);
         while let Some(seq) = next {
-            let record = delete.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
-            next = record.map(|(prev, _, _): (i64, i64, bool)| prev).filter(|prev| *prev > 0);
-            forgotten.extend(record.map(|(_, at, is_tasks)| Forgotten { seq, at, is_tasks }));
+            let record = delete.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).optional()?;
+            next = record.map(|(prev, ..): (i64, i64, bool, bool)| prev).filter(|prev| *prev > 0);
+            if record.is_some_and(|(.., mentions)| mentions) {
+                blobs::forget(transaction, seq)?;
+            }
+            forgotten.extend(record.map(|(_, at, is_tasks, _)| Forgotten { seq, at, is_tasks }));
         }
     }
     rollups::forget(transaction, &forgotten)

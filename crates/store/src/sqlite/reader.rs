@@ -3,6 +3,7 @@
 
 use super::cold::{self, Now, limited};
 use super::{bind, events, rollups, runs, statements};
+use crate::blobs::BlobId;
 use crate::chain::{self, Pace, Wanted};
 use crate::rollups::{RollupCursor, RollupQuery, RollupReader, RollupRow};
 use crate::store::{ApprovalQuery, Decoded, EventQuery, NodeQuery, Reader, RunQuery, Stamp, StoreError, Stretch, TaskQuery};
@@ -286,6 +287,18 @@ impl Reader for SqliteReader {
 
     fn payloads(&mut self, records: &[RecordSeq]) -> Result<Vec<Option<Payload>>, StoreError> {
         self.bounded(|db| records.iter().map(|record| cold::payload(db, *record)).collect())
+    }
+
+    fn blobs_mentioned(&mut self, blobs: &[BlobId]) -> Result<Vec<bool>, StoreError> {
+        self.bounded(|db| super::blobs::mentioned(db, blobs))
+    }
+
+    fn mentioned_by(&mut self, record: RecordSeq) -> Result<Vec<BlobId>, StoreError> {
+        self.bounded(|db| super::blobs::mentioned_by(db, record))
+    }
+
+    fn mentions(&mut self, after: Option<&BlobId>, limit: usize) -> Result<Vec<(BlobId, RecordSeq)>, StoreError> {
+        self.bounded(|db| super::blobs::mentions(db, after, limit))
     }
 
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {

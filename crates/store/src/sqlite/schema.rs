@@ -5,7 +5,7 @@ use crate::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0002_runs.sql"),
     include_str!("migrations/0003_revisions.sql"),
@@ -15,6 +15,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_events.sql"),
     include_str!("migrations/0008_waits.sql"),
     include_str!("migrations/0009_heard.sql"),
+    include_str!("migrations/0010_blobs.sql"),
 ];
 
 /// The first word of our files' header, so that no other program's database is taken for ours.

@@ -84,8 +84,9 @@ pub(super) static INSERT_RECORDS: LazyLock<String> = LazyLock::new(|| {
     format!("INSERT INTO records (seq, prev, at, owner, body, payload) VALUES {}", rows.join(", "))
 });
 
-/// Gives the owner's record before it, when it was written, and whether that owner is a task.
-pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1 RETURNING prev, at, substr(owner, 1, 5) = 'task-'";
+/// Gives the owner's record before it, when it was written, whether that owner is a task, and whether it may mention blobs.
+pub(super) const DELETE_RECORD: &str = "DELETE FROM records WHERE seq = ?1
+    RETURNING prev, at, substr(owner, 1, 5) = 'task-', ifnull(instr(payload, 'blob:sha256-') > 0, 0)";
 
 /// What [`entry`] reads, in its order.
 pub(super) const SELECT_RECORD: &str = "SELECT seq, prev, at, owner, body, payload FROM records";

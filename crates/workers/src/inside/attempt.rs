@@ -2,7 +2,7 @@
 //! and not the end of the worker.
 
 use super::{Job, Performs, REST};
-use engine::{Answer, Engine, Refused, Request};
+use engine::{Answer, Engine, PutAway, Refused, Request};
 use kernel::command::{Command, Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{ERROR_CODE_BYTES_MAX, ERROR_MESSAGE_BYTES_MAX, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
@@ -54,6 +54,11 @@ impl Say {
     pub fn line(&self, text: &str) {
         self.engine.logs().add(self.task, self.fence, [text]);
     }
+
+    /// How far it is, from 0 to 1000, and what it is at.
+    pub fn progress(&self, permille: u16, message: Option<&str>) {
+        self.engine.logs().set_progress(self.task, self.fence, permille, message);
+    }
 }
 
 impl fmt::Debug for Say {
@@ -87,7 +92,10 @@ pub async fn attempt<P: Performs>(
             }
         },
     };
-    report(engine, task, fence, put_away(engine, bounded(outcome)).await).await;
+    // Held until the report of it is in.
+    let (outcome, _hold) = put_away(engine, bounded(outcome)).await;
+    report(engine, task, fence, outcome).await;
+    engine.logs().ended(task);
 }
 
 /// The work itself, which ends with whoever waits for it.
@@ -140,16 +148,16 @@ pub(crate) fn bounded(outcome: Outcome) -> Outcome {
 }
 
 /// A large output lies where it stays before anything mentions it.
-pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> Outcome {
+pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> (Outcome, Option<PutAway>) {
     let output = match outcome {
         Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX => output,
-        outcome => return outcome,
+        outcome => return (outcome, None),
     };
     let engine = engine.clone();
     match tokio::task::spawn_blocking(move || engine.put_away(output)).await {
-        Ok(Ok(output)) => Outcome::Done { output },
-        Ok(Err(error)) => failed("output_unkept", format!("its output could not be written: {error}"), true),
-        Err(_) => panicked(),
+        Ok(Ok(away)) => (Outcome::Done { output: away.payload.clone() }, Some(away)),
+        Ok(Err(error)) => (failed("output_unkept", format!("its output could not be written: {error}"), true), None),
+        Err(_) => (panicked(), None),
     }
 }
 

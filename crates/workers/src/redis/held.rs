@@ -4,6 +4,7 @@ use kernel::ids::{Fence, TaskId};
 use kernel::run::NodeAt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use store::Hold;
 use tokio::time::Instant;
 
 pub type Lease = (TaskId, Fence);
@@ -32,6 +33,8 @@ pub struct Sent {
     pub token: String,
     /// A large input that is put into Redis as well, and under which name.
     pub mirrored: Option<(String, String)>,
+    /// On an input that lies in a blob, for as long as this is out; after a restart its grace period is left.
+    pub _hold: Option<Hold>,
 }
 
 #[derive(Debug, Default)]

@@ -59,15 +59,19 @@ struct Heard<'a> {
 async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(), RedisError> {
     let heard: Vec<Heard<'_>> = texts.iter().filter_map(|text| understood(bridge, text)).collect();
     let mut finishing = Vec::with_capacity(heard.len());
+    // On large outputs, until all of these are finished.
+    let mut holds = Vec::new();
     for Heard { lease, said, text } in heard {
         let outcome = match said {
             Said::Is(outcome) => outcome,
             Said::Lies(at) => found(bridge, line, &at).await?,
         };
-        let outcome = put_away(&bridge.engine, bounded(outcome)).await;
+        let (outcome, hold) = put_away(&bridge.engine, bounded(outcome)).await;
+        holds.extend(hold);
         finishing.push(finish(bridge, lease, outcome, text));
     }
     let ended: Vec<Lease> = join_all(finishing).await;
+    drop(holds);
     ended.iter().for_each(|lease| _ = bridge.held().get_mut(lease).map(|out| out.is_ending = true));
     line.drop(&ended, texts.len()).await?;
     let mut held = bridge.held();
@@ -108,7 +112,7 @@ fn understood<'a>(bridge: &Bridge, text: &'a [u8]) -> Option<Heard<'a>> {
 
 /// A result by reference: in the blob store, or in Redis.
 async fn found(bridge: &Bridge, line: &mut Line, at: &str) -> Result<Outcome, RedisError> {
-    if let Some(id) = BlobId::parse(at) {
+    if let Some(id) = BlobId::parse(at.strip_prefix("blob:").unwrap_or(at)) {
         let engine = bridge.engine.clone();
         match tokio::task::spawn_blocking(move || engine.blobs().get(&id)).await {
             Ok(Ok(Some(bytes))) => return Ok(Outcome::Done { output: signal::result(&bytes) }),

@@ -87,7 +87,7 @@ pub(super) async fn run(bridge: &Bridge) {
 
 impl Bridge {
     fn poll(&self, types: Arc<[TypeName]>) -> Work {
-        let holding = self.held().leases().map(|(task, fence)| Holding { task, fence, progress: None }).collect();
+        let holding = self.held().leases().map(|(task, fence)| Holding { task, fence }).collect();
         Work { worker: self.worker.clone(), types, queues: [].into(), want: 0, wait_ms: 0, results: Vec::new(), holding }
     }
 }

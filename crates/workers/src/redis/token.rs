@@ -58,7 +58,8 @@ struct Metadata<'a> {
 /// A token for what was granted. Blocks where the input is a large one, which is put where the worker can get it.
 pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirror: bool) -> Result<Sent, StoreError> {
     let large = input.text().len() > INLINE_BYTES_MAX;
-    let reference = if large { Some(engine.blobs().put(input.text().as_bytes())?.to_string()) } else { None };
+    let hold = if large { Some(engine.put_blob(input.text().as_bytes())?) } else { None };
+    let reference = hold.as_ref().map(|hold| hold.id().to_string());
     let at = grant.node.as_ref().map(|(at, _)| &**at);
     let (run, node) = (run_text(grant.task, at), node_text(grant.kind.as_str(), at));
     let inline: Option<&RawValue> = if large { None } else { serde_json::from_str(input.text()).ok() };
@@ -87,7 +88,7 @@ pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirr
     };
     let token = serde_json::to_string(&token).expect("it is JSON");
     let mirrored = reference.filter(|_| mirror).map(|reference| (reference, input.text().to_owned()));
-    Ok(Sent { stream: stream.to_owned(), run, node, token, mirrored })
+    Ok(Sent { stream: stream.to_owned(), run, node, token, mirrored, _hold: hold })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # The server closes a connection that says nothing for 15 s; one about to be closed is not used.
 IDLE_S_MAX = 8.0
+BYTES = "application/octet-stream"
 View = TypeVar("View", api.TaskView, api.RunView)
 
 
@@ -56,6 +57,7 @@ class Client:
         self._idle: list[tuple[float, HTTPConnection]] = []
         self.tasks = Tasks(self, "/v1/tasks")
         self.runs = Runs(self, "/v1/runs")
+        self.blobs = Blobs(self)
 
     def emit(self, name: str, data: Any = None, **options: Unpack[api.EventEmitOptions]) -> api.EventEmitted:
         """Durable when it returns. The same `id` again is the same event, and has no second effect."""
@@ -69,12 +71,12 @@ class Client:
 
     def request(self, method: str, path: str, body: Any = None, *, again: bool = False) -> Any:
         """Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any
-        GET may."""
-        text = None if body is None else json.dumps(body, allow_nan=False)
+        GET may. Bytes go and come as they are, everything else as JSON."""
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False)
         end, wait = time.monotonic() + self._timeout, 0.1
         while True:
             try:
-                return self.send_once(method, path, text, max(end - time.monotonic(), 0.01))
+                return self.send_once(method, path, sent, max(end - time.monotonic(), 0.01))
             except SignallerError as error:
                 rest = max(wait * random.uniform(0.5, 1.0), error.retry_after)
                 may = error.retryable and (again or method == "GET")
@@ -83,11 +85,13 @@ class Client:
             time.sleep(rest)
             wait = min(wait * 2, 2.0)
 
-    def send_once(self, method: str, path: str, body: str | None = None, timeout: float = 30.0) -> Any:
-        """The answer's JSON. Raises `SignallerError`, also when the server cannot be reached."""
+    def send_once(self, method: str, path: str, body: str | bytes | None = None, timeout: float = 30.0) -> Any:
+        """The answer's JSON, or its bytes. Raises `SignallerError`, also when the server cannot be reached."""
         connection = self._connection(timeout)
         try:
-            connection.request(method, self._place.path + path, body and body.encode(), self._headers)
+            headers = self._headers | ({"content-type": BYTES} if isinstance(body, bytes) else {})
+            sent = body.encode() if isinstance(body, str) else body
+            connection.request(method, self._place.path + path, sent, headers)
             response = connection.getresponse()
             status, text = response.status, response.read()
         except (OSError, HTTPException) as error:
@@ -95,6 +99,8 @@ class Client:
             said = f"the server at {self.url} did not answer: {str(error) or type(error).__name__}"
             raise SignallerError("unreachable", said, 0) from error
         self._idle.append((time.monotonic(), connection))
+        if status < 400 and response.headers["content-type"] == BYTES:
+            return text
         try:
             answer = json.loads(text)
             problem = answer["error"] if status >= 400 else None
@@ -167,6 +173,20 @@ class Runs(Begun[api.RunView]):
         """The same `idempotency_key` again answers the same run."""
         body = {"idempotency_key": new_key(), **options, "workflow": workflow, "input": input}
         return cast(api.RunStarted, self._client.request("POST", self._path, body, again=True))
+
+
+class Blobs:
+    """Bytes, up to 64 MiB, under a name that values may mention; they stay as long as one does."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def put(self, data: bytes) -> str:
+        """Durable when it returns. The same bytes have the same name."""
+        return cast(str, self._client.request("PUT", "/v1/blobs", data, again=True)["ref"])
+
+    def get(self, ref: str) -> bytes:
+        return cast(bytes, self._client.request("GET", f"/v1/blobs/{quote(ref, safe='')}"))
 
 
 def new_key() -> str:

@@ -262,6 +262,7 @@ fn released(task: TaskId, fence: Fence) -> WorkResult {
         fence,
         status: WorkStatus::Released,
         output: None,
+        output_ref: None,
         error: None,
         retryable: None,
         retry_after_ms: None,

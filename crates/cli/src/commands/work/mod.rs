@@ -59,7 +59,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// `signaller run patch` changes its own run.
 /// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
-/// tail of stderr is the message.
+/// tail of stderr is the message. Stderr is also the task's log; a line `signaller: progress 0.4 row 4 of 10` says how far
+/// it is.
 /// A command whose time budget is spent is stopped, as is one that was cancelled; what it started ends with the worker.
 /// The code of a failure is exit_N, signal_N, output_too_large, result_refused or timed_out; worker_lost comes from
 /// the server.

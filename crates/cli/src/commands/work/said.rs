@@ -1,29 +1,39 @@
-//! What commands say on stderr while they run, kept until the next poll takes it along. Lines are told at most once: a poll that
+//! What commands say on stderr while they run, log lines and how far they are, kept until the next poll takes it along. Lines are told at most once: a poll that
 //! does not arrive loses those it carried.
 
 use doors::wire::WorkPoll;
 use kernel::ids::{Fence, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use workers::process::Progress;
 
 /// Of each attempt so many lines wait; the oldest make room.
 const LINES_MAX: usize = 500;
 
-type Lines = BTreeMap<(TaskId, Fence), VecDeque<String>>;
-
 #[derive(Clone, Default)]
-pub struct Said(Arc<Mutex<Lines>>);
+pub struct Said(Arc<Mutex<BTreeMap<(TaskId, Fence), Waiting>>>);
+
+/// Of one attempt.
+#[derive(Default)]
+struct Waiting {
+    lines: VecDeque<String>,
+    progress: Option<(f64, Option<String>)>,
+}
 
 impl Said {
-    /// `true`: nothing waited before this.
+    /// A line of the log, or how far it is. `true`: nothing waited before this.
     pub fn add(&self, task: TaskId, fence: Fence, line: &str) -> bool {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = said.is_empty();
-        let lines = said.entry((task, fence)).or_default();
-        if lines.len() == LINES_MAX {
-            lines.pop_front();
+        let waiting = said.entry((task, fence)).or_default();
+        if let Some(Progress { permille, message }) = Progress::read(line) {
+            waiting.progress = Some((f64::from(permille) / 1_000., message.map(str::to_owned)));
+            return first;
         }
-        lines.push_back(line.to_owned());
+        if waiting.lines.len() == LINES_MAX {
+            waiting.lines.pop_front();
+        }
+        waiting.lines.push_back(line.to_owned());
         first
     }
 
@@ -37,9 +47,13 @@ impl Said {
         if said.is_empty() {
             return;
         }
-        let mut take = |task, fence| said.remove(&(task, fence)).map(Vec::from).unwrap_or_default();
-        poll.results.iter_mut().for_each(|result| result.log = take(result.task, result.fence));
-        poll.holding.iter_mut().for_each(|held| held.log = take(held.task, held.fence));
+        let mut take = |task, fence| said.remove(&(task, fence)).unwrap_or_default();
+        poll.results.iter_mut().for_each(|result| result.log = take(result.task, result.fence).lines.into());
+        for held in &mut poll.holding {
+            let Waiting { lines, progress } = take(held.task, held.fence);
+            held.log = lines.into();
+            (held.progress, held.message) = progress.map_or((None, None), |(share, message)| (Some(share), message));
+        }
     }
 }
 
@@ -59,7 +73,13 @@ mod tests {
         said.attach(&mut poll);
         let logs = [&poll.results[0].log, &poll.holding[0].log, &poll.holding[1].log].map(|log| log.join(" "));
         assert_eq!(logs, ["c", "a b", ""]);
+        assert_eq!(poll.holding[0].progress, None);
         assert!(said.is_empty());
+        said.add(task(1), fence, "signaller: progress 0.2");
+        said.add(task(1), fence, "signaller: progress 40% row 4");
+        said.attach(&mut poll);
+        let held = &poll.holding[0];
+        assert_eq!((held.progress, held.message.as_deref(), held.log.len()), (Some(0.4), Some("row 4"), 0));
         (0..LINES_MAX + 2).for_each(|n| _ = said.add(task(1), fence, &n.to_string()));
         said.attach(&mut poll);
         assert_eq!((poll.holding[0].log.len(), poll.holding[0].log[0].as_str()), (LINES_MAX, "2"));

@@ -1,0 +1,201 @@
+//! Blobs in a folder: the blob `sha256-abcdef…` is the file `ab/cdef…`. A file gets its name only when it is whole and durable;
+//! what a crash leaves behind has another name, and is removed at the next start. When a file was changed is when its blob was
+//! put last. The folder belongs to one process, as the lock of the data around it sees to.
+
+use super::{BlobId, BlobStore, Hold, Holds, Kept, damaged};
+use crate::sqlite::place;
+use crate::store::StoreError;
+use kernel::time::Time;
+use rustc_hash::FxHashSet;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How a file is called that is not whole yet.
+const UNFINISHED: &str = "new-";
+
+/// Blobs in a folder.
+pub struct Blobs {
+    dir: PathBuf,
+    /// Those of the 256 folders in it that are known to be there, durably.
+    made: Mutex<FxHashSet<u8>>,
+    /// Names of files that are not whole yet.
+    next: AtomicU64,
+    holds: Holds,
+}
+
+fn failed<'a>(path: &'a Path, what: &'a str) -> impl FnOnce(io::Error) -> StoreError + use<'a> {
+    move |error| StoreError::Failed(format!("{} cannot be {what}: {error}", path.display()))
+}
+
+/// What is not there is none.
+fn found<T>(result: io::Result<T>, path: &Path) -> Result<Option<T>, StoreError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path, "read")(error)),
+    }
+}
+
+/// Bytes that are hashed while the disk brings the next.
+const READ_AT_ONCE: u64 = 128 * 1_024;
+
+/// A file and the hash of its content.
+fn read_hashing(path: &Path) -> io::Result<(Vec<u8>, BlobId)> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+    let mut hash = Sha256::new();
+    loop {
+        let start = bytes.len();
+        if Read::by_ref(&mut file).take(READ_AT_ONCE).read_to_end(&mut bytes)? == 0 {
+            return Ok((bytes, BlobId(hash.finalize().into())));
+        }
+        hash.update(&bytes[start..]);
+    }
+}
+
+fn kept(id: BlobId, metadata: &Metadata) -> Kept {
+    let put_at = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    Kept { id, size: metadata.len(), put_at: Time::from_us(i64::try_from(put_at.as_micros()).unwrap_or(i64::MAX)) }
+}
+
+impl Blobs {
+    /// The blobs in `dir`, which is made if it is missing.
+    pub fn open(dir: &Path) -> Result<Blobs, StoreError> {
+        place::create(dir)?;
+        for entry in fs::read_dir(dir).map_err(failed(dir, "read"))? {
+            let path = entry.map_err(failed(dir, "read"))?.path();
+            let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix(UNFINISHED));
+            if number.is_some_and(|number| number.parse::<u64>().is_ok()) {
+                fs::remove_file(&path).map_err(failed(&path, "removed"))?;
+            }
+        }
+        Ok(Blobs::peek(dir))
+    }
+
+    /// The same for one who only reads, while a server may be writing there.
+    pub fn peek(dir: &Path) -> Blobs {
+        Blobs { dir: dir.to_owned(), made: Mutex::default(), next: AtomicU64::new(0), holds: Holds::default() }
+    }
+
+    fn path(&self, id: &BlobId) -> PathBuf {
+        let hex = id.hex();
+        self.dir.join(&hex[..2]).join(&hex[2..])
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        let unfinished = self.dir.join(format!("{UNFINISHED}{}", self.next.fetch_add(1, Ordering::Relaxed)));
+        let write = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, path)
+        };
+        write().map_err(|error| {
+            // Whether it can be removed or not, the next start removes it.
+            let _ = fs::remove_file(&unfinished);
+            failed(path, "written")(error)
+        })
+    }
+
+    /// Makes one of the folders, so that its name survives a power cut.
+    fn make(&self, number: u8, folder: &Path) -> Result<(), StoreError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if !made.contains(&number) {
+            place::create(folder)?;
+            place::sync(&self.dir).map_err(failed(&self.dir, "made durable"))?;
+            made.insert(number);
+        }
+        Ok(())
+    }
+
+    fn keep(&self, bytes: &[u8], anew: bool) -> Result<Hold, StoreError> {
+        let hold = self.holds.hold(BlobId::of(bytes));
+        let path = self.path(&hold.id());
+        let folder = path.parent().expect("a blob lies in a folder");
+        self.make(hold.id().0[0], folder)?;
+        // One that is there but damaged is written anew.
+        if !fs::read(&path).is_ok_and(|kept| kept == bytes) {
+            self.write(&path, bytes)?;
+        } else if anew {
+            let renew = || {
+                let file = File::options().write(true).open(&path)?;
+                file.set_modified(SystemTime::now())?;
+                file.sync_all()
+            };
+            renew().map_err(failed(&path, "renewed"))?;
+        }
+        // Also if somebody else has written it: the name may be there and not yet durable.
+        place::sync(folder).map_err(failed(folder, "made durable"))?;
+        Ok(hold)
+    }
+
+    /// The blobs in one of the 256 folders, by id.
+    fn in_folder(&self, number: u8) -> Result<Vec<BlobId>, StoreError> {
+        let folder = self.dir.join(format!("{number:02x}"));
+        let Some(entries) = found(fs::read_dir(&folder), &folder)? else { return Ok(Vec::new()) };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed(&folder, "read"))?.file_name();
+            // What is called otherwise is somebody else's.
+            ids.extend(name.to_str().and_then(|name| BlobId::parse(&format!("sha256-{number:02x}{name}"))));
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+}
+
+impl BlobStore for Blobs {
+    fn put(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
+        self.keep(bytes, false)
+    }
+
+    fn put_anew(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
+        self.keep(bytes, true)
+    }
+
+    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.path(id);
+        let Some((bytes, content)) = found(read_hashing(&path), &path)? else { return Ok(None) };
+        if content == *id { Ok(Some(bytes)) } else { Err(damaged(path.display(), &content)) }
+    }
+
+    fn look(&self, id: &BlobId) -> Result<Option<Kept>, StoreError> {
+        let path = self.path(id);
+        Ok(found(fs::metadata(&path), &path)?.map(|metadata| kept(*id, &metadata)))
+    }
+
+    fn list(&self, after: Option<&BlobId>, limit: usize) -> Result<Vec<Kept>, StoreError> {
+        let mut all = Vec::new();
+        for number in after.map_or(0, |after| after.0[0])..=u8::MAX {
+            for id in self.in_folder(number)?.into_iter().filter(|id| after.is_none_or(|after| id > after)) {
+                if all.len() == limit {
+                    return Ok(all);
+                }
+                all.extend(self.look(&id)?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn remove(&self, id: &BlobId) -> Result<(), StoreError> {
+        let path = self.path(id);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(&path, "removed")(error)),
+            // That a name is gone need not be durable: what comes back is looked at again.
+            _ => Ok(()),
+        }
+    }
+
+    fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
+    fn place(&self) -> String {
+        format!("the folder {}", self.dir.display())
+    }
+}

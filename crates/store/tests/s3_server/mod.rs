@@ -1,0 +1,74 @@
+//! A real S3 server of its own for a test, on a port of its own. It comes with `make s3`.
+
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use store::blobs::s3::S3Options;
+
+pub struct S3Server {
+    child: Child,
+    pub port: u16,
+}
+
+impl S3Server {
+    pub fn start() -> S3Server {
+        // Free a moment ago; whoever else took it meanwhile makes the server say so and end.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        S3Server::start_at(port)
+    }
+
+    pub fn start_at(port: u16) -> S3Server {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/moto/bin/moto_server");
+        assert!(program.exists(), "the S3 server of the tests is missing: run `make s3` once");
+        let mut child = Command::new(program)
+            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut lines = lines.map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("Running on http")), "it does not come up");
+        // Read on, or it would wait for somebody to.
+        std::thread::spawn(move || lines.for_each(drop));
+        S3Server { child, port }
+    }
+
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// As who makes a bucket would: with a plain request, which this server takes unsigned.
+    pub fn make_bucket(&self, name: &str) {
+        let made = Command::new("curl")
+            .args(["-sf", "--noproxy", "*", "-X", "PUT", &format!("{}/{name}", self.endpoint())])
+            .status()
+            .unwrap();
+        assert!(made.success(), "the bucket is made");
+    }
+
+    pub fn options(&self, url: &str) -> S3Options {
+        S3Options {
+            url: url.into(),
+            endpoint: Some(self.endpoint()),
+            access_key_id: Some("id".into()),
+            secret_access_key: Some("secret".into()),
+            owner: "tests".into(),
+            ..S3Options::default()
+        }
+    }
+
+    pub fn kill(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
