@@ -58,13 +58,14 @@ NODE := $(shell node -e 'process.exit(+(process.versions.node.split(".")[0] < 20
 .PHONY: typescript
 typescript: $(SIGNALLER_BIN)
 	@command -v npm >/dev/null || apt-get install -y npm || { echo "npm is missing: what the TypeScript SDK is built with comes with it"; exit 1; }
-	@mkdir -p $(TYPESCRIPT_MADE) && rm -rf $(addprefix $(TYPESCRIPT_MADE)/,src test scripts dist)
-	@cd sdk/typescript && cp -r README.md package.json package-lock.json tsconfig.json src test scripts $(CURDIR)/$(TYPESCRIPT_MADE)
+	@mkdir -p $(TYPESCRIPT_MADE) && rm -rf $(addprefix $(TYPESCRIPT_MADE)/,src test scripts examples dist)
+	@cd sdk/typescript && cp -r README.md package.json package-lock.json tsconfig.json src test scripts examples $(CURDIR)/$(TYPESCRIPT_MADE)
 	@cd $(TYPESCRIPT_MADE) && { cmp -s package-lock.json node_modules/.installed || { npm ci --ignore-scripts --no-audit --no-fund \
 	  && cp package-lock.json node_modules/.installed; }; }
 
 sdk-typescript: typescript ## the SDK for TypeScript
-	cd $(TYPESCRIPT_MADE) && npx tsc && SIGNALLER_ROOT=$(CURDIR) $(NODE) --test --test-concurrency=2 --test-reporter=dot dist/test/*.test.js
+	cd $(TYPESCRIPT_MADE) && npx tsc && SIGNALLER_ROOT=$(CURDIR) $(NODE) --test --test-concurrency=2 --test-reporter=dot dist/test/*.test.js \
+	  && $(SIGNALLER_BIN) worker-check -- $(NODE) dist/examples/check-worker.js
 
 # One workflow whose nodes run in Python, TypeScript, Bash and over Redis.
 .PHONY: languages

@@ -18,7 +18,10 @@ type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub fn open(data_dir: &Path, named: &Named, env: impl Fn(&str) -> Option<String>) -> Result<Arc<dyn BlobStore>, Failure> {
     match bucket(data_dir, named, &env)? {
         Some(blobs) => Ok(blobs),
-        None => Ok(Arc::new(Blobs::open(&data_dir.join(FOLDER)).map_err(|error| refused(&error))?)),
+        None => Ok(Arc::new(Blobs::open(&data_dir.join(FOLDER)).map_err(|error| {
+            Failure::new(Exit::Unavailable, "store_failed", error.to_string())
+                .fix("check that the folder can be written and the disk is not full")
+        })?)),
     }
 }
 

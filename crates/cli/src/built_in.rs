@@ -5,7 +5,7 @@ use crate::output::{Exit, Failure};
 use crate::place;
 use crate::units::parse_duration_ms;
 use engine::Engine;
-use kernel::limits::POLL_TASKS_MAX;
+use kernel::limits::{BLOB_BYTES_MAX, POLL_TASKS_MAX};
 use kernel::names::TypeName;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,8 @@ use workers::secrets::{From, Revealed, Secret, Secrets, is_name, named};
 use workers::{Allowed, Client, Gate, system};
 
 const HTTP_CONCURRENCY: usize = 32;
-const RESPONSE_MB_MAX: usize = 1_024;
+/// What is larger than a blob may be could not be kept.
+const RESPONSE_MB_MAX: usize = BLOB_BYTES_MAX / MB;
 const MB: usize = 1_024 * 1_024;
 /// Tokens that may be out at a time.
 const REDIS_SLOTS_MAX: usize = 10_000;

@@ -194,13 +194,29 @@ fn a_server_keeps_its_blobs_in_a_bucket() {
     let health = house.server.get("/health");
     let degraded = health["degraded"][0].as_str().unwrap_or_default();
     assert!(health["ok"] == true && degraded.contains("the blobs in s3://box/here cannot be reached"), "{health}");
-    report(&house.server, "w", &next, json!({"status": "done", "output": 1}));
-    assert_eq!(house.ended(&run)["status"], "done");
+    // A large result is refused by itself, its lease stays, and so do all others.
+    let lone = house.start_run("two", &Value::Null);
+    let held = json!({"task": next["task"], "fence": next["fence"]});
+    let poll = json!({"worker": "w", "types": ["a"], "want": 1, "wait_ms": 5_000, "holding": [held]});
+    let small = house.server.post("/v1/work", &poll)["tasks"][0].clone();
+    let told = |output: &Value| {
+        let done = json!({"task": next["task"], "fence": next["fence"], "status": "done", "output": output});
+        let held = json!({"task": small["task"], "fence": small["fence"]});
+        house.server.post("/v1/work", &json!({"worker": "w", "types": [], "results": [done], "holding": [held]}))
+    };
+    let large = json!("y".repeat(50_000));
+    let refused = told(&large);
+    assert_eq!((&refused["results"][0]["ok"], &refused["results"][0]["code"]), (&json!(false), &json!("unavailable")));
+    assert_eq!(refused["holding"][0]["ok"], true, "{refused}");
+    let bucket = S3Server::start_at(bucket.port);
+    bucket.make_bucket("box");
+    until("it can be kept", || (told(&large)["results"][0]["ok"] == true).then_some(()));
+    let ended = house.ended(&run);
+    assert!(ended["status"] == "done" && ended["output"] == large, "{:.300}", ended.to_string());
+    house.ok(&format!("run cancel {lone}"));
     house.server.terminate();
 
     // Another server's data may not lie there.
-    let bucket = S3Server::start_at(bucket.port);
-    bucket.make_bucket("box");
     restart(&mut house, &place);
     let config = house.folder.path().join("blobs.toml").display().to_string();
     let other = house.folder.path().join("other");

@@ -31,38 +31,71 @@ fn a_worker_of_the_sdk_keeps_to_the_protocol() {
     assert!(exit == 0 && checks.len() == 11 && checks.iter().all(|(_, ok)| *ok), "{exit} {text}");
 }
 
-/// It takes tasks and answers them, and nothing more.
+/// It takes tasks and answers them, and nothing more; what else it gets wrong, `FAULT` says.
 const CARELESS: &str = r#"
-import json, os, time, urllib.request
-results = []
+import json, os, pathlib, sys, time, urllib.request
+fault, seen, results = os.environ.get("FAULT"), set(), []
+marker = pathlib.Path(sys.argv[0] + ".started")
+if fault == "once" and marker.exists():
+    sys.exit("I have worked enough")
+marker.touch()
+
+def poll(**said):
+    body = {"worker": f"careless-{os.getpid()}", "types": ["check"], **said}
+    request = urllib.request.Request(os.environ["SIGNALLER_URL"] + "/v1/work", json.dumps(body).encode(), {"content-type": "application/json"})
+    return json.load(urllib.request.urlopen(request))
+
 while True:
-    poll = {"worker": "careless", "types": ["check"], "want": 1, "wait_ms": 500, "results": results}
-    request = urllib.request.Request(os.environ["SIGNALLER_URL"] + "/v1/work", json.dumps(poll).encode(), {"content-type": "application/json"})
-    tasks = json.load(urllib.request.urlopen(request))["tasks"]
+    answer = poll(want=1, wait_ms=500, results=results)
+    if fault == "touchy" and not all(result["ok"] for result in answer["results"]):
+        sys.exit("nobody wants my work")
     results = []
-    for task in tasks:
-        input = task["input"]
+    for task in answer["tasks"]:
+        input, lease = task["input"], {"task": task["task"], "fence": task["fence"]}
+        if fault == "forget" and task["task"] not in seen:
+            seen.add(task["task"])
+            poll(holding=[lease])
+            continue
         time.sleep(input.get("ms", 0) / 1000)
-        results.append({"task": task["task"], "fence": task["fence"], "status": "done", "output": input.get("value")})
+        value = input.get("value")
+        results.append({**lease, "status": "done", "output": str(value) if fault == "mangle" else value})
 "#;
 
 #[test]
 fn what_a_careless_worker_gets_wrong_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let worker = folder.path().join("careless.py");
-    std::fs::write(&worker, CARELESS).unwrap();
-    let worker = worker.to_str().unwrap();
-    for (only, passes, told) in [
-        ("echo", true, ""),
-        ("fail", false, "should have failed with `no_such_file"),
-        ("heartbeat", false, "was silent for more than 1500 ms"),
-        ("server", false, "the worker has ended"),
-        ("stop", false, "told to stop (SIGTERM), it ended with"),
-    ] {
-        let (exit, checks, text) = check(&["--only", only, "--", "python3", worker]);
-        assert_eq!((exit == 0, checks.iter().all(|(_, ok)| *ok)), (passes, passes), "{only}: {text}");
-        assert!(text.contains(told), "{only}: {text}");
-    }
+    let cases = [
+        ("", "echo", true, ""),
+        ("mangle", "echo", false, "should give null, and gave \\\"None\\\""),
+        ("", "many", true, ""),
+        ("forget", "many", false, "took 2 attempts, and should have taken one"),
+        ("", "fail", false, "should have failed with `no_such_file"),
+        ("", "retry", false, "should have failed with `busy` at its third attempt"),
+        ("", "large", false, "should give"),
+        ("", "heartbeat", false, "was silent for more than 1500 ms"),
+        ("", "cancel", false, "should still be worked at, and is done"),
+        ("touchy", "fence", false, "the worker has ended"),
+        ("", "server", false, "the worker has ended"),
+        ("", "worker", true, ""),
+        ("once", "worker", false, "the worker has ended"),
+        ("", "stop", false, "told to stop (SIGTERM), it ended with"),
+    ];
+    std::thread::scope(|scope| {
+        for (fault, only, passes, told) in cases {
+            let worker = folder.path().join(format!("careless-{fault}-{only}.py"));
+            std::fs::write(&worker, CARELESS).unwrap();
+            scope.spawn(move || {
+                let command = ["env".to_owned(), format!("FAULT={fault}"), "python3".into(), worker.display().to_string()];
+                let args: Vec<&str> = ["--only", only, "--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+                let (exit, checks, text) = check(&args);
+                assert_eq!((exit == 0, checks.iter().all(|(_, ok)| *ok)), (passes, passes), "{fault} {only}: {text}");
+                assert!(text.contains(told), "{fault} {only}: {text}");
+            });
+        }
+    });
+    let all: Vec<String> = check(&["--list"]).1.into_iter().map(|(name, _)| name).collect();
+    let fails = |name: &String| cases.iter().any(|(_, only, passes, _)| !passes && name.starts_with(only));
+    assert!(all.iter().all(fails), "each check fails somebody: {all:?}");
 }
 
 #[test]

@@ -121,7 +121,8 @@ impl Filler<'_> {
                 }
                 Ok(Evaluated::Failed(failure)) => filled.failed.push((delivery.clone(), failure)),
                 Ok(Evaluated::Missing(_)) => return Ok(None),
-                Err(error) if self.unread.again(task, self.now_ms) => {
+                // What cannot be reached at all is waited for: it is not lost.
+                Err(error) if self.blobs.trouble().is_none() && self.unread.again(task, self.now_ms) => {
                     tracing::error!(%task, %error, "what its input is made of cannot be read; it is given up");
                     let message =
                         format!("what its input is made of could not be read for {} min: {error}", VALUE_WAIT_MS_MAX / 60_000);

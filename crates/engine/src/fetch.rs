@@ -1,7 +1,7 @@
 //! Values that runs wait for are read here, off the writer, and handed back to it, no more at once than it may hold. One that
 //! cannot be read holds up nobody else: it is tried again, and given up in the end.
 
-use crate::deliver::payload;
+use crate::blobs::content;
 use crate::engine::Engine;
 use crate::request::Request;
 use kernel::ids::RecordSeq;
@@ -81,7 +81,10 @@ fn read(engine: &Engine, due: &mut VecDeque<(RecordSeq, Instant)>) -> Read {
     while bytes < FETCHING_BYTES_MAX
         && let Some((seq, until)) = due.pop_front()
     {
-        match engine.read_first(|reader| payload(reader, engine.blobs(), seq)) {
+        // Blobs may be far away, and others want to read meanwhile.
+        let found = engine.read_first(|reader| Ok(reader.payloads(&[seq])?.pop().flatten()));
+        let found = found.and_then(|found| found.map_or(Ok(None), |payload| content(engine.blobs(), payload)));
+        match found {
             Ok(value) => {
                 bytes += value.as_ref().map_or(0, |value| value.text().len());
                 values.push((seq, value));

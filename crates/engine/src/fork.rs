@@ -16,7 +16,8 @@ use kernel::run::{NodeAt, Origin, Run, RunSpec, ValueAt};
 use kernel::runs::{Copied, Live};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use store::{Hold, StoreError};
+use store::blobs::mentions;
+use store::{BlobId, Hold, StoreError};
 
 /// Values that are read at once.
 const CHUNK: usize = 512;
@@ -140,13 +141,16 @@ impl Engine {
         Ok(Forked { fork, run, origin, change, kept, anew, holds })
     }
 
-    /// The payload of a record, for another. What it stands for is held, since the other run may be deleted meanwhile; `None`: it is
-    /// gone.
+    /// The payload of a record, for another. What it stands for and what it mentions is held, since the other run may be deleted
+    /// meanwhile; `None`: it is gone.
     fn taken_along(&self, seq: RecordSeq, payload: Payload, holds: &mut Vec<Hold>) -> Result<Option<Payload>, StoreError> {
+        let hold = |id: &BlobId| self.blobs().holds().hold(*id);
         if !payload.is_blob() {
+            holds.extend(mentions(payload.text()).iter().map(hold));
             return Ok(Some(payload));
         }
         let mentioned = self.read(|reader| reader.mentioned_by(seq))?;
+        holds.extend(mentioned.iter().map(hold));
         let Some(kept) = crate::blobs::kept(self.blobs(), payload, mentioned)? else { return Ok(None) };
         holds.extend(kept.hold);
         Ok(Some(kept.payload))

@@ -203,6 +203,10 @@ impl Presence {
         held.map(|task| (*task, self.leases[task].fence, self.leases[task].named)).collect()
     }
 
+    pub fn leases_of(&self, worker: &WorkerName) -> Vec<(TaskId, Fence)> {
+        self.held_by(worker).into_iter().map(|(task, fence, _)| (task, fence)).collect()
+    }
+
     /// When the worker of this lease was last heard of, and when it is taken for lost if it is not heard again.
     pub fn heard(&self, task: TaskId) -> Option<Heard> {
         let watch = self.leases.get(&task)?;

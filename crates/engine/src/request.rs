@@ -63,6 +63,10 @@ pub enum Request {
     Undelivered {
         grants: Vec<(TaskId, Fence)>,
     },
+    /// The leases of this worker.
+    Leases {
+        worker: WorkerName,
+    },
     Explain {
         task: TaskId,
     },
@@ -223,6 +227,7 @@ pub struct Backlog {
 pub enum Answer {
     Reply(Result<Reply, Rejection>),
     Worked(Worked),
+    Leases(Vec<(TaskId, Fence)>),
     Explained(Result<Box<Explanation>, Rejection>),
     RunExplained(Result<Box<RunExplanation>, Rejection>),
     Queue {

@@ -16,6 +16,7 @@ use thiserror::Error;
 
 /// Blobs that are looked at without a rest.
 const CHUNK: usize = 500;
+const CHUNK_TIME_MAX: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_millis(100);
 /// Between two looks at all of them.
 const LOOK_EVERY: Duration = Duration::from_secs(3_600);
@@ -93,12 +94,15 @@ impl Engine {
         self.shared().sweeping.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Removes some of what nobody mentions, after this one; or says what would go. Blocks; not for an async thread.
-    pub fn sweep_blobs(&self, after: Option<BlobId>, limit: usize, dry: bool) -> Result<Swept, StoreError> {
+    /// Removes some of what nobody mentions, after this one; or says what would go. Ends with time or the limit. Blocks; not for an
+    /// async thread.
+    pub fn sweep_blobs(&self, after: Option<BlobId>, limit: usize, time: Duration, dry: bool) -> Result<Swept, StoreError> {
         let before = self.blobs_grace().map_or(Time::from_us(i64::MIN), |grace| {
             clock::wall().plus_us(-i64::try_from(grace.as_micros()).unwrap_or(i64::MAX))
         });
-        self.read(|reader| sweep(self.blobs(), reader, &Sweep { before, after, limit, dry }))
+        let until = Some(Instant::now() + time);
+        let mut mentioned = |ids: &[BlobId]| self.read(|reader| reader.blobs_mentioned(ids));
+        sweep(self.blobs(), &mut mentioned, &Sweep { before, after, limit, until, dry })
     }
 }
 
@@ -122,12 +126,12 @@ fn run(engine: &Engine) {
         if after.is_none() {
             engine.shared().sweeping.change(|state| state.swept = Swept::default());
         }
-        match engine.sweep_blobs(after, CHUNK, false) {
+        match engine.sweep_blobs(after, CHUNK, CHUNK_TIME_MAX, false) {
             Ok(swept) => {
                 after = swept.next;
                 engine.shared().sweeping.change(|state| {
                     state.swept.add(&swept);
-                    state.trouble = None;
+                    state.trouble = state.swept.trouble.clone();
                     if after.is_none() {
                         state.ended_at = Some(clock::wall());
                     }

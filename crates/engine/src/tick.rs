@@ -545,6 +545,7 @@ impl Turn<'_> {
                 }
                 Answer::Noted
             }
+            Request::Leases { worker } => Answer::Leases(self.presence.leases_of(&worker)),
             Request::Explain { task } => {
                 let told = self.told_of(task).ok_or(Rejection::TaskNotFound { task });
                 Answer::Explained(told.map(Box::new))

@@ -111,6 +111,8 @@ pub const BULK_PATCH_BYTES_MAX: usize = 64 * 1_024;
 
 /// Input or output of a task, as JSON text.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+/// What somebody puts beside, to be mentioned by values.
+pub const BLOB_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Outputs up to this ride in their records; larger ones lie in the blob store.
 pub const INLINE_BYTES_MAX: usize = 4 * 1_024;
 /// What the inputs in one answer to a worker may weigh; what is left comes with the next. One input is always let through.
@@ -183,6 +185,7 @@ const _: () = assert!(CHUNK_ITEMS_MAX <= BATCH_ITEMS_MAX && IDS_MAX <= CHUNK_ITE
 const _: () = assert!(EXPIRED_RUNS_MAX <= CHUNK_ITEMS_MAX && EXPIRED_RUNS_MAX <= LEAVING_RUNS_MAX);
 const _: () = assert!(RUN_STEPS_DEFAULT <= RUN_STEPS_MAX && INPUT_COST_MAX <= STEP_COST_MAX);
 const _: () = assert!(HANDY_COST_MAX < DELIVERY_COST_MAX);
+const _: () = assert!(INLINE_BYTES_MAX < PAYLOAD_BYTES_MAX && PAYLOAD_BYTES_MAX < BLOB_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < DELIVERY_BYTES_MAX && FETCHING_BYTES_MAX < FETCHED_BYTES_MAX);
 const _: () = assert!(HEARTBEAT_MS_MIN < HEARTBEAT_MS_DEFAULT && HEARTBEAT_MS_DEFAULT < HEARTBEAT_MS_MAX);
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX && BACKOFF_MS_MAX <= RETRY_AFTER_MS_MAX);

@@ -4,8 +4,8 @@
 use crate::world::World;
 use engine::{Request, Ticket};
 use kernel::time::Time;
-use store::BlobStore;
 use store::blobs::{Sweep, sweep};
+use store::{BlobStore, Reader};
 
 /// Steps between two looks.
 const EVERY: usize = 5;
@@ -18,8 +18,8 @@ impl World {
         }
         let mut reader = self.disk.open_reader();
         let before = Time::from_us(i64::MAX);
-        let all = Sweep { before, after: None, limit: usize::MAX, dry: false };
-        let swept = sweep(&*self.blobs, &mut reader, &all).expect("memory does not fail here");
+        let all = Sweep { before, after: None, limit: usize::MAX, until: None, dry: false };
+        let swept = sweep(&*self.blobs, &mut |ids| reader.blobs_mentioned(ids), &all).expect("memory does not fail here");
         if swept.removed > 0 {
             self.fault("blobs_swept");
         }

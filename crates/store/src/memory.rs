@@ -587,6 +587,14 @@ impl Reader for MemoryReader {
         }))
     }
 
+    fn valued_by(&mut self, blob: &BlobId) -> Result<Option<RecordSeq>, StoreError> {
+        let text = Payload::blob(&blob.to_string());
+        Ok(self.read(|durable| {
+            let is_value = |seq: &RecordSeq| durable.entries.get(seq).is_some_and(|entry| entry.payload.as_ref() == Some(&text));
+            durable.mentions_of(blob).find(is_value)
+        }))
+    }
+
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.read(|durable| chain::history(durable, last, limit))
     }

@@ -320,6 +320,9 @@ pub trait Reader: RollupReader + Send {
     /// The blobs after this one that records mention, by their ids, each with the oldest record that does.
     fn mentions(&mut self, after: Option<&BlobId>, limit: usize) -> Result<Vec<(BlobId, RecordSeq)>, StoreError>;
 
+    /// The oldest record whose value this blob stands for.
+    fn valued_by(&mut self, blob: &BlobId) -> Result<Option<RecordSeq>, StoreError>;
+
     /// One owner's records with their payloads, newest first, walking its chain back from `last`.
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError>;
 

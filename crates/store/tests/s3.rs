@@ -88,6 +88,17 @@ fn damage_is_named_and_what_is_put_anew_is_young() {
     assert!(before <= changed && changed < blobs.look(&id).unwrap().unwrap().put_at);
 }
 
+/// As somebody who tries until it can be reached.
+fn again<T>(ask: impl Fn() -> Result<T, StoreError>) -> T {
+    for _ in 0..100 {
+        if let Ok(answer) = ask() {
+            return answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    ask().unwrap()
+}
+
 #[test]
 fn a_place_that_cannot_be_reached_is_named_and_comes_back() {
     let mut server = S3Server::start();
@@ -98,7 +109,8 @@ fn a_place_that_cannot_be_reached_is_named_and_comes_back() {
         blobs.trouble()
     );
     server.make_bucket("nowhere");
-    let id = blobs.put(b"abc").unwrap().id();
+    assert!(blobs.put(b"abc").is_err(), "it was asked just now");
+    let id = again(|| blobs.put(b"abc")).id();
     assert_eq!(blobs.trouble(), None);
     server.kill();
     for error in [blobs.put(b"abd").unwrap_err(), blobs.get(&id).unwrap_err()] {
@@ -107,7 +119,7 @@ fn a_place_that_cannot_be_reached_is_named_and_comes_back() {
     assert!(blobs.trouble().is_some());
     let server = S3Server::start_at(server.port);
     server.make_bucket("nowhere");
-    assert_eq!(blobs.get(&id).unwrap(), None, "it kept nothing");
+    assert_eq!(again(|| blobs.get(&id)), None, "it kept nothing");
     assert_eq!(blobs.trouble(), None);
 }
 
@@ -119,8 +131,23 @@ fn a_place_belongs_to_one_and_what_is_none_is_refused() {
     first.put(b"abc").unwrap();
     S3Blobs::open(server.options("s3://box/p")).unwrap();
     let other = S3Options { owner: "somebody else".into(), ..server.options("s3://box/p") };
-    let Err(StoreError::Taken(why)) = S3Blobs::open(other) else { panic!("two owners") };
+    let Err(StoreError::Taken(why)) = S3Blobs::open(other.clone()) else { panic!("two owners") };
     assert!(why.contains("s3://box/p holds the blobs of other data (tests): give each server a prefix of its own"), "{why}");
+    // Whoever could not ask at the start finds out when something is put.
+    let (port, endpoint) = (server.port, server.endpoint());
+    drop(server);
+    let late = S3Blobs::open(other).unwrap();
+    let server = S3Server::start_at(port);
+    server.make_bucket("box");
+    again(|| S3Blobs::open(S3Options { endpoint: Some(endpoint.clone()), ..server.options("s3://box/p") })?.put(b"abc"));
+    let taken = (0..100).find_map(|_| match late.put(b"abd") {
+        Err(StoreError::Taken(why)) => Some(why),
+        _ => {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            None
+        }
+    });
+    assert!(taken.is_some_and(|why| why.contains("holds the blobs of other data")));
     for url in ["", "b", "https://b/p", "s3://", "s3:///p", "s3://box/a//b"] {
         let Err(error) = S3Blobs::open(server.options(url)) else { panic!("{url}") };
         assert!(error.to_string().contains("is not a place for blobs such as s3://BUCKET/PREFIX"), "{error}");
@@ -141,9 +168,10 @@ fn nothing_that_is_mentioned_is_removed_from_a_bucket() {
     std::thread::scope(|scope| {
         let mut reader = store.lock().unwrap().0.reader().unwrap();
         scope.spawn(|| {
-            let all = Sweep { before: EVER, after: None, limit: 100, dry: false };
+            let all = Sweep { before: EVER, after: None, limit: 100, until: None, dry: false };
             while !ended.load(Ordering::Relaxed) {
-                removed.fetch_add(sweep(&blobs, &mut *reader, &all).unwrap().removed, Ordering::Relaxed);
+                removed
+                    .fetch_add(sweep(&blobs, &mut |ids| reader.blobs_mentioned(ids), &all).unwrap().removed, Ordering::Relaxed);
             }
             drop(reader);
         });

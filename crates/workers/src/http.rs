@@ -11,7 +11,7 @@ mod request;
 pub use request::{Asked, FIELDS};
 
 use crate::client::{Answered, Client, Cut, NotAnswered};
-use crate::inside::{Job, Performs, Place};
+use crate::inside::{AGAIN_AFTER, Job, Performs, Place, Say, with_blobs};
 use crate::secrets::{Mask, Secrets};
 use answer::{Apart, Kept, keep};
 use engine::Engine;
@@ -125,18 +125,28 @@ impl Http {
         }
         let output = match keep(answered, prepared.response, &mask).map_err(lasting)? {
             Kept::Inline(output) => output,
-            Kept::Apart(apart) => self.put_away(apart).await?,
+            Kept::Apart(apart) => self.put_away(apart, &job.say).await?,
         };
         preset.map_or(Ok(output.clone()), |preset| preset.picked(output)).map_err(lasting)
     }
 
-    async fn put_away(&self, apart: Apart) -> Result<Payload, Outcome> {
-        let engine = self.engine.clone();
-        let put = move || engine.put_blob(&apart.bytes).map(|hold| apart.output(format!("blob:{}", hold.id())));
-        match tokio::task::spawn_blocking(put).await {
-            Ok(Ok(output)) => Ok(output),
-            Ok(Err(error)) => Err(passing("output_unkept", format!("its answer could not be written: {error}"))),
-            Err(_) => Err(passing("output_unkept", "its answer could not be written".into())),
+    async fn put_away(&self, apart: Apart, say: &Say) -> Result<Payload, Outcome> {
+        let apart = Arc::new(apart);
+        loop {
+            let put = apart.clone();
+            match with_blobs(&self.engine, move |engine| engine.put_blob(&put.bytes)).await {
+                Ok(Ok(hold)) => {
+                    let output = apart.output(format!("blob:{}", hold.id()));
+                    say.keep(hold);
+                    return Ok(output);
+                }
+                Ok(Err(error)) => return Err(passing("output_unkept", format!("its answer could not be written: {error}"))),
+                // For that alone it is not sent again.
+                Err(away) => {
+                    tracing::warn!(%away, "an answer waits");
+                    tokio::time::sleep(AGAIN_AFTER).await;
+                }
+            }
         }
     }
 

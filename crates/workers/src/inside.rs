@@ -6,9 +6,9 @@
 
 mod attempt;
 
+pub(crate) use attempt::{AGAIN_AFTER, Away, bounded, failed, put_away, report, with_blobs};
 use attempt::{End, attempt};
 pub use attempt::{Say, Stop};
-pub(crate) use attempt::{bounded, failed, put_away, report};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};

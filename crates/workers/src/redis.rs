@@ -16,9 +16,11 @@ mod token;
 use engine::{Engine, Outside};
 use held::Held;
 use kernel::command::Command;
+use kernel::limits::HEARTBEAT_MS_DEFAULT;
 use kernel::names::{TypeName, WorkerName};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -78,6 +80,8 @@ struct Bridge {
     counts: Mutex<BTreeMap<&'static str, u64>>,
     /// Why it cannot be used now.
     trouble: Mutex<Option<String>>,
+    /// The shortest time, in ms, within which something that is out has to be heard of.
+    beat: AtomicU32,
 }
 
 #[derive(Default)]
@@ -141,6 +145,7 @@ pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()
         refused: Mutex::default(),
         counts: Mutex::default(),
         trouble: Mutex::default(),
+        beat: AtomicU32::new(HEARTBEAT_MS_DEFAULT),
     });
     bridge.tell(Some("it has not been asked yet".into()));
     tokio::select! {

@@ -17,7 +17,7 @@ use thiserror::Error;
 const MARK: &str = "secret://";
 /// What is shorter is found in any text, and cannot be taken out of one.
 pub const SECRET_BYTES_MIN: usize = 6;
-const SECRET_BYTES_MAX: u64 = 64 * 1_024;
+pub const SECRET_BYTES_MAX: usize = 64 * 1_024;
 
 /// Where a secret is to be found, and where it may go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,7 +125,7 @@ impl Secrets {
             From::File(path) => {
                 let unread = |why: String| unset(format!("{} cannot be read ({why}), write it there", path.display()));
                 let bytes = std::fs::metadata(path).map_err(|error| unread(error.to_string()))?.len();
-                if bytes > SECRET_BYTES_MAX {
+                if bytes > SECRET_BYTES_MAX as u64 {
                     return Err(unread("it is larger than any secret".into()));
                 }
                 let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;

@@ -49,8 +49,11 @@ impl Shop {
     fn work(&self, grace: Duration, stop_limit: Duration) -> Working {
         let key = self.folder.path().join("key");
         std::fs::write(&key, KEY).unwrap();
-        let secret = Secret { from: From::File(key), hosts: Vec::new() };
-        let secrets = Arc::new(Secrets::new([("KEY".to_owned(), secret)]));
+        let long = self.folder.path().join("long");
+        let lines: Vec<String> = (0..40).map(|number| format!("{number:03}-of-a-key-that-has-many-lines-to-it")).collect();
+        std::fs::write(&long, lines.join("\n")).unwrap();
+        let secret = |file| Secret { from: From::File(file), hosts: Vec::new() };
+        let secrets = Arc::new(Secrets::new([("KEY".to_owned(), secret(key)), ("LONG".to_owned(), secret(long))]));
         let process = Process::new(self.commands.clone(), secrets, Guard::none(), grace);
         let place = process.place(stop_limit);
         self.house.work(process, place)
@@ -166,6 +169,12 @@ async fn a_command_sees_nothing_of_the_servers_environment_and_no_secret_comes_b
     let story = shop.story("process", &json!({"command": "it"})).await;
     assert_eq!(story, "leased; failed exit_65: wrong: secret://KEY");
     assert!(!format!("{:?}", shop.house.told()).contains("k3y"));
+    // Cut in two by the end that is kept, and line by line.
+    let mut shop = Shop::open().with("it", "echo \"$TOKEN\" >&2; exit 65", |one| {
+        one.env = vec![("TOKEN".into(), "secret://LONG".into())];
+    });
+    let story = shop.story("process", &json!({"command": "it"})).await;
+    assert_eq!(story, "leased; failed exit_65: secret://LONG");
     let mut shop = Shop::open().with("it", "echo 1", |one| one.env = vec![("TOKEN".into(), "secret://NONE".into())]);
     assert!(
         shop.story("process", &json!({"command": "it"})).await.starts_with("leased; failed no_secret: there is no secret `NONE`")

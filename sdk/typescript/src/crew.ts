@@ -21,6 +21,8 @@ const [WAIT_MS, ANSWER_MS_MAX] = [20_000, 30_000];
 const [BEAT_MS, REST_MS] = [1_000, 100];
 /** A worker that is to stop tries so often to reach a server that went away: for about ten seconds. */
 const FAREWELL_TRIES = 8;
+/** A result that the server cannot keep now is told again after this. */
+const LATER_MS = 1_000;
 /** What is aborted to be handed back gets so long to clean up. */
 const GRACE_MS = 2_000;
 
@@ -141,11 +143,15 @@ export class Crew {
     } finally {
       clearTimeout(patience);
     }
-    this.#unanswered = 0;
+    const later = answer.results.find(({ code }) => code === "unavailable");
+    this.#unanswered = later ? this.#unanswered + 1 : 0;
     for (const [at, { ok, code, message }] of answer.results.entries()) {
       const attempt = results[at]!;
+      const result = this.#owed.get(attempt)!;
       this.#owed.delete(attempt);
-      if (!ok) log(`the result of ${attempt.context.task} was not taken: ${message}`);
+      // It cannot be kept now: it is told again, after the others.
+      if (code === "unavailable") this.#owed.set(attempt, result);
+      else if (!ok) log(`the result of ${attempt.context.task} was not taken: ${message}`);
       if (code === "invalid") this.#owe(attempt, new Fail(message ?? "", { code: "result_refused" }));
     }
     for (const [at, { ok, cancel }] of answer.holding.entries()) {
@@ -155,6 +161,12 @@ export class Crew {
     const attempts = answer.tasks.map((task) => new Attempt(task, Math.min(TASK_LINES_MAX, Math.floor(POLL_LINES_MAX / (slots * size)))));
     for (let first = 0; first < attempts.length; first += size) void this.#start(attempts.slice(first, first + size));
     this.#inVain = waits && attempts.length === 0;
+    if (later) {
+      const isFarewell = this.#closing && !this.#held.size && this.#unanswered > FAREWELL_TRIES;
+      if (isFarewell) throw new SignallerError("unavailable", later.message ?? "", 503);
+      log(`a result cannot be kept now: ${later.message}; trying again`);
+      await sleep(LATER_MS);
+    }
   }
 
   async #start(attempts: Attempt[]): Promise<void> {

@@ -67,7 +67,8 @@ pub fn run(args: BlobArgs, session: &Session) -> Outcome {
             let verb = if dry_run { "would go" } else { "went" };
             let text =
                 format!("{} with {} {verb} of {}.", count_of(all.removed, "blob"), bytes_text(all.removed_bytes), counted(&all));
-            Ok(Answer::new(&all, text))
+            let trouble = all.trouble.as_ref().map(|trouble| format!(" Some could not be removed: {trouble}."));
+            Ok(Answer::new(&all, text + &trouble.unwrap_or_default()))
         }
     }
 }
@@ -121,6 +122,7 @@ fn sweep(session: &Session, dry_run: bool) -> Result<BlobsSwept, Failure> {
         all.removed += some.removed;
         all.removed_bytes += some.removed_bytes;
         all.young += some.young;
+        all.trouble = all.trouble.or(some.trouble);
         match some.next {
             Some(next) => after = Some(next.to_string()),
             None => return Ok(all),

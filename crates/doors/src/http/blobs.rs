@@ -2,15 +2,19 @@
 
 use super::Door;
 use super::answer::{Json, No};
-use super::body::{Named, Params, PathName, Raw};
+use super::body::{BODY_BYTES_MAX, Named, Params, PathName, Place, Raw};
 use crate::wire::*;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, Full};
+use std::time::Duration;
 
-/// Blobs that one request looks at.
+/// Blobs that one request looks at, and how long.
 const SWEEP_MAX: usize = 1_000;
+const SWEEP_TIME_MAX: Duration = Duration::from_secs(5);
 
 impl PathName for BlobRef {
     fn parse_name(text: &str) -> Result<BlobRef, Problem> {
@@ -42,20 +46,38 @@ async fn keep(door: &Door, raw: Raw) -> Result<Json<BlobPut>, No> {
 /// The bytes of a blob. They never change, so whoever has them may keep them; `HEAD` says whether they are there.
 #[utoipa::path(get, path = "/v1/blobs/{ref}", tag = "blobs", params(("ref" = String, Path, description = "Its name, as put answered it")),
     responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 304, description = "as `if-none-match` says")))]
-pub async fn get(State(door): State<Door>, Named(name): Named<BlobRef>, headers: HeaderMap) -> Result<Response, No> {
+pub async fn get(
+    State(door): State<Door>,
+    method: Method,
+    Named(name): Named<BlobRef>,
+    headers: HeaderMap,
+) -> Result<Response, No> {
     let tag = format!("\"{}\"", name.0);
     let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
     let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag || one.trim() == "*"));
-    let found = door.blocking(move |engine| match is_known {
-        true => Ok(engine.blobs().look(&name.0)?.map(|_| Vec::new())),
-        false => engine.blobs().get(&name.0),
-    });
-    let Some(bytes) = found.await? else {
+    let missing = || {
         let fix = "put it again; what nothing mentions is removed when its grace period is over";
-        return Err(No(Problem::new("blob_not_found", format!("{name} is not there"), fix)));
+        No(Problem::new("blob_not_found", format!("{name} is not there"), fix))
     };
-    let mut response = if is_known { StatusCode::NOT_MODIFIED.into_response() } else { bytes.into_response() };
+    let size = door.blocking(move |engine| engine.blobs().look(&name.0)).await?.ok_or_else(missing)?.size;
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else if method == Method::HEAD {
+        Body::empty().into_response()
+    } else {
+        // Few large ones are in memory at a time; each until the last of it is on its way.
+        let place = if size > BODY_BYTES_MAX as u64 { Some(Place::wait().await) } else { None };
+        let bytes = door.blocking(move |engine| engine.blobs().get(&name.0)).await?.ok_or_else(missing)?;
+        let held = Full::new(Bytes::from(bytes)).map_frame(move |frame| {
+            _ = &place;
+            frame
+        });
+        Body::new(held).into_response()
+    };
     let headers = response.headers_mut();
+    if !is_known {
+        headers.insert(CONTENT_LENGTH, size.into());
+    }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, immutable, max-age=31536000"));
     headers.extend(HeaderValue::from_str(&tag).map(|tag| (ETAG, tag)));
@@ -70,6 +92,6 @@ pub async fn get(State(door): State<Door>, Named(name): Named<BlobRef>, headers:
     responses((status = 200, body = BlobsSwept)))]
 pub async fn sweep(State(door): State<Door>, Params(params): Params<SweepParams>) -> Result<Json<BlobsSwept>, No> {
     let after = params.after.as_deref().map(BlobRef::parse).transpose()?.map(|name| name.0);
-    let swept = door.blocking(move |engine| engine.sweep_blobs(after, SWEEP_MAX, params.dry_run)).await?;
+    let swept = door.blocking(move |engine| engine.sweep_blobs(after, SWEEP_MAX, SWEEP_TIME_MAX, params.dry_run)).await?;
     Ok(Json(BlobsSwept::from(&swept)))
 }

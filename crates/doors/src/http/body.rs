@@ -10,6 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use kernel::ids::{BulkId, EventId, RunId, TaskId};
+use kernel::limits::BLOB_BYTES_MAX;
 use kernel::names::{CronName, QueueName, WebhookName, WorkflowName};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -18,8 +19,6 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Of a blob, which is read here alone.
-pub const BLOB_BYTES_MAX: usize = 64 * 1024 * 1024;
 const BLOBS_PATH: &str = "/v1/blobs";
 /// So many bodies that are larger than all others may be are read at once; the next waits.
 const LARGE_BODIES_MAX: usize = 4;
@@ -113,20 +112,18 @@ impl<S: Send + Sync> FromRequest<S> for Text {
 
 /// The request with its body read to the end. Whatever the answer will be, it comes after the body: a peer that is
 /// answered while it sends may never see the answer, and its next request on this connection would be lost.
-pub async fn whole(request: Request) -> Result<Request, No> {
+pub async fn whole(request: Request, allowed: bool) -> Result<Request, No> {
     if request.body().is_end_stream() {
         return Ok(request);
     }
-    let is_blob = request.uri().path() == BLOBS_PATH;
+    // From whoever may not come in no more is read than from anybody.
+    let is_blob = request.uri().path() == BLOBS_PATH && allowed;
     let (bytes_max, time_max) = if is_blob { (BLOB_BYTES_MAX, BLOB_TIME_MAX) } else { (BODY_BYTES_MAX, BODY_TIME_MAX) };
     let (mut parts, body) = request.into_parts();
+    let is_large = is_blob && body.size_hint().upper().is_none_or(|size| size > BODY_BYTES_MAX as u64);
+    let place = if is_large { Some(Place::wait().await) } else { None };
     let reading = async {
-        let place = if is_blob && body.size_hint().upper().is_none_or(|size| size > BODY_BYTES_MAX as u64) {
-            LARGE_BODIES.acquire().await.ok()
-        } else {
-            None
-        };
-        let read = match parts.extensions.get::<Arc<Peer>>() {
+        match parts.extensions.get::<Arc<Peer>>() {
             None => collect(body, bytes_max).await,
             Some(peer) => tokio::select! {
                 // In this order: the end of a body may be the end of all that is sent.
@@ -134,17 +131,14 @@ pub async fn whole(request: Request) -> Result<Request, No> {
                 read = collect(body, bytes_max) => read,
                 () = peer.gone() => Err(axum::Error::new("it ends before it is whole")),
             },
-        };
-        read.map(|bytes| (bytes, place))
+        }
     };
     match tokio::time::timeout(time_max, reading).await {
-        Ok(Ok((Some(bytes), place))) => {
-            if let Some(place) = place {
-                parts.extensions.insert(Place(Arc::new(place)));
-            }
+        Ok(Ok(Some(bytes))) => {
+            place.map(|place| parts.extensions.insert(place));
             Ok(Request::from_parts(parts, bytes.into()))
         }
-        Ok(Ok((None, _))) => {
+        Ok(Ok(None)) => {
             let message = format!("the body is larger than {bytes_max} bytes");
             let fix = if is_blob { "put it in several blobs" } else { "send it in several requests" };
             Err(No(Problem::new("too_large", message, fix)))
@@ -156,7 +150,13 @@ pub async fn whole(request: Request) -> Result<Request, No> {
 
 /// One of those for large bodies, until the request is done with.
 #[derive(Clone)]
-struct Place(#[expect(dead_code, reason = "it is given back when it is dropped")] Arc<SemaphorePermit<'static>>);
+pub struct Place(#[expect(dead_code, reason = "it is given back when it is dropped")] Arc<SemaphorePermit<'static>>);
+
+impl Place {
+    pub async fn wait() -> Place {
+        Place(Arc::new(LARGE_BODIES.acquire().await.expect("it is never closed")))
+    }
+}
 
 /// `None` when it is too large. What comes beyond the bound is read and thrown away.
 async fn collect(body: axum::body::Body, bytes_max: usize) -> Result<Option<Bytes>, axum::Error> {

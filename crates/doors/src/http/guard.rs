@@ -26,7 +26,8 @@ pub async fn guard(State(door): State<Door>, request: Request, next: Next) -> Re
         Some(token) => has_token(request.headers(), token),
         None => is_local(request.method(), request.headers()),
     };
-    match (allowed, whole(request).await) {
+    let read = whole(request, allowed.is_ok()).await;
+    match (allowed, read) {
         (Ok(()), Ok(request)) => next.run(request).await,
         (Err(problem), Ok(_)) => No(problem).into_response(),
         (allowed, Err(unread)) => {

@@ -8,12 +8,13 @@ use super::values::raw;
 use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
-use engine::{Answer, Delivery, NoValue, PutAway, Report, Work, Worked};
+use engine::{Answer, Delivery, Engine, NoValue, PutAway, Report, Work, Worked};
 use kernel::command::Outcome;
 use kernel::limits::INLINE_BYTES_MAX;
+use kernel::record::Payload;
 use kernel::rejection::Rejection;
 use std::sync::Arc;
-use store::BlobId;
+use store::{BlobId, StoreError};
 
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
@@ -161,6 +162,17 @@ async fn put_away(
     reports: Vec<Report>,
     mut refuse: impl FnMut(usize, &Report, Problem),
 ) -> Result<(Vec<Report>, Vec<PutAway>), No> {
+    // Where it cannot be kept now, the others of the poll are taken all the same, and what it holds is kept alive.
+    fn kept(engine: &Engine, output: &Payload) -> Result<PutAway, Problem> {
+        let kept = match output.blob_id().and_then(BlobId::parse) {
+            Some(id) => engine.value_of(&id).map(|value| value.map_err(|no| no_value(&no))),
+            None => engine.put_away(output.clone()).map(Ok),
+        };
+        kept.unwrap_or_else(|error| match error {
+            StoreError::Corrupt(bad) => Err(Problem::invalid(bad.to_string())),
+            error => Err(No::from(error).0),
+        })
+    }
     let is_away = |report: &Report| matches!(&report.outcome, Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX || output.is_blob());
     if !reports.iter().any(is_away) {
         return Ok((reports, Vec::new()));
@@ -169,10 +181,7 @@ async fn put_away(
         let mut all = Vec::with_capacity(reports.len());
         for report in reports {
             let away = match &report.outcome {
-                Outcome::Done { output } => match output.blob_id().and_then(BlobId::parse) {
-                    Some(id) => engine.value_of(&id)?.map(Some),
-                    None => Ok(Some(engine.put_away(output.clone())?)),
-                },
+                Outcome::Done { output } if is_away(&report) => kept(engine, output).map(Some),
                 _ => Ok(None),
             };
             all.push((report, away));
@@ -191,7 +200,7 @@ async fn put_away(
                 }
                 reports.push(report);
             }
-            Err(no) => refuse(at, &report, no_value(&no)),
+            Err(problem) => refuse(at, &report, problem),
         }
     }
     reports.reverse();

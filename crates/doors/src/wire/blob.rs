@@ -70,6 +70,9 @@ pub struct BlobsSwept {
     pub removed_bytes: u64,
     /// Nothing mentions these, but their grace period goes on.
     pub young: u64,
+    /// Why some of them could not be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
     /// Where to go on; left out when these were the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<BlobRef>,
@@ -77,8 +80,8 @@ pub struct BlobsSwept {
 
 impl From<&Swept> for BlobsSwept {
     fn from(swept: &Swept) -> BlobsSwept {
-        let Swept { seen, seen_bytes, removed, removed_bytes, young, next } = *swept;
-        BlobsSwept { seen, seen_bytes, removed, removed_bytes, young, next: next.map(BlobRef) }
+        let Swept { seen, seen_bytes, removed, removed_bytes, young, trouble, next } = swept.clone();
+        BlobsSwept { seen, seen_bytes, removed, removed_bytes, young, trouble, next: next.map(BlobRef) }
     }
 }
 

@@ -2,8 +2,9 @@
 //! that the blobs belong to: with it, whoever was about to mention something is gone as well.
 
 use super::BlobId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// All holds on the blobs of one place. Clones are the same.
 #[derive(Clone, Default)]
@@ -21,7 +22,21 @@ struct Book {
     held: FxHashMap<BlobId, u32>,
     /// What the contents of those that are held mention, as far as anything does.
     contents: FxHashMap<BlobId, Arc<[BlobId]>>,
-    leaving: FxHashSet<BlobId>,
+    /// What is being removed; and what may still be, though nobody waits for it any more, until then.
+    leaving: FxHashMap<BlobId, Option<Instant>>,
+}
+
+impl Book {
+    /// `None`: it is not being removed. Else for how long that is to be waited for, if it is known.
+    fn leaves(&mut self, id: &BlobId) -> Option<Option<Duration>> {
+        let until = *self.leaving.get(id)?;
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            self.leaving.remove(id);
+            return None;
+        }
+        Some(left)
+    }
 }
 
 impl Holds {
@@ -32,8 +47,9 @@ impl Holds {
     /// Whether it is there or not. Waits while it is being removed, so whoever finds it there afterwards keeps it.
     pub fn hold(&self, id: BlobId) -> Hold {
         let mut book = self.book();
-        while book.leaving.contains(&id) {
-            book = self.0.left.wait(book).unwrap_or_else(PoisonError::into_inner);
+        while let Some(left) = book.leaves(&id) {
+            let wait = left.unwrap_or(Duration::MAX);
+            book = self.0.left.wait_timeout(book, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         *book.held.entry(id).or_default() += 1;
         Hold { id, holds: self.clone() }
@@ -51,8 +67,11 @@ impl Holds {
     /// The right to remove it; `None`: somebody holds it, or removes it already.
     pub(super) fn leave(&self, id: BlobId) -> Option<Leaving> {
         let mut book = self.book();
-        let free = !book.held.contains_key(&id) && book.leaving.insert(id);
-        free.then(|| Leaving { id, holds: self.clone() })
+        if book.held.contains_key(&id) || book.leaves(&id).is_some() {
+            return None;
+        }
+        book.leaving.insert(id, None);
+        Some(Leaving { id, holds: self.clone(), until: None })
     }
 }
 
@@ -103,11 +122,24 @@ impl Drop for Hold {
 pub(super) struct Leaving {
     id: BlobId,
     holds: Holds,
+    until: Option<Instant>,
+}
+
+impl Leaving {
+    /// It may still be removed, for so long.
+    pub(super) fn linger(mut self, time: Duration) {
+        self.until = Some(Instant::now() + time);
+    }
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.holds.book().leaving.remove(&self.id);
+        let mut book = self.holds.book();
+        match self.until {
+            Some(until) => _ = book.leaving.insert(self.id, Some(until)),
+            None => _ = book.leaving.remove(&self.id),
+        }
+        drop(book);
         self.holds.0.left.notify_all();
     }
 }
@@ -134,6 +166,10 @@ mod tests {
             drop(leaving);
             assert_eq!(held.join().unwrap().id(), id);
         });
+        holds.leave(id).unwrap().linger(Duration::from_millis(50));
+        assert!(holds.leave(id).is_none(), "it may still go");
+        let began = Instant::now();
+        assert!(holds.hold(id).id() == id && began.elapsed() >= Duration::from_millis(40));
         assert!(holds.leave(id).is_some());
     }
 }

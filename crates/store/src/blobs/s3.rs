@@ -17,7 +17,7 @@ use object_store::path::Path;
 use object_store::{BackoffConfig, Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig};
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -36,6 +36,8 @@ pub struct S3Options {
     pub owner: String,
 }
 
+/// While it cannot be reached, it is asked so often, by one at a time; all others hear at once that it cannot.
+const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Of one request, however often it is tried again.
 const OPERATION_TIME_MAX: Duration = Duration::from_secs(90);
 const RETRY: RetryConfig = RetryConfig {
@@ -56,9 +58,18 @@ pub struct S3Blobs {
     client: Handle,
     /// The thread ends when this goes.
     _end: oneshot::Sender<()>,
-    trouble: Mutex<Option<String>>,
+    reach: Mutex<Reach>,
     /// The place is known to be ours.
     owned: Mutex<bool>,
+}
+
+/// Whether it can be reached.
+#[derive(Default)]
+struct Reach {
+    trouble: Option<String>,
+    /// When that was found, and whether somebody is finding out anew.
+    found_at: Option<Instant>,
+    asking: bool,
 }
 
 fn refused(why: impl Into<String>) -> StoreError {
@@ -105,7 +116,7 @@ impl S3Blobs {
             holds: Holds::default(),
             client,
             _end: end,
-            trouble: Mutex::default(),
+            reach: Mutex::default(),
             owned: Mutex::default(),
         };
         match blobs.claim() {
@@ -125,6 +136,7 @@ impl S3Blobs {
         &self,
         asked: impl Future<Output = object_store::Result<T>> + Send + 'static,
     ) -> Result<Result<T, Error>, StoreError> {
+        self.may_ask()?;
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         self.client.spawn(async move {
             _ = tell.send(tokio::time::timeout(OPERATION_TIME_MAX, asked).await);
@@ -149,8 +161,20 @@ impl S3Blobs {
         }
     }
 
+    /// Whoever waits for a place that does not answer keeps something else waiting: one is enough.
+    fn may_ask(&self) -> Result<(), StoreError> {
+        let mut reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(trouble) = &reach.trouble else { return Ok(()) };
+        if reach.asking || reach.found_at.is_some_and(|at| at.elapsed() < ASK_EVERY) {
+            return Err(StoreError::Failed(trouble.clone()));
+        }
+        reach.asking = true;
+        Ok(())
+    }
+
     fn note(&self, trouble: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        let found_at = trouble.is_some().then(Instant::now);
+        *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = Reach { trouble, found_at, asking: false };
     }
 
     fn failed(&self, why: &str) -> StoreError {
@@ -226,6 +250,7 @@ fn kept(id: BlobId, meta: &ObjectMeta) -> Kept {
 
 impl BlobStore for S3Blobs {
     fn put(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
+        self.claim()?;
         let hold = self.holds.hold(BlobId::of(bytes));
         let path = self.path(&hold.id());
         let mut mode = PutMode::Create;
@@ -248,6 +273,7 @@ impl BlobStore for S3Blobs {
     }
 
     fn put_anew(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
+        self.claim()?;
         let hold = self.holds.hold(BlobId::of(bytes));
         match self.write(&self.path(&hold.id()), bytes, PutMode::Overwrite)? {
             Ok(()) => Ok(hold),
@@ -320,6 +346,6 @@ impl BlobStore for S3Blobs {
     }
 
     fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone()
     }
 }

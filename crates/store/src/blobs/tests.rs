@@ -96,7 +96,9 @@ fn swept(blobs: &dyn BlobStore, store: &dyn Store, before: Time) -> Swept {
     let mut reader = store.reader().unwrap();
     let (mut all, mut after) = (Swept::default(), None);
     loop {
-        let some = sweep(blobs, &mut *reader, &Sweep { before, after, limit: 3, dry: false }).unwrap();
+        let some =
+            sweep(blobs, &mut |ids| reader.blobs_mentioned(ids), &Sweep { before, after, limit: 3, until: None, dry: false })
+                .unwrap();
         all.add(&some);
         after = some.next;
         if after.is_none() {
@@ -119,7 +121,8 @@ fn what_nothing_mentions_goes_and_nothing_else_does() {
     let young = swept(&blobs, &store, Time::ZERO);
     assert_eq!((young.seen, young.seen_bytes, young.removed, young.young), (10, 1_000, 0, 8));
     let mut reader = store.reader().unwrap();
-    let dry = sweep(&blobs, &mut *reader, &Sweep { before: FOREVER, after: None, limit: 100, dry: true }).unwrap();
+    let all = Sweep { before: FOREVER, after: None, limit: 100, until: None, dry: true };
+    let dry = sweep(&blobs, &mut |ids| reader.blobs_mentioned(ids), &all).unwrap();
     assert_eq!((dry.removed, dry.removed_bytes, blobs.list(None, 100).unwrap().len()), (8, 800, 10));
     assert_eq!(swept(&blobs, &store, FOREVER).removed, 8);
     let left = |blobs: &Blobs| -> Vec<BlobId> { blobs.list(None, 100).unwrap().iter().map(|kept| kept.id).collect() };
@@ -133,6 +136,31 @@ fn what_nothing_mentions_goes_and_nothing_else_does() {
     store.commit(&crate::Batch { prunes: vec![last], ..crate::Batch::default() }).unwrap();
     assert_eq!(swept(&blobs, &store, FOREVER).removed, 1);
     assert_eq!(left(&blobs), []);
+}
+
+#[test]
+fn what_cannot_be_removed_holds_up_no_other_and_a_look_ends_with_its_time() {
+    let (dir, blobs_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = Sqlite::open(dir.path()).unwrap();
+    let blobs = Blobs::open(blobs_dir.path()).unwrap();
+    let mut ids: Vec<BlobId> = (0..3u8).map(|number| blobs.put(&[number; 100]).unwrap().id()).collect();
+    ids.sort_unstable();
+    // A folder is no file, whoever asks.
+    let stuck = file_of(blobs_dir.path(), &ids[0]);
+    fs::remove_file(&stuck).unwrap();
+    fs::create_dir(&stuck).unwrap();
+    let mut reader = store.reader().unwrap();
+    let mut look = |until| {
+        let all = Sweep { before: FOREVER, after: None, limit: 100, until, dry: false };
+        sweep(&blobs, &mut |ids| reader.blobs_mentioned(ids), &all).unwrap()
+    };
+    let swept = look(None);
+    assert_eq!((swept.seen, swept.removed, swept.next), (3, 2, None));
+    assert!(swept.trouble.is_some_and(|trouble| trouble.contains("cannot be removed")));
+    assert_eq!(blobs.list(None, 10).unwrap().len(), 1);
+    blobs.put(b"one more").unwrap();
+    let swept = look(Some(std::time::Instant::now()));
+    assert_eq!((swept.seen, swept.next.is_some()), (1, true), "it goes on from there");
 }
 
 /// Some write and mention the same few blobs again and again while others remove, without any grace: whatever a record mentions
@@ -170,8 +198,11 @@ fn race(blobs: &dyn BlobStore, rounds: u64) {
             let (ended, removed, blobs) = (&ended, &removed, &blobs);
             scope.spawn(move || {
                 while !ended.load(Ordering::Relaxed) {
-                    let all = Sweep { before: FOREVER, after: None, limit: 100, dry: false };
-                    removed.fetch_add(sweep(*blobs, &mut *reader, &all).unwrap().removed, Ordering::Relaxed);
+                    let all = Sweep { before: FOREVER, after: None, limit: 100, until: None, dry: false };
+                    removed.fetch_add(
+                        sweep(*blobs, &mut |ids| reader.blobs_mentioned(ids), &all).unwrap().removed,
+                        Ordering::Relaxed,
+                    );
                 }
             });
         }

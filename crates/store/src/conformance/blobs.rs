@@ -34,6 +34,12 @@ pub(super) fn blobs_are_mentioned_as_long_as_a_record_does(open: &mut Open<'_>) 
     assert_eq!(reader.mentions(None, 2).unwrap(), all[..2]);
     assert_eq!(reader.mentions(Some(&all[1].0), 10).unwrap(), all[2..]);
 
+    // The one it is the value of, not the first that mentions it.
+    scribe.add(task(4), plain("ci"));
+    let late = scribe.done(task(4), Payload::blob(&b.to_string()).text());
+    store.commit(&scribe.batch()).unwrap();
+    assert_eq!([a, b, c].map(|id| reader.valued_by(&id).unwrap()), [Some(value), Some(late), None]);
+
     let mut delete = |scribe: &mut Scribe, id| {
         let last = scribe.last(&Owner::Task(task(id)));
         scribe.record(Owner::Task(task(id)), Record::TaskDeleted { queue: queue("ci"), by: actor("ada") });
@@ -46,6 +52,7 @@ pub(super) fn blobs_are_mentioned_as_long_as_a_record_does(open: &mut Open<'_>) 
     assert_eq!(reader.mentioned_by(value).unwrap(), []);
     delete(&mut scribe, 2);
     delete(&mut scribe, 3);
+    delete(&mut scribe, 4);
     assert_eq!(reader.blobs_mentioned(&[a, b, c]).unwrap(), [false; 3]);
     assert_eq!(reader.mentions(None, 10).unwrap(), []);
 }

@@ -35,6 +35,12 @@ pub(super) fn mentioned_by(db: &Connection, record: RecordSeq) -> Result<Vec<Blo
     Ok(texts.iter().filter_map(|text| BlobId::parse(text)).collect())
 }
 
+pub(super) fn valued_by(db: &Connection, blob: &BlobId) -> Result<Option<RecordSeq>, StoreError> {
+    let sql = "SELECT min(record) FROM blob_refs JOIN records ON seq = record WHERE blob = ?1 AND payload = 'blob:' || ?1";
+    let found: Option<i64> = db.prepare_cached(sql)?.query_row([blob.to_string()], |row| row.get(0))?;
+    Ok(found.map(|record| RecordSeq(record.max(0) as u64)))
+}
+
 pub(super) fn mentions(db: &Connection, after: Option<&BlobId>, limit: usize) -> Result<Vec<(BlobId, RecordSeq)>, StoreError> {
     // What is no id sorts elsewhere, and `verify` finds it by itself.
     let sql = "SELECT blob, min(record) FROM blob_refs WHERE blob > ?1 AND blob GLOB 'sha256-*' AND length(blob) = 71

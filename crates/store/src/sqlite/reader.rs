@@ -301,6 +301,10 @@ impl Reader for SqliteReader {
         self.bounded(|db| super::blobs::mentions(db, after, limit))
     }
 
+    fn valued_by(&mut self, blob: &BlobId) -> Result<Option<RecordSeq>, StoreError> {
+        self.bounded(|db| super::blobs::valued_by(db, blob))
+    }
+
     fn history(&mut self, last: RecordSeq, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.bounded(|db| chain::history(&Now { db, is_late: &|| self.clock.is_late() }, last, limit))
     }

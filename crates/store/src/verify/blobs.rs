@@ -19,17 +19,19 @@ pub fn verify_blobs(reader: &mut dyn Reader, blobs: &dyn BlobStore, report: &mut
             } else {
                 blobs.look(id).map(|kept| kept.is_some())
             };
-            let wrong = match found {
+            let (wrong, record) = match found {
                 Ok(true) => continue,
                 // A value may mention what was never there, or is there no more since somebody deleted what it belonged to.
-                Ok(false) if !is_value(reader, id, *record)? => continue,
-                Ok(false) => "is not there".to_owned(),
-                Err(StoreError::Corrupt(bad)) => bad.why,
+                Ok(false) => match reader.valued_by(id)? {
+                    Some(record) => ("is not there".to_owned(), record),
+                    None => continue,
+                },
+                Err(StoreError::Corrupt(bad)) => (bad.why, *record),
                 Err(error) => return Err(error),
             };
             // A run that was deleted meanwhile took it along.
             if reader.blobs_mentioned(&[*id])?.contains(&true) {
-                differ(report, id, *record, &wrong);
+                differ(report, id, record, &wrong);
             }
         }
         match page.last() {
@@ -37,12 +39,6 @@ pub fn verify_blobs(reader: &mut dyn Reader, blobs: &dyn BlobStore, report: &mut
             _ => return Ok(()),
         }
     }
-}
-
-/// It stands for the value of this record, whose text says no more than that.
-fn is_value(reader: &mut dyn Reader, id: &BlobId, record: RecordSeq) -> Result<bool, StoreError> {
-    let payload = reader.payloads(&[record])?.pop().flatten();
-    Ok(payload.is_some_and(|payload| payload.blob_id() == Some(&id.to_string())))
 }
 
 fn differ(report: &mut Report, id: &BlobId, record: RecordSeq, wrong: &str) {

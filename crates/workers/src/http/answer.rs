@@ -44,7 +44,7 @@ pub struct Apart {
 
 impl Apart {
     /// The output, when the body is kept under this name.
-    pub fn output(self, blob: String) -> Payload {
+    pub fn output(&self, blob: String) -> Payload {
         let kind = self.headers.get(CONTENT_TYPE.as_str()).cloned();
         let bytes = Some(self.bytes.len());
         payload(&Output { status: self.status, headers: &self.headers, body: None, blob: Some(blob), bytes, kind })

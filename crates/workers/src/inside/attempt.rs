@@ -10,11 +10,16 @@ use kernel::names::clip;
 use kernel::record::{Failure, Payload};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use store::{Hold, StoreError};
+use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+
+/// When what could not be put away is tried again.
+pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Why an attempt is ended before its time.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -47,12 +52,18 @@ pub struct Say {
     engine: Engine,
     task: TaskId,
     fence: Fence,
+    kept: Arc<Mutex<Vec<Hold>>>,
 }
 
 impl Say {
     /// A line of its log.
     pub fn line(&self, text: &str) {
         self.engine.logs().add(self.task, self.fence, [text]);
+    }
+
+    /// What its output mentions stays at least until that is told.
+    pub fn keep(&self, hold: Hold) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
     }
 
     /// How far it is, from 0 to 1000, and what it is at.
@@ -76,7 +87,8 @@ pub async fn attempt<P: Performs>(
 ) {
     let (task, fence, grace) = (grant.task, grant.fence, performs.grace());
     let (told, stop) = watch::channel(false);
-    let say = Say { engine: engine.clone(), task, fence };
+    let say = Say { engine: engine.clone(), task, fence, kept: Arc::default() };
+    let kept = say.kept.clone();
     let job = Job { grant, input, stop: Stop(stop), say };
     let mut work = Work(tokio::spawn(async move { performs.perform(job).await }));
     let outcome = tokio::select! {
@@ -92,9 +104,21 @@ pub async fn attempt<P: Performs>(
             }
         },
     };
-    // Held until the report of it is in.
-    let (outcome, _hold) = put_away(engine, bounded(outcome)).await;
+    // What was done is not done again because it could not be put away: the lease is kept alive meanwhile.
+    let outcome = bounded(outcome);
+    let (outcome, _hold) = loop {
+        match put_away(engine, outcome.clone()).await {
+            Ok(kept) => break kept,
+            Err(away) if engine.is_up() => {
+                tracing::warn!(%task, %away, "an output waits");
+                tokio::time::sleep(AGAIN_AFTER).await;
+            }
+            Err(_) => return,
+        }
+    };
     report(engine, task, fence, outcome).await;
+    // Held until the report of it is in.
+    drop(kept);
     engine.logs().ended(task);
 }
 
@@ -147,18 +171,34 @@ pub(crate) fn bounded(outcome: Outcome) -> Outcome {
     }
 }
 
+/// The blobs cannot be reached now, and may be later.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct Away(StoreError);
+
+/// Asks something of the blobs, off this thread.
+pub(crate) async fn with_blobs<T: Send + 'static>(
+    engine: &Engine,
+    ask: impl FnOnce(&Engine) -> Result<T, StoreError> + Send + 'static,
+) -> Result<Result<T, StoreError>, Away> {
+    let asking = engine.clone();
+    match tokio::task::spawn_blocking(move || ask(&asking)).await {
+        Ok(Err(error)) if engine.blobs().trouble().is_some() => Err(Away(error)),
+        Ok(answered) => Ok(answered),
+        Err(_) => Ok(Err(StoreError::Failed("whoever was asked for it panicked".into()))),
+    }
+}
+
 /// A large output lies where it stays before anything mentions it.
-pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> (Outcome, Option<PutAway>) {
+pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> Result<(Outcome, Option<PutAway>), Away> {
     let output = match outcome {
         Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX => output,
-        outcome => return (outcome, None),
+        outcome => return Ok((outcome, None)),
     };
-    let engine = engine.clone();
-    match tokio::task::spawn_blocking(move || engine.put_away(output)).await {
-        Ok(Ok(away)) => (Outcome::Done { output: away.payload.clone() }, Some(away)),
-        Ok(Err(error)) => (failed("output_unkept", format!("its output could not be written: {error}"), true), None),
-        Err(_) => (panicked(), None),
-    }
+    Ok(match with_blobs(engine, move |engine| engine.put_away(output)).await? {
+        Ok(away) => (Outcome::Done { output: away.payload.clone() }, Some(away)),
+        Err(error) => (failed("output_unkept", format!("its output could not be written: {error}"), true), None),
+    })
 }
 
 /// Until it is answered: what was not written is told again, and counts once.

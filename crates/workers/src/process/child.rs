@@ -2,6 +2,8 @@
 //! history, and each of its lines to whoever listens. Everything read is bounded.
 
 use super::guard::Guard;
+use super::verdict::MESSAGE_BYTES_MAX;
+use crate::secrets::SECRET_BYTES_MAX;
 use kernel::limits::PAYLOAD_BYTES_MAX;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsString;
@@ -14,9 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What of stderr is kept: it becomes the error's message.
-const TAIL_BYTES_MAX: usize = 1_500;
-const LINE_BYTES_MAX: usize = 8 * 1024;
+/// What of stderr is kept: its end becomes the error's message. More than that, so that a secret that the end cuts in two is here whole
+/// and can be taken out.
+const TAIL_BYTES_MAX: usize = MESSAGE_BYTES_MAX + SECRET_BYTES_MAX;
+/// What is longer is not told to its end.
+const LINE_BYTES_MAX: usize = 2 * SECRET_BYTES_MAX;
 /// A grandchild may hold the pipes open after the process itself has ended; it is not waited for longer than this.
 const PIPES_AFTER_EXIT: Duration = Duration::from_secs(1);
 
@@ -205,6 +209,8 @@ fn read_output(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, group: &Group) {
 fn read_errors(mut pipe: impl Read, tail: &Mutex<Vec<u8>>, mut tell: impl FnMut(&str)) {
     let mut chunk = [0; 4 * 1024];
     let mut line = Vec::new();
+    // The rest of a line that is too long.
+    let mut skips = false;
     let mut tell = |line: &mut Vec<u8>| {
         tell(String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']));
         line.clear();
@@ -220,9 +226,13 @@ fn read_errors(mut pipe: impl Read, tail: &Mutex<Vec<u8>>, mut tell: impl FnMut(
                     tail.drain(..excess);
                 }
                 for byte in &chunk[..count] {
-                    line.push(*byte);
-                    if *byte == b'\n' || line.len() >= LINE_BYTES_MAX {
+                    if !skips {
+                        line.push(*byte);
+                        skips = line.len() >= LINE_BYTES_MAX;
+                    }
+                    if *byte == b'\n' {
                         tell(&mut line);
+                        skips = false;
                     }
                 }
             }
@@ -315,6 +325,8 @@ mod tests {
     fn lines_of_stderr_are_told_as_they_come() {
         let (ended, lines) = run_with(launch("echo one >&2; printf 'two\\r\\nthree' >&2"), |_| {});
         assert_eq!((lines.join("|").as_str(), ended.stderr_tail.as_str()), ("one|two|three", "one\ntwo\r\nthree"));
+        let (_, lines) = run_with(launch("yes x | tr -d '\\n' | head -c 300000 >&2; echo >&2; echo two >&2"), |_| {});
+        assert_eq!(lines.iter().map(String::len).collect::<Vec<_>>(), [LINE_BYTES_MAX, 3]);
     }
 
     /// It has ended well, and what it left behind would go on.

@@ -22,6 +22,9 @@ pub enum Verdict {
     Failed { failure: Failure, retryable: bool },
 }
 
+/// Of the end of stderr.
+pub const MESSAGE_BYTES_MAX: usize = 1_500;
+
 /// What of stdout is the output where the whole of it is no JSON.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Reading {
@@ -38,7 +41,8 @@ pub fn judge(ended: Ended, reading: Reading) -> Verdict {
         Verdict::Failed { failure: Failure { code: "output_too_large".into(), message }, retryable: false }
     };
     let failed = |code: String, what: String, retryable: bool| {
-        let message = if stderr_tail.is_empty() { what } else { stderr_tail.clone() };
+        let from = stderr_tail.ceil_char_boundary(stderr_tail.len().saturating_sub(MESSAGE_BYTES_MAX));
+        let message = if stderr_tail.is_empty() { what } else { stderr_tail[from..].trim_start().to_owned() };
         Verdict::Failed { failure: Failure { code, message }, retryable }
     };
     match exit {

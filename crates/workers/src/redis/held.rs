@@ -24,6 +24,17 @@ pub struct Out {
     pub is_ending: bool,
 }
 
+impl Out {
+    pub fn new(node: Option<Box<NodeAt>>) -> Out {
+        Out { node, token: None, is_sent: false, stop_by: None, called_off: false, is_ending: false }
+    }
+
+    /// Its token is not there yet.
+    pub fn is_being_made(&self) -> bool {
+        self.token.is_none() && !self.is_sent
+    }
+}
+
 /// One token as it goes out.
 #[derive(Debug)]
 pub struct Sent {
@@ -104,23 +115,22 @@ impl Held {
         self.outs.iter()
     }
 
-    /// By the whole text of the node, or by its name where only one of that name is out.
+    /// By the whole text of the node, or by its name where only one of that name is out. Beside one that goes on, one that is to stop is
+    /// not meant.
     pub fn meant(&self, run: &str, node: &str) -> Meant {
-        let leases = self.by_run.get(run).into_iter().flatten();
-        let mut named = Vec::new();
-        for lease in leases {
-            let Some(at) = self.outs[lease].node.as_deref() else { return Meant::One(*lease) };
-            if node_text("", Some(at)) == node {
-                return Meant::One(*lease);
-            }
-            if at.node.as_str() == node {
-                named.push(*lease);
+        let (mut whole, mut named) = (Vec::new(), Vec::new());
+        for lease in self.by_run.get(run).into_iter().flatten() {
+            match self.outs[lease].node.as_deref() {
+                Some(at) if node_text("", Some(at)) != node => named.extend((at.node.as_str() == node).then_some(*lease)),
+                _ => whole.push(*lease),
             }
         }
-        match named[..] {
-            [] => Meant::None,
-            [one] => Meant::One(one),
-            _ => Meant::Several(named.len()),
+        let all = if whole.is_empty() { named } else { whole };
+        let going: Vec<Lease> = all.iter().filter(|lease| self.outs[*lease].stop_by.is_none()).copied().collect();
+        match (&going[..], &all[..]) {
+            (_, []) => Meant::None,
+            ([one], _) | ([], [one]) => Meant::One(*one),
+            (several, _) => Meant::Several(several.len().max(2)),
         }
     }
 }
@@ -138,10 +148,7 @@ mod tests {
         let mut held = Held::default();
         for (number, node) in (1..).zip(nodes) {
             let node = NodeAt::parse(node).map(Box::new);
-            held.insert(
-                lease(number),
-                Out { node, token: None, is_sent: true, stop_by: None, called_off: false, is_ending: false },
-            );
+            held.insert(lease(number), Out { is_sent: true, ..Out::new(node) });
         }
         held
     }
@@ -161,6 +168,18 @@ mod tests {
         ] {
             assert_eq!(held.meant(run, node), meant, "{run} {node}");
         }
+    }
+
+    #[test]
+    fn of_two_at_one_node_the_one_that_goes_on_is_meant() {
+        let mut held = held(&["run-1/pay", "run-1/pay", "run-1/each[0]/pay"]);
+        assert_eq!(held.meant("run-1", "pay"), Meant::Several(2));
+        for (number, meant) in [(1, Meant::One(lease(2))), (2, Meant::Several(2))] {
+            held.get_mut(&lease(number)).unwrap().stop_by = Some(Instant::now());
+            assert_eq!(held.meant("run-1", "pay"), meant);
+        }
+        held.remove(&lease(1));
+        assert_eq!(held.meant("run-1", "pay"), Meant::One(lease(2)), "it may still tell that it has stopped");
     }
 
     #[test]

@@ -8,11 +8,14 @@ use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError, Scrip
 use std::sync::LazyLock;
 use std::time::Duration;
 use thiserror::Error;
+use tokio::time::sleep;
 
 /// Beyond this Redis does not answer any more.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How long it is waited for a signal in one go.
 const WAIT_S: f64 = 5.0;
+/// How often a server that cannot wait is asked.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Signals that are taken at a time.
 pub const SIGNALS_MAX: usize = 500;
 /// How long a mirrored input stays.
@@ -53,7 +56,8 @@ static SEND: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// The first signals go to the list beside theirs.
+/// The first signals go to the list beside theirs. What is answered are the first of that list, whoever put them there: a line that
+/// broke may have moved one and never told.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "local taken = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)
@@ -61,14 +65,17 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
            redis.call('RPUSH', KEYS[2], unpack(taken))
            redis.call('LTRIM', KEYS[1], #taken, -1)
          end
-         return taken",
+         return redis.call('LRANGE', KEYS[2], 0, ARGV[1] - 1)",
     )
 });
 
-/// These tokens are out no more, and so many signals were heard.
+/// The first so many signals were heard, but for those that are put to the end to be heard again; and these tokens are out no more.
 static DROP: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
-        "for i = 2, #ARGV do
+        "for i = 3, 2 + ARGV[2] do
+           redis.call('RPUSH', KEYS[2], ARGV[i])
+         end
+         for i = 3 + ARGV[2], #ARGV do
            local at = redis.call('HGET', KEYS[1], ARGV[i])
            if at then
              local space = string.find(at, ' ', 1, true)
@@ -144,20 +151,16 @@ impl Line {
         redis::cmd("HLEN").arg(&self.out).query_async(&mut self.quick).await
     }
 
-    /// What was being heard when the one before ended.
-    pub async fn hearing(&mut self) -> Result<Vec<Vec<u8>>, RedisError> {
-        redis::cmd("LRANGE").arg(&self.hearing).arg(0).arg(SIGNALS_MAX as isize - 1).query_async(&mut self.quick).await
-    }
-
-    /// The first of those that are there.
+    /// The first of those that are there, and before them what was taken and not let go.
     pub async fn take(&mut self) -> Result<Vec<Vec<u8>>, RedisError> {
         TAKE.key(&self.signals).key(&self.hearing).arg(SIGNALS_MAX).invoke_async(&mut self.quick).await
     }
 
-    /// These tokens are out no more, and the first so many signals were heard.
-    pub async fn drop(&mut self, leases: &[Lease], heard: usize) -> Result<(), RedisError> {
+    /// These tokens are out no more, and the first so many signals were heard, but for those to be heard again.
+    pub async fn drop(&mut self, leases: &[Lease], heard: usize, again: &[&[u8]]) -> Result<(), RedisError> {
         let mut call = DROP.key(&self.out);
-        call.key(&self.hearing).arg(heard);
+        call.key(&self.hearing).arg(heard).arg(again.len());
+        again.iter().for_each(|text| _ = call.arg(*text));
         leases.iter().for_each(|lease| _ = call.arg(id_of(*lease)));
         call.invoke_async(&mut self.quick).await
     }
@@ -178,24 +181,25 @@ impl Line {
 
 impl Ear {
     pub async fn open(url: &str) -> Result<Ear, RedisError> {
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(ANSWER_MAX)).set_response_timeout(None);
+        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(ANSWER_MAX));
+        // A line may break without a word: then there is no answer at all.
+        let config = config.set_response_timeout(Some(Duration::from_secs_f64(WAIT_S) + ANSWER_MAX));
         let patient = Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?;
         Ok(Ear { patient, old: false })
     }
 
     /// Until there is a signal, which goes to the list beside; or for a while.
-    pub async fn wait(&mut self, line: &Line) -> Result<Option<Vec<u8>>, RedisError> {
+    pub async fn wait(&mut self, line: &Line) -> Result<(), RedisError> {
         if !self.old {
             let mut wait = redis::cmd("BLMOVE");
             wait.arg(&line.signals).arg(&line.hearing).arg("LEFT").arg("RIGHT").arg(WAIT_S);
-            match wait.query_async(&mut self.patient).await {
+            match wait.query_async::<Option<Vec<u8>>>(&mut self.patient).await {
                 Err(error) if is_unknown_command(&error) => self.old = true,
-                answer => return answer,
+                answer => return answer.map(drop),
             }
         }
-        let mut wait = redis::cmd("BRPOPLPUSH");
-        wait.arg(&line.signals).arg(&line.hearing).arg(WAIT_S as u64);
-        wait.query_async(&mut self.patient).await
+        sleep(ASK_EVERY).await;
+        Ok(())
     }
 }
 

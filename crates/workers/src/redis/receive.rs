@@ -5,7 +5,7 @@ use super::line::{Ear, Line};
 use super::signal::{self, Said};
 use super::token::lease_of;
 use super::{Bridge, Rest};
-use crate::inside::{bounded, failed, put_away};
+use crate::inside::{AGAIN_AFTER, Away, bounded, failed, put_away, with_blobs};
 use engine::{Answer, Refused, Request};
 use futures_util::future::join_all;
 use kernel::command::{Command, Outcome, Reply};
@@ -29,21 +29,12 @@ async fn listen(bridge: &Bridge, rest: &mut Rest) -> Result<(), RedisError> {
     let options = &bridge.options;
     let mut line = Line::open(&options.url, &options.signals).await?;
     let mut ear = Ear::open(&options.url).await?;
-    // What was taken and not let go.
     loop {
-        let texts = line.hearing().await?;
+        let texts = line.take().await?;
+        *rest = Rest::new();
         if texts.is_empty() {
-            break;
-        }
-        hear(bridge, &mut line, &texts).await?;
-    }
-    *rest = Rest::new();
-    loop {
-        let mut texts = line.take().await?;
-        if texts.is_empty() {
-            texts.extend(ear.wait(&line).await?);
-        }
-        if !texts.is_empty() {
+            ear.wait(&line).await?;
+        } else {
             hear(bridge, &mut line, &texts).await?;
         }
     }
@@ -61,19 +52,35 @@ async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(),
     let mut finishing = Vec::with_capacity(heard.len());
     // On large outputs, until all of these are finished.
     let mut holds = Vec::new();
+    // What cannot be kept or read now, since the blobs cannot be reached: it holds up no other.
+    let mut again = Vec::new();
     for Heard { lease, said, text } in heard {
         let outcome = match said {
-            Said::Is(outcome) => outcome,
+            Said::Is(outcome) => Ok(outcome),
             Said::Lies(at) => found(bridge, line, &at).await?,
         };
-        let (outcome, hold) = put_away(&bridge.engine, bounded(outcome)).await;
-        holds.extend(hold);
-        finishing.push(finish(bridge, lease, outcome, text));
+        let kept = match outcome {
+            Ok(outcome) => put_away(&bridge.engine, bounded(outcome)).await,
+            Err(away) => Err(away),
+        };
+        match kept {
+            Ok((outcome, hold)) => {
+                holds.extend(hold);
+                finishing.push(finish(bridge, lease, outcome, text));
+            }
+            Err(away) => {
+                tracing::warn!(task = %lease.0, %away, "a result from Redis waits");
+                again.push(text);
+            }
+        }
     }
     let ended: Vec<Lease> = join_all(finishing).await;
     drop(holds);
     ended.iter().for_each(|lease| _ = bridge.held().get_mut(lease).map(|out| out.is_ending = true));
-    line.drop(&ended, texts.len()).await?;
+    line.drop(&ended, texts.len(), &again).await?;
+    if !again.is_empty() {
+        sleep(AGAIN_AFTER).await;
+    }
     let mut held = bridge.held();
     ended.iter().for_each(|lease| _ = held.remove(lease));
     drop(held);
@@ -111,17 +118,19 @@ fn understood<'a>(bridge: &Bridge, text: &'a [u8]) -> Option<Heard<'a>> {
 }
 
 /// A result by reference: in the blob store, or in Redis.
-async fn found(bridge: &Bridge, line: &mut Line, at: &str) -> Result<Outcome, RedisError> {
+async fn found(bridge: &Bridge, line: &mut Line, at: &str) -> Result<Result<Outcome, Away>, RedisError> {
     if let Some(id) = BlobId::parse(at.strip_prefix("blob:").unwrap_or(at)) {
-        let engine = bridge.engine.clone();
-        match tokio::task::spawn_blocking(move || engine.blobs().get(&id)).await {
-            Ok(Ok(Some(bytes))) => return Ok(Outcome::Done { output: signal::result(&bytes) }),
-            Ok(Ok(None)) | Err(_) => {}
-            Ok(Err(error)) => return Ok(failed("result_unread", format!("its result {at} could not be read: {error}"), true)),
+        match with_blobs(&bridge.engine, move |engine| engine.blobs().get(&id)).await {
+            Ok(Ok(Some(bytes))) => return Ok(Ok(Outcome::Done { output: signal::result(&bytes) })),
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => {
+                return Ok(Ok(failed("result_unread", format!("its result {at} could not be read: {error}"), true)));
+            }
+            Err(away) => return Ok(Err(away)),
         }
     }
     let missing = || failed("result_missing", format!("its result {at} lies neither in the blob store nor in Redis"), true);
-    Ok(line.value(at).await?.map_or_else(missing, |bytes| Outcome::Done { output: signal::result(&bytes) }))
+    Ok(Ok(line.value(at).await?.map_or_else(missing, |bytes| Outcome::Done { output: signal::result(&bytes) })))
 }
 
 /// Until it is answered. The lease is over then, one way or the other.

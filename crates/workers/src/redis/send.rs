@@ -1,18 +1,21 @@
 //! The half that sends: it leases what there is room for, puts it on the streams, and keeps alive what is out.
 
-use super::held::{Lease, Out};
+use super::held::{Lease, Out, Sent};
 use super::line::Line;
 use super::{Bridge, Rest, token};
 use crate::inside::{filled, report};
-use engine::{Answer, Held as Kept, Holding, Refused, Work, Worked};
-use kernel::command::Outcome;
+use engine::{Answer, Delivery, Engine, Held as Kept, Holding, Refused, Request, Work};
+use kernel::command::{Grant, Outcome};
+use kernel::limits::HEARTBEAT_MS_DEFAULT;
 use kernel::names::TypeName;
 use kernel::record::Failure;
-use kernel::task::{Status, Task};
+use kernel::task::Task;
 use redis::RedisError;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use store::{StoreError, TaskQuery};
+use store::StoreError;
 use tokio::time::{Instant, sleep};
 
 /// How long a poll may wait for work; and while a token is to stop.
@@ -26,8 +29,6 @@ const CALLED_OFF: &str = "wf.cancelled";
 const COMPARE_EVERY: Duration = Duration::from_secs(10);
 /// What could not be sent is handed back after this.
 const UNSENT_MAX: Duration = Duration::from_secs(10);
-/// Rows that are read at a time.
-const PAGE: usize = 1_000;
 
 pub(super) async fn run(bridge: &Bridge) {
     recover(bridge).await;
@@ -37,7 +38,7 @@ pub(super) async fn run(bridge: &Bridge) {
     loop {
         let open = match line.take() {
             Some(open) => Ok(open),
-            None => open(bridge).await,
+            None => alive(bridge, open(bridge)).await,
         };
         let (want, wait) = match &open {
             Ok(_) => (room(bridge), if is_stopping(bridge) { WAIT_STOPPING } else { WAIT }),
@@ -60,13 +61,16 @@ pub(super) async fn run(bridge: &Bridge) {
         };
         let mut granted = Vec::new();
         match answer {
-            Ok(Answer::Worked(worked)) => granted = answered(bridge, &sent, worked).await,
+            Ok(Answer::Worked(worked)) => {
+                heard(bridge, &sent, &worked.holding);
+                granted = alive(bridge, taken_on(bridge, worked.deliveries)).await;
+            }
             // The engine has ended, and with it all that is done here.
             Err(Refused::Down) => return std::future::pending().await,
             Ok(_) | Err(Refused::Full { .. }) => sleep(super::REST).await,
         }
         let went = match open {
-            Ok(mut open) => go_on(bridge, &mut open, &granted, &mut compared).await.map(|()| open),
+            Ok(mut open) => alive(bridge, go_on(bridge, &mut open, &granted, &mut compared)).await.map(|()| open),
             Err(error) => Err(error),
         };
         match went {
@@ -78,7 +82,7 @@ pub(super) async fn run(bridge: &Bridge) {
                 if since.elapsed() > UNSENT_MAX {
                     hand_back_unsent(bridge).await;
                 }
-                rest.after(bridge, &error).await;
+                alive(bridge, rest.after(bridge, &error)).await;
             }
         }
         end_stopped(bridge).await;
@@ -89,6 +93,25 @@ impl Bridge {
     fn poll(&self, types: Arc<[TypeName]>) -> Work {
         let holding = self.held().leases().map(|(task, fence)| Holding { task, fence }).collect();
         Work { worker: self.worker.clone(), types, queues: [].into(), want: 0, wait_ms: 0, results: Vec::new(), holding }
+    }
+}
+
+/// Waits for something, and keeps all that is out alive meanwhile, however long that takes.
+async fn alive<T>(bridge: &Bridge, something: impl Future<Output = T>) -> T {
+    let mut something = pin!(something);
+    loop {
+        let beat = bridge.beat.load(Ordering::Relaxed);
+        tokio::select! {
+            done = &mut something => return done,
+            () = sleep(Duration::from_millis(u64::from(beat) / 3)) => {}
+        }
+        let poll = bridge.poll([].into());
+        let sent = poll.holding.clone();
+        if !sent.is_empty()
+            && let Ok(Answer::Worked(worked)) = bridge.engine.work(poll).await
+        {
+            heard(bridge, &sent, &worked.holding);
+        }
     }
 }
 
@@ -103,33 +126,40 @@ fn is_stopping(bridge: &Bridge) -> bool {
     bridge.held().all().any(|(_, out)| out.stop_by.is_some())
 }
 
-/// What an earlier process had sent, by what the store says.
+/// What an earlier process had sent, by the leases that the engine knows of. Before that is known, nothing in Redis is nobody's.
 async fn recover(bridge: &Bridge) {
-    let (engine, worker) = (bridge.engine.clone(), bridge.worker.clone());
-    let read = move || {
-        let (mut found, mut before) = (Vec::new(), None);
-        loop {
-            let query = TaskQuery { status: Some(Status::Running), before, limit: PAGE, ..TaskQuery::default() };
-            let rows = engine.read(|reader| reader.tasks(&query))?;
-            let tasks: Vec<Task> =
-                rows.iter().map(|row| Task::from_row(&row.values)).collect::<Result<_, _>>().map_err(StoreError::from)?;
-            before = tasks.last().map(|task| task.card().id());
-            for task in &tasks {
-                if let Some(lease) = task.lease().filter(|lease| *lease.worker() == worker) {
-                    let node = task.card().node().cloned().map(Box::new);
-                    let out = Out { node, token: None, is_sent: true, stop_by: None, called_off: false, is_ending: false };
-                    found.push(((task.card().id(), lease.fence()), out));
-                }
+    loop {
+        let leases = match bridge.engine.ask(Request::Leases { worker: bridge.worker.clone() }).await {
+            Ok(Answer::Leases(leases)) => leases,
+            Err(Refused::Down) => return std::future::pending().await,
+            Ok(_) | Err(Refused::Full { .. }) => {
+                sleep(super::REST).await;
+                continue;
             }
-            if tasks.len() < PAGE {
-                return Ok::<_, StoreError>(found);
+        };
+        let engine = bridge.engine.clone();
+        match tokio::task::spawn_blocking(move || outs_of(&engine, leases)).await {
+            Ok(Ok(found)) => return found.into_iter().for_each(|(lease, out)| bridge.held().insert(lease, out)),
+            unread => {
+                tracing::error!(?unread, "what was out cannot be read; trying again");
+                sleep(super::REST_MAX).await;
             }
         }
-    };
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(found)) => found.into_iter().for_each(|(lease, out)| bridge.held().insert(lease, out)),
-        unread => tracing::error!(?unread, "what was out could not be read; it goes out again when its leases have lapsed"),
     }
+}
+
+/// With the nodes they are of.
+fn outs_of(engine: &Engine, leases: Vec<Lease>) -> Result<Vec<(Lease, Out)>, StoreError> {
+    engine.read(|reader| {
+        let mut found = Vec::with_capacity(leases.len());
+        for lease in leases {
+            if let Some(row) = reader.task(lease.0)? {
+                let node = Task::from_row(&row.values)?.card().node().cloned().map(Box::new);
+                found.push((lease, Out { is_sent: true, ..Out::new(node) }));
+            }
+        }
+        Ok(found)
+    })
 }
 
 /// A line, and all that is out is what Redis knows to be out.
@@ -149,7 +179,7 @@ async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     // Meanwhile the other half may have heard of some.
     let lost: Vec<(Lease, Out)> = {
         let held = bridge.held();
-        let lost = held.all().filter(|(lease, out)| !out.is_ending && lost.contains(lease));
+        let lost = held.all().filter(|(lease, out)| !out.is_ending && !out.is_being_made() && lost.contains(lease));
         lost.map(|(lease, out)| (*lease, out.clone())).collect()
     };
     let (known, unknown): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(_, out)| out.token.is_some());
@@ -159,7 +189,7 @@ async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     }
     let found = line.all_out().await?;
     let stray: Vec<Lease> = found.into_iter().filter(|lease| !bridge.held().contains(lease)).collect();
-    if stray.is_empty() { Ok(()) } else { line.drop(&stray, 0).await }
+    if stray.is_empty() { Ok(()) } else { line.drop(&stray, 0, &[]).await }
 }
 
 async fn go_on(bridge: &Bridge, line: &mut Line, granted: &[(Lease, Out)], compared: &mut Instant) -> Result<(), RedisError> {
@@ -198,41 +228,26 @@ async fn send(bridge: &Bridge, line: &mut Line, outs: &[(Lease, Out)]) -> Result
     Ok(())
 }
 
-/// What the engine says of those that were named, and what it gives: held from here on.
-async fn answered(bridge: &Bridge, sent: &[Holding], worked: Worked) -> Vec<(Lease, Out)> {
-    for (sent, kept) in sent.iter().zip(&worked.holding) {
-        heard(bridge, (sent.task, sent.fence), kept);
+/// What was granted, as it goes out; held from here on.
+async fn taken_on(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Out)> {
+    let mut granted: Vec<Lease> = Vec::with_capacity(deliveries.len());
+    for Grant { task, fence, node, heartbeat_ms, .. } in deliveries.iter().map(|delivery| &delivery.grant) {
+        granted.push((*task, *fence));
+        bridge.beat.fetch_min(*heartbeat_ms, Ordering::Relaxed);
+        bridge.held().insert((*task, *fence), Out::new(node.clone().map(|(at, _)| at)));
     }
-    let Some(deliveries) = filled(&bridge.engine, worked.deliveries).await else { return Vec::new() };
-    let (engine, options) = (bridge.engine.clone(), bridge.options.clone());
-    let make = move || {
-        let mut made = Vec::with_capacity(deliveries.len());
-        for delivery in deliveries {
-            let input = delivery.input.clone().expect("a delivery is filled");
-            let stream = options.streams.get(&delivery.grant.kind).cloned().unwrap_or_default();
-            let token = token::token(&engine, &delivery.grant, &input, &stream, options.mirror);
-            made.push((delivery.grant, token));
-        }
-        made
-    };
-    let made = tokio::task::spawn_blocking(make).await.unwrap_or_default();
+    let made = made(bridge, deliveries).await;
     let mut outs = Vec::with_capacity(made.len());
-    for (grant, token) in made {
-        let lease = (grant.task, grant.fence);
+    for (lease, token) in made {
         match token {
             Ok(token) => {
-                let node = grant.node.map(|(at, _)| at);
-                let out = Out {
-                    node,
-                    token: Some(Arc::new(token)),
-                    is_sent: false,
-                    stop_by: None,
-                    called_off: false,
-                    is_ending: false,
-                };
-                bridge.held().insert(lease, out.clone());
-                outs.push((lease, out));
+                if let Some(out) = bridge.held().get_mut(&lease) {
+                    out.token = Some(Arc::new(token));
+                    outs.push((lease, out.clone()));
+                }
             }
+            // It can be tried again when they can be reached.
+            Err(_) if bridge.engine.blobs().trouble().is_some() => give_up(bridge, lease, Outcome::Released).await,
             Err(error) => {
                 let failure =
                     Failure { code: "input_unkept".into(), message: format!("its input could not be written: {error}") };
@@ -240,20 +255,48 @@ async fn answered(bridge: &Bridge, sent: &[Holding], worked: Worked) -> Vec<(Lea
             }
         }
     }
+    // Of some nothing could be made: those have gone back.
+    let mut held = bridge.held();
+    granted.iter().filter(|lease| !outs.iter().any(|(out, _)| out == *lease)).for_each(|lease| _ = held.remove(lease));
     outs
 }
 
-fn heard(bridge: &Bridge, lease: Lease, kept: &Kept) {
+async fn made(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Result<Sent, StoreError>)> {
+    let Some(deliveries) = filled(&bridge.engine, deliveries).await else { return Vec::new() };
+    let (engine, options) = (bridge.engine.clone(), bridge.options.clone());
+    let make = move || {
+        let mut made = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            let input = delivery.input.clone().expect("a delivery is filled");
+            let stream = options.streams.get(&delivery.grant.kind).cloned().unwrap_or_default();
+            let token = token::token(&engine, &delivery.grant, &input, &stream, options.mirror);
+            made.push(((delivery.grant.task, delivery.grant.fence), token));
+        }
+        made
+    };
+    tokio::task::spawn_blocking(make).await.unwrap_or_default()
+}
+
+/// What the engine says of those that were named.
+fn heard(bridge: &Bridge, sent: &[Holding], kept: &[Kept]) {
     let mut held = bridge.held();
-    if !kept.held {
-        // Redis is told when it is compared.
-        held.remove(&lease);
-    } else if kept.cancel
-        && let Some(out) = held.get_mut(&lease)
-        && out.stop_by.is_none()
-    {
-        out.stop_by = Some(Instant::now() + STOP_GRACE);
+    let mut beat = HEARTBEAT_MS_DEFAULT;
+    for (sent, kept) in sent.iter().zip(kept) {
+        let lease = (sent.task, sent.fence);
+        if !kept.held {
+            // Redis is told when it is compared.
+            held.remove(&lease);
+            continue;
+        }
+        beat = beat.min(kept.heartbeat_ms);
+        if kept.cancel
+            && let Some(out) = held.get_mut(&lease)
+            && out.stop_by.is_none()
+        {
+            out.stop_by = Some(Instant::now() + STOP_GRACE);
+        }
     }
+    bridge.beat.store(beat, Ordering::Relaxed);
 }
 
 /// Tokens that were to stop, and whose workers have not told so.

@@ -21,7 +21,9 @@ impl Mask {
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Mask {
         let mut pieces: Vec<(Vec<u8>, String)> = Vec::new();
         for (label, value) in secrets {
-            for shape in shapes(&value) {
+            // What comes back line by line has it so.
+            let lines = value.lines().filter(|line| line.len() < value.len());
+            for shape in shapes(&value).into_iter().chain(lines.flat_map(shapes)) {
                 if shape.len() >= PIECE_BYTES_MIN && !pieces.iter().any(|(piece, _)| *piece == shape) {
                     pieces.push((shape, label.clone()));
                 }
@@ -179,6 +181,14 @@ mod tests {
         assert_eq!(mask.text("nothing of it"), "nothing of it");
         assert_eq!(mask.bytes([b"\xff", SECRET.as_bytes(), b"\xfe"].concat()), [b"\xff", "<KEY>".as_bytes(), b"\xfe"].concat());
         assert!(!format!("{mask:?}").contains("s3cr"));
+    }
+
+    #[test]
+    fn each_line_of_one_that_has_several_is_found() {
+        let mask = Mask::new([("<KEY>".to_owned(), "-----BEGIN-----\nMIIabcdef\nq==\n-----END-----".to_owned())]);
+        assert_eq!(mask.text("it says MIIabcdef."), "it says <KEY>.");
+        assert_eq!(mask.text("-----BEGIN-----\nMIIabcdef\nq==\n-----END-----"), "<KEY>");
+        assert_eq!(mask.text("q=="), "q==", "as short as a word");
     }
 
     #[test]

@@ -30,6 +30,8 @@ WAIT_S, ANSWER_S_MAX = 20, 30
 BEAT_S, REST_S = 1.0, 0.1
 # A worker that is to stop tries so often to reach a server that went away: for about ten seconds.
 FAREWELL_TRIES = 7
+# A result that the server cannot keep now is told again after this.
+LATER_S = 1.0
 # What is cancelled to be handed back gets so long to clean up.
 GRACE_S = 2.0
 
@@ -115,10 +117,13 @@ class Crew:
                 log.warning("%s; trying again", error)
             await asyncio.sleep(max(min(0.1 * 2**self._unanswered, 5.0) * random.uniform(0.5, 1.0), error.retry_after))
             return
-        self._unanswered = 0
+        later = [taken["message"] for taken in answer["results"] if taken.get("code") == "unavailable"]
+        self._unanswered = self._unanswered + 1 if later else 0
         for context, taken in zip(results, answer["results"], strict=True):
-            del self._owed[context]
-            if not taken["ok"]:
+            text = self._owed.pop(context)
+            if taken.get("code") == "unavailable":
+                self._owed[context] = text  # It cannot be kept now: it is told again, after the others.
+            elif not taken["ok"]:
                 log.warning("the result of %s was not taken: %s", context.task, taken["message"])
             if taken.get("code") == "invalid":
                 self._owe(context, Fail(taken["message"], code="result_refused"))
@@ -131,6 +136,11 @@ class Crew:
         for first in range(0, len(contexts), self._size):
             self._start(contexts[first : first + self._size])
         self._in_vain = waits and not contexts
+        if later:
+            if self._closing and not self._held and self._unanswered > FAREWELL_TRIES:
+                raise SignallerError("unavailable", later[0], 503)
+            log.warning("a result cannot be kept now: %s; trying again", later[0])
+            await asyncio.sleep(LATER_S)
 
     # ---- Attempts -----------------------------------------------------------------------------------------------
 

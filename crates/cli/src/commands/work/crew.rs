@@ -85,6 +85,11 @@ pub enum Todo {
     Taken {
         task: TaskId,
     },
+    /// The server cannot take a result now; it is told again.
+    Later {
+        task: TaskId,
+        message: String,
+    },
     /// The server did not take a result.
     Refused {
         task: TaskId,
@@ -169,6 +174,11 @@ impl Crew {
             }
             let code = refused.code.clone().unwrap_or_else(|| "refused".into());
             let message = refused.message.clone().unwrap_or_else(|| code.clone());
+            if code == "unavailable" {
+                self.owed.push(sent.clone());
+                todo.push(Todo::Later { task: sent.task, message });
+                continue;
+            }
             // A refused result leaves the lease here, unless it is lost: the attempt has failed then. If even that is
             // refused there is no more to say, and the lease is taken back.
             let lost = code == "lease_lost";
@@ -400,6 +410,19 @@ mod tests {
                 ("done 1", "want 1 wait 0 [task-1:Done] ()"),
                 (r#"{"results":[{"task":"task-1","ok":false,"code":"invalid"}]}"#, "want 1 wait 0 [task-1:Failed] ()"),
                 (r#"{"results":[{"task":"task-1","ok":false,"code":"invalid"}]}"#, "want 1 wait 20000 [] ()"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_kept_now_is_told_again() {
+        check(
+            crew(1),
+            &[
+                (r#"{"tasks":[T1]}"#, "want 0 wait 0 [] (task-1)"),
+                ("done 1", "want 1 wait 0 [task-1:Done] ()"),
+                (r#"{"results":[{"task":"task-1","ok":false,"code":"unavailable"}]}"#, "want 1 wait 0 [task-1:Done] ()"),
+                (r#"{"results":[{"task":"task-1","ok":true}]}"#, "want 1 wait 20000 [] ()"),
             ],
         );
     }

@@ -48,6 +48,8 @@ const LISTEN_SETTLED: Duration = Duration::from_secs(1);
 const RIVAL_MS_MAX: u64 = 30_000;
 /// What commands say is told so often.
 const SAY_EVERY: Duration = Duration::from_secs(1);
+/// A result that the server could not keep is told again after this.
+const LATER: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -462,6 +464,10 @@ impl Worker<'_> {
                     }
                     self.settle(task, attempt);
                 }
+            }
+            Todo::Later { task, message } => {
+                self.session.screen.note(&format!("the result of {task} cannot be kept now: {message}; trying again"));
+                self.retry_at = Instant::now() + LATER;
             }
             Todo::Refused { task, message, lost, last } => {
                 let since = self.ended.get(&task).map(|attempt| attempt.since);

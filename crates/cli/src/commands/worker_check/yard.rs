@@ -202,7 +202,11 @@ impl Yard {
     }
 
     pub fn runs(&mut self, task: TaskId) -> Result<Value, String> {
-        self.until(task, "was not taken by the worker", |task| task["status"] == "running")
+        let shown = self.until(task, "was not taken by the worker", |task| task["status"] != "queued")?;
+        match shown["status"].as_str() {
+            Some("running") => Ok(shown),
+            status => Err(format!("{task} should still be worked at, and is {}", status.unwrap_or("nowhere"))),
+        }
     }
 
     pub fn ends(&mut self, task: TaskId) -> Result<Value, String> {

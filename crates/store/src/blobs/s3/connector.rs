@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-/// To the first byte of the answer, so with the sending of what may be a large blob.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+/// To the first byte of the answer; and with the sending of what may be a large blob.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+const PUT_TIME_MAX: Duration = Duration::from_secs(60);
 /// Kept shorter than what servers commonly keep.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
@@ -52,7 +53,8 @@ struct Network(Pool);
 #[async_trait]
 impl HttpService for Network {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let answered = tokio::time::timeout(ANSWER_TIME_MAX, self.0.request(request)).await;
+        let time_max = if request.method() == "PUT" { PUT_TIME_MAX } else { ANSWER_TIME_MAX };
+        let answered = tokio::time::timeout(time_max, self.0.request(request)).await;
         let response = match answered {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_connect() => return Err(HttpError::new(HttpErrorKind::Connect, error)),
