@@ -27,9 +27,10 @@ class Examples(House):
         env = {**os.environ, "SIGNALLER_URL": self.url, "PYTHONPATH": str(HERE / "src")}
         said = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, timeout=LONG_S)
         self.assertEqual((said.returncode, said.stderr), (0, ""))
-        greeted, refused, version = said.stdout.splitlines()
+        greeted, refused, report, version = said.stdout.splitlines()
         self.assertEqual(greeted, "{'greeting': 'Hello, Ada!'}")
         self.assertTrue(refused.startswith("workflow_not_found 404 "), refused)
+        self.assertEqual(report, "b'bytes, up to 64 MiB'")
         self.assertTrue(version)
         self.check(
             [

@@ -16,6 +16,11 @@ export interface components {
             of: string;
         };
         /**
+         * @description The name of a blob. Wherever a value says it, the value mentions that blob.
+         * @example blob:sha256-ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+         */
+        BlobRef: string;
+        /**
          * @description How a cancelled task came to be so.
          * @enum {string}
          */
@@ -75,10 +80,8 @@ export interface components {
         };
         /** @description How events belong together, as their senders say it. */
         EventTrace: {
-            /** @default null */
-            causation_id: string | null;
-            /** @default null */
-            correlation_id: string | null;
+            causation_id?: string | null;
+            correlation_id?: string | null;
         };
         /** @description Turns of a loop, or items of an each, that were begun. */
         FrameCounts: {
@@ -378,26 +381,20 @@ export interface components {
             /**
              * Format: int32
              * @description Attempts in all, the first included.
-             * @default 3
              */
-            attempts: number;
-            /**
-             * Format: int64
-             * @default 3600000
-             */
-            backoff_max_ms: number;
+            attempts?: number;
+            /** Format: int64 */
+            backoff_max_ms?: number;
             /**
              * Format: int64
              * @description Wait after the first failure; it doubles after each further one.
-             * @default 1000
              */
-            backoff_ms: number;
+            backoff_ms?: number;
             /**
              * Format: int32
              * @description How much of the wait, in percent, chance may add.
-             * @default 10
              */
-            jitter_percent: number;
+            jitter_percent?: number;
         };
         RunCancelledView: {
             by: string;
@@ -717,6 +714,7 @@ export interface components {
             log?: string[];
             /** @description Of a task that is done; any JSON, null when left out. */
             output?: unknown;
+            output_ref?: components["schemas"]["BlobRef"] | null;
             /**
              * Format: int64
              * @description Not before so long, whatever the backoff says.

@@ -122,7 +122,7 @@ export class Client {
     let [status, text] = [0, ""];
     try {
       const headers = body instanceof Uint8Array ? { ...this.#headers, "content-type": BYTES } : this.#headers;
-      const response = await fetch(this.url + path, { method, headers, signal, body: (body as BodyInit) ?? null });
+      const response = await fetch(this.url + path, { method, headers, signal, body: (body as NonNullable<RequestInit["body"]>) ?? null });
       if (response.ok && response.headers.get("content-type") === BYTES) return new Uint8Array(await response.arrayBuffer());
       [status, text] = [response.status, await response.text()];
     } catch (error) {

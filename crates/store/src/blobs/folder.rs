@@ -1,12 +1,12 @@
-//! Blobs in a folder: the blob `sha256-abcdef…` is the file `ab/cdef…`. A file gets its name only when it is whole and durable;
-//! what a crash leaves behind has another name, and is removed at the next start. When a file was changed is when its blob was
+//! Blobs in a folder: the blob `sha256-abcdef…` is the file `ab/cdef…`. A file gets its name when it is whole, and is durable
+//! when `put` returns; what a crash leaves behind without its name is removed at the next start. When a file was changed is when its blob was
 //! put last. The folder belongs to one process, as the lock of the data around it sees to.
 
 use super::{BlobId, BlobStore, Hold, Holds, Kept, damaged};
 use crate::sqlite::place;
 use crate::store::StoreError;
+use kernel::limits::PAYLOAD_BYTES_MAX;
 use kernel::time::Time;
-use rustc_hash::FxHashSet;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,11 +21,51 @@ const UNFINISHED: &str = "new-";
 /// Blobs in a folder.
 pub struct Blobs {
     dir: PathBuf,
-    /// Those of the 256 folders in it that are known to be there, durably.
-    made: Mutex<FxHashSet<u8>>,
+    /// The 256 folders in it are known to be there, durably.
+    is_made: Mutex<bool>,
     /// Names of files that are not whole yet.
     next: AtomicU64,
     holds: Holds,
+}
+
+/// What is larger is written while its hash is worked out, which takes as long: values are not, and most of the rest is new.
+const WRITTEN_AHEAD_MIN: usize = PAYLOAD_BYTES_MAX;
+
+/// Tells the disk to begin with what was written, without waiting for it. A hint: Linux starts writing what it is told will not be
+/// needed.
+fn begin_writing(file: &File) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+}
+
+/// A file that goes again unless it gets its name.
+struct Unnamed {
+    path: PathBuf,
+    file: File,
+}
+
+impl Unnamed {
+    /// It is durable when this returns. First the name and then the disk, so that one write of the disk's journal is enough for both: until
+    /// this has returned nobody mentions it, and what a crash leaves here is held against its hash before anybody gets it.
+    fn name(mut self, path: &Path) -> Result<(), StoreError> {
+        fs::rename(&self.path, path).map_err(failed(path, "written"))?;
+        // What could not be made durable may not be found there: it goes again.
+        self.path = path.to_owned();
+        self.file.sync_all().map_err(failed(path, "written"))?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            // Whether it can be removed or not, the next start removes it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 fn failed<'a>(path: &'a Path, what: &'a str) -> impl FnOnce(io::Error) -> StoreError + use<'a> {
@@ -79,7 +119,7 @@ impl Blobs {
 
     /// The same for one who only reads, while a server may be writing there.
     pub fn peek(dir: &Path) -> Blobs {
-        Blobs { dir: dir.to_owned(), made: Mutex::default(), next: AtomicU64::new(0), holds: Holds::default() }
+        Blobs { dir: dir.to_owned(), is_made: Mutex::default(), next: AtomicU64::new(0), holds: Holds::default() }
     }
 
     fn path(&self, id: &BlobId) -> PathBuf {
@@ -87,49 +127,59 @@ impl Blobs {
         self.dir.join(&hex[..2]).join(&hex[2..])
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        let unfinished = self.dir.join(format!("{UNFINISHED}{}", self.next.fetch_add(1, Ordering::Relaxed)));
-        let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, path)
-        };
-        write().map_err(|error| {
-            // Whether it can be removed or not, the next start removes it.
-            let _ = fs::remove_file(&unfinished);
-            failed(path, "written")(error)
-        })
+    /// All of it is written, under no name yet, and the disk is told to begin with it.
+    fn write(&self, bytes: &[u8]) -> Result<Unnamed, StoreError> {
+        let path = self.dir.join(format!("{UNFINISHED}{}", self.next.fetch_add(1, Ordering::Relaxed)));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed(&path, "written"))?;
+        let mut unnamed = Unnamed { path, file };
+        if let Err(error) = unnamed.file.write_all(bytes) {
+            return Err(failed(&unnamed.path, "written")(error));
+        }
+        begin_writing(&unnamed.file);
+        Ok(unnamed)
     }
 
-    /// Makes one of the folders, so that its name survives a power cut.
-    fn make(&self, number: u8, folder: &Path) -> Result<(), StoreError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if !made.contains(&number) {
-            place::create(folder)?;
+    /// The hash of the bytes, and what was written before it was worked out.
+    fn hashed(&self, bytes: &[u8]) -> Result<(BlobId, Option<Unnamed>), StoreError> {
+        let written = if bytes.len() > WRITTEN_AHEAD_MIN { Some(self.write(bytes)?) } else { None };
+        Ok((BlobId::of(bytes), written))
+    }
+
+    /// Makes the folders before the first of them is needed, all at once: that their names survive a power cut costs the same for one and
+    /// for all.
+    fn make(&self) -> Result<(), StoreError> {
+        let mut is_made = self.is_made.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_made {
+            for number in 0..=u8::MAX {
+                place::create_inside(&self.dir.join(format!("{number:02x}")))?;
+            }
             place::sync(&self.dir).map_err(failed(&self.dir, "made durable"))?;
-            made.insert(number);
+            *is_made = true;
         }
         Ok(())
     }
 
     fn keep(&self, bytes: &[u8], anew: bool) -> Result<Hold, StoreError> {
-        let hold = self.holds.hold(BlobId::of(bytes));
-        let path = self.path(&hold.id());
+        let (id, written) = self.hashed(bytes)?;
+        let hold = self.holds.hold(id);
+        let path = self.path(&id);
         let folder = path.parent().expect("a blob lies in a folder");
-        self.make(hold.id().0[0], folder)?;
+        self.make()?;
         // One that is there but damaged is written anew.
         if !fs::read(&path).is_ok_and(|kept| kept == bytes) {
-            self.write(&path, bytes)?;
-        } else if anew {
+            written.map_or_else(|| self.write(bytes), Ok)?.name(&path)?;
+        } else {
+            // Somebody else may be writing it: it is there, and not yet durable.
             let renew = || {
                 let file = File::options().write(true).open(&path)?;
-                file.set_modified(SystemTime::now())?;
+                if anew {
+                    file.set_modified(SystemTime::now())?;
+                }
                 file.sync_all()
             };
             renew().map_err(failed(&path, "renewed"))?;
         }
-        // Also if somebody else has written it: the name may be there and not yet durable.
+        // The same of its name.
         place::sync(folder).map_err(failed(folder, "made durable"))?;
         Ok(hold)
     }

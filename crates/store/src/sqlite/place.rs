@@ -38,15 +38,20 @@ pub(crate) fn create(dir: &Path) -> Result<(), StoreError> {
     if dir.is_dir() {
         return Ok(());
     }
+    create_inside(dir)?;
     let failed = |error: io::Error| StoreError::Failed(format!("{} cannot be made: {error}", dir.display()));
+    // `a/b` lies in `a`, `a` lies in the working directory.
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync(parent).map_err(failed)
+}
+
+/// The same; the one it lies in is not made durable yet.
+pub(crate) fn create_inside(dir: &Path) -> Result<(), StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(failed)?;
-    // `a/b` lies in `a`, `a` lies in the working directory.
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sync(parent).map_err(failed)
+    builder.create(dir).map_err(|error| StoreError::Failed(format!("{} cannot be made: {error}", dir.display())))
 }
 
 /// Makes the names in a directory durable. Windows has no such call and needs none.
