@@ -57,6 +57,8 @@ fn refused(error: &StoreError) -> Failure {
     match error {
         StoreError::Taken(why) => Failure::new(Exit::Conflict, "blobs_taken", why)
             .fix("name a prefix that no other server uses; a copy of data wants a copy of its blobs"),
+        StoreError::Failed(why) => Failure::new(Exit::Usage, "config", format!("blobs: {why}"))
+            .fix("look at [blobs] in signaller.toml; `signaller serve --help` shows one"),
         _ => Failure::new(Exit::Usage, "config", format!("blobs: {error}"))
             .fix("look at [blobs] in signaller.toml; `signaller serve --help` shows one"),
     }

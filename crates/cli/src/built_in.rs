@@ -184,6 +184,9 @@ fn commands(
         let Some(first) = said.command.first() else {
             return Err(wrong(format!("{what} has no command"), "write command = [\"python3\", \"/srv/work.py\"]"));
         };
+        if let Some(cwd) = said.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
+            return Err(wrong(format!("{what}.cwd: {} is no folder", cwd.display()), "name a folder that is there"));
+        }
         // A path is seen from the folder it is started in.
         let folder = said.cwd.as_deref().filter(|_| first.contains('/')).unwrap_or(Path::new(""));
         let program = folder.join(first);
@@ -400,6 +403,7 @@ mod tests {
             ("[process.c]\ncommand = []", Err("process.c has no command")),
             ("[process.c]\ncommand = [\"no-such-program\"]", Err("`no-such-program` is not on PATH")),
             ("[process.c]\ncommand = [\"./no\"]\ncwd = \"/\"", Err("`./no` is not there")),
+            ("[process.c]\ncommand = [\"cat\"]\ncwd = \"/no/such\"", Err("process.c.cwd: /no/such is no folder")),
             ("[process.c]\ncommand = [\"sh\"]\ntimeout = \"soon\"", Err("process.c.timeout")),
             ("[process.c]\ncommand = [\"sh\"]\nconcurrency = 0", Err("process.c.concurrency")),
             ("[process.c]\ncommand = [\"sh\"]\nmemory_mb = 0", Err("process.c.memory_mb")),

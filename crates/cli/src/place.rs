@@ -149,7 +149,13 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
     let path = named.unwrap_or(Path::new(FILE_DEFAULT));
     let wrong = |why: String, fix: &str| Failure::new(Exit::Usage, "config", format!("{}: {why}", path.display())).fix(fix);
     match std::fs::read_to_string(path) {
-        Ok(text) => toml::from_str(&text).map_err(|error| {
+        Ok(text) => toml::from_str(&text).map_err(|error: toml::de::Error| {
+            // Somebody may have written a secret there itself: it is not told again.
+            let before = &text[..error.span().map_or(0, |span| text.floor_char_boundary(span.start))];
+            if before.lines().rfind(|line| line.starts_with('[')).is_some_and(|header| header.starts_with("[secrets")) {
+                let why = format!("line {} says not where a secret is kept", before.lines().count().max(1));
+                return wrong(why, "write NAME = {env = \"NAME\"} or NAME = {file = \"/run/secrets/name\"}, with hosts = [\"…\"] where it may go");
+            }
             let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
                        runs_age, runs_count, events_age and rollups_age, [watchdog] with after and exit_after, [workers], [secrets], \
                        [http.NAME], [process.NAME], [redis], and [blobs] with url, endpoint, region, access_key_id_file, \
@@ -272,6 +278,17 @@ mod tests {
             let why = parse_listen(text).unwrap_err();
             assert!(why.contains("127.0.0.1:7400"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_secret_that_is_written_in_the_file_is_not_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.toml");
+        std::fs::write(&file, "listen = \"7400\"\n[secrets]\nA = {env = \"A\"}\nB = \"sk-live-123456\"\n").unwrap();
+        let told = format!("{:?}", read(Some(&file)).unwrap_err());
+        assert!(told.contains("line 4 says not where a secret is kept") && !told.contains("sk-live"), "{told}");
+        std::fs::write(&file, "listen = 7\n").unwrap();
+        assert!(format!("{:?}", read(Some(&file)).unwrap_err()).contains("invalid type"));
     }
 
     #[test]

@@ -246,5 +246,10 @@ fn health_says_that_redis_is_gone_and_the_rest_goes_on() {
     let told = health["degraded"][0].as_str().unwrap();
     assert!(health["ok"] == true && told.starts_with(&format!("redis at redis://127.0.0.1:{}", redis.port)), "{health}");
     let task = server.post("/v1/tasks", &json!({"type": "double", "input": {"n": 1}}));
-    assert_eq!(server.get(&format!("/v1/tasks/{}", task["task"].as_str().unwrap()))["status"], "queued");
+    let task = task["task"].as_str().unwrap();
+    assert_eq!(server.get(&format!("/v1/tasks/{task}"))["status"], "queued");
+    let explained = server.get(&format!("/v1/tasks/{task}/explain"));
+    let told = format!("{task} waits: tasks of type `double` go to redis at redis://127.0.0.1:{}", redis.port);
+    assert!(explained["sentence"].as_str().unwrap().starts_with(&told), "{explained}");
+    assert_eq!(explained["blocked_on"][0]["code"], "outside");
 }

@@ -1,8 +1,9 @@
 //! What the server leans on outside its own process: how each of them is, for whoever asks. Nothing is decided by it.
 
 use crate::Engine;
+use kernel::names::TypeName;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outside {
@@ -11,6 +12,8 @@ pub struct Outside {
     /// Why it cannot be used now.
     pub trouble: Option<String>,
     pub counts: BTreeMap<&'static str, u64>,
+    /// Tasks of these types go there.
+    pub types: Arc<[TypeName]>,
 }
 
 #[derive(Debug, Default)]

@@ -152,6 +152,11 @@ fn a_place_belongs_to_one_and_what_is_none_is_refused() {
         let Err(error) = S3Blobs::open(server.options(url)) else { panic!("{url}") };
         assert!(error.to_string().contains("is not a place for blobs such as s3://BUCKET/PREFIX"), "{error}");
     }
+    for endpoint in ["127.0.0.1:9000", "ftp://x", "http://", "no address"] {
+        let options = S3Options { endpoint: Some(endpoint.into()), ..server.options("s3://box/p") };
+        let Err(error) = S3Blobs::open(options) else { panic!("{endpoint}") };
+        assert!(error.to_string().contains("is no endpoint: write it as https://HOST"), "{error}");
+    }
     let Err(error) = S3Blobs::open(S3Options { access_key_id: None, ..server.options("s3://box/p") }) else { panic!("no key") };
     assert!(error.to_string().contains("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"), "{error}");
 }

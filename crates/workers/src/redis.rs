@@ -71,6 +71,7 @@ struct Bridge {
     engine: Engine,
     options: Options,
     worker: WorkerName,
+    types: Arc<[TypeName]>,
     held: Mutex<Held>,
     /// There is room for more.
     room: Notify,
@@ -118,7 +119,10 @@ impl Bridge {
         let trouble = self.trouble.lock().expect("nobody panics with it").clone();
         let mut counts = self.counts.lock().expect("nobody panics with it").clone();
         counts.insert("out", self.held().len() as u64);
-        self.engine.set_outside(OUTSIDE, Outside { address: line::shown(&self.options.url), trouble, counts });
+        self.engine.set_outside(
+            OUTSIDE,
+            Outside { address: line::shown(&self.options.url), trouble, counts, types: self.types.clone() },
+        );
     }
 
     /// A record for each reason, however many there were.
@@ -137,6 +141,7 @@ pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()
     let worker = WorkerName::parse(WORKER).expect("it is a name");
     let bridge = Arc::new(Bridge {
         engine,
+        types: options.streams.keys().cloned().collect(),
         options,
         worker,
         held: Mutex::default(),

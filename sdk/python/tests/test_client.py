@@ -76,6 +76,7 @@ class Bringing(House):
             (lambda: self.client.tasks.get("no id/at all"), "task_not_found", 404),
             (lambda: self.client.runs.start("nothing"), "workflow_not_found", 404),
             (lambda: self.client.blobs.get("blob:sha256-" + "0" * 64), "blob_not_found", 404),
+            (lambda: self.client.blobs.put(bytes(64 * 1024 * 1024 + 1)), "too_large", 413),
             (lambda: self.client.emit(""), "invalid", 400),
             (lambda: self.client.tasks.add("a", "x" * 300_000), "too_large", 413),
             (lambda: self.client.request("GET", "/v1/nowhere"), "not_found", 404),

@@ -11,6 +11,7 @@ import type { components } from "./api.js";
 export type Schemas = components["schemas"];
 
 const BYTES = "application/octet-stream";
+const BLOB_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface ClientOptions {
   /** Where the server is; SIGNALLER_URL, or http://127.0.0.1:7400. */
@@ -93,8 +94,11 @@ export class Client {
   /** Bytes, up to 64 MiB, under a name that values may mention; they stay as long as one does. */
   readonly blobs = {
     /** Durable when it resolves. The same bytes have the same name. */
-    put: async (data: Uint8Array): Promise<string> =>
-      (await this.request<{ ref: string }>("PUT", "/v1/blobs", data, { again: true })).ref,
+    put: async (data: Uint8Array): Promise<string> => {
+      const told = `a blob has at most ${BLOB_BYTES_MAX} bytes, and these are ${data.length}`;
+      if (data.length > BLOB_BYTES_MAX) throw new SignallerError("too_large", told, 413);
+      return (await this.request<{ ref: string }>("PUT", "/v1/blobs", data, { again: true })).ref;
+    },
     get: (ref: string): Promise<Uint8Array> => this.request("GET", `/v1/blobs/${encodeURIComponent(ref)}`),
   };
 

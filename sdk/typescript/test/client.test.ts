@@ -82,6 +82,7 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
       [() => client.tasks.get("no id/at all"), "task_not_found", 404],
       [() => client.runs.start("nothing"), "workflow_not_found", 404],
       [() => client.blobs.get(`blob:sha256-${"0".repeat(64)}`), "blob_not_found", 404],
+      [() => client.blobs.put(new Uint8Array(64 * 1024 * 1024 + 1)), "too_large", 413],
       [() => client.emit(""), "invalid", 400],
       [() => client.tasks.add("a", "x".repeat(300_000)), "too_large", 413],
       [() => client.request("GET", "/v1/nowhere"), "not_found", 404],

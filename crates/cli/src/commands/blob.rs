@@ -67,8 +67,12 @@ pub fn run(args: BlobArgs, session: &Session) -> Outcome {
             let verb = if dry_run { "would go" } else { "went" };
             let text =
                 format!("{} with {} {verb} of {}.", count_of(all.removed, "blob"), bytes_text(all.removed_bytes), counted(&all));
+            let young = match all.young {
+                0 => String::new(),
+                young => format!(" Nothing mentions {young} more, but their grace period goes on."),
+            };
             let trouble = all.trouble.as_ref().map(|trouble| format!(" Some could not be removed: {trouble}."));
-            Ok(Answer::new(&all, text + &trouble.unwrap_or_default()))
+            Ok(Answer::new(&all, text + &young + &trouble.unwrap_or_default()))
         }
     }
 }
@@ -137,7 +141,9 @@ fn counted(all: &BlobsSwept) -> String {
 fn idle(all: &BlobsSwept) -> String {
     match (all.removed, all.young) {
         (0, 0) => "Every one is mentioned.".into(),
-        (old, young) => format!("Nothing mentions {}; of {young} more the grace period goes on.", count_of(old, "old one")),
+        (old, 0) => format!("Nothing mentions {old} of them, and their grace period is over."),
+        (0, young) => format!("Nothing mentions {young} of them; their grace period goes on."),
+        (old, young) => format!("Nothing mentions {} of them; the grace period of {young} of those goes on.", old + young),
     }
 }
 

@@ -205,6 +205,20 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
     match door.ask(Request::Explain { task }).await? {
         Answer::Explained(explained) => {
             let mut explanation = Explanation::from(&*explained?);
+            let is_live = matches!(explanation.status, Status::Queued | Status::Running);
+            if is_live
+                && door.engine.outside().values().any(|outside| outside.trouble.is_some())
+                && let Some(told) = door.blocking(move |engine| told_outside(engine, task)).await?
+            {
+                let first = explanation.blocked_on.first().map(|first| first.code.as_str());
+                if matches!(first, Some("no_worker" | "workers_busy")) {
+                    explanation.sentence = format!("{task} waits: {told}.");
+                    explanation.next_actions = vec!["signaller status".into()];
+                } else {
+                    explanation.sentence = format!("{} And {told}.", explanation.sentence);
+                }
+                explanation.blocked_on.insert(0, BlockedOn { code: "outside".into(), sentence: told, since: None, eta: None });
+            }
             if explanation.status == Status::Running
                 && let Some(told) = door.blocking(move |engine| told_progress(engine, task)).await?
             {
@@ -214,6 +228,18 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
         }
         other => Err(unexpected(&other)),
     }
+}
+
+/// That what its type goes to cannot be used now.
+fn told_outside(engine: &Engine, task: TaskId) -> Result<Option<String>, StoreError> {
+    let Some(row) = engine.read(|reader| reader.task(task))? else { return Ok(None) };
+    let task = Task::from_row(&row.values)?;
+    let kind = task.card().route().kind();
+    let outside = engine.outside().into_iter().find(|(_, outside)| outside.types.contains(kind));
+    Ok(outside.and_then(|(name, outside)| {
+        let trouble = outside.trouble?;
+        Some(format!("tasks of type `{kind}` go to {name} at {}, which cannot be used now: {trouble}", outside.address))
+    }))
 }
 
 /// How far its worker says it is.

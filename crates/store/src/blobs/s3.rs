@@ -104,6 +104,10 @@ impl S3Blobs {
             builder = builder.with_token(token);
         }
         if let Some(endpoint) = endpoint {
+            let address = endpoint.parse::<hyper::Uri>().ok().filter(|uri| uri.host().is_some());
+            if !address.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) {
+                return Err(refused(format!("`{endpoint}` is no endpoint: write it as https://HOST or http://HOST:PORT")));
+            }
             builder = builder.with_allow_http(endpoint.starts_with("http://")).with_endpoint(endpoint);
         }
         let bucket = builder.build().map_err(|error| refused(format!("{url} cannot be used: {}", reason(&error))))?;

@@ -9,6 +9,7 @@
 //! | more than 256 KiB of output | failed with `output_too_large`, and trying again would not help |
 
 use super::child::{Ended, Exited};
+use super::progress::Progress;
 use kernel::limits::PAYLOAD_BYTES_MAX;
 use kernel::record::Failure;
 use serde_json::value::{RawValue, to_raw_value};
@@ -41,8 +42,10 @@ pub fn judge(ended: Ended, reading: Reading) -> Verdict {
         Verdict::Failed { failure: Failure { code: "output_too_large".into(), message }, retryable: false }
     };
     let failed = |code: String, what: String, retryable: bool| {
-        let from = stderr_tail.ceil_char_boundary(stderr_tail.len().saturating_sub(MESSAGE_BYTES_MAX));
-        let message = if stderr_tail.is_empty() { what } else { stderr_tail[from..].trim_start().to_owned() };
+        let said: Vec<&str> = stderr_tail.lines().filter(|line| Progress::read(line).is_none()).collect();
+        let said = said.join("\n");
+        let from = said.ceil_char_boundary(said.len().saturating_sub(MESSAGE_BYTES_MAX));
+        let message = if said.is_empty() { what } else { said[from..].trim_start().to_owned() };
         Verdict::Failed { failure: Failure { code, message }, retryable }
     };
     match exit {

@@ -32,7 +32,6 @@ const UNSENT_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(bridge: &Bridge) {
     recover(bridge).await;
-    let types: Arc<[TypeName]> = bridge.options.streams.keys().cloned().collect();
     let (mut rest, mut trouble_since, mut line) = (Rest::new(), None, None);
     let mut compared = Instant::now();
     loop {
@@ -44,7 +43,7 @@ pub(super) async fn run(bridge: &Bridge) {
             Ok(_) => (room(bridge), if is_stopping(bridge) { WAIT_STOPPING } else { WAIT }),
             Err(_) => (0, Duration::ZERO),
         };
-        let mut poll = Work { want, wait_ms: wait.as_millis() as u64, ..bridge.poll(types.clone()) };
+        let mut poll = Work { want, wait_ms: wait.as_millis() as u64, ..bridge.poll(bridge.types.clone()) };
         if poll.want == 0 && poll.holding.is_empty() {
             poll.wait_ms = 0;
         }

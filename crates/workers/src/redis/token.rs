@@ -50,8 +50,7 @@ struct Metadata<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     queue: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotency_key: Option<String>,
+    idempotency_key: String,
     budget_ms: u64,
 }
 
@@ -82,7 +81,7 @@ pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirr
             attempt: grant.attempt,
             kind: grant.kind.as_str(),
             queue: grant.queue.as_str(),
-            idempotency_key: grant.work_key(),
+            idempotency_key: grant.work_key().unwrap_or_else(|| grant.task.to_string()),
             budget_ms: grant.budget_ms,
         },
     };

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # The server closes a connection that says nothing for 15 s; one about to be closed is not used.
 IDLE_S_MAX = 8.0
 BYTES = "application/octet-stream"
+BLOB_BYTES_MAX = 64 * 1024 * 1024
 View = TypeVar("View", api.TaskView, api.RunView)
 
 
@@ -183,6 +184,8 @@ class Blobs:
 
     def put(self, data: bytes) -> str:
         """Durable when it returns. The same bytes have the same name."""
+        if len(data) > BLOB_BYTES_MAX:
+            raise SignallerError("too_large", f"a blob has at most {BLOB_BYTES_MAX} bytes, and these are {len(data)}", 413)
         return cast(str, self._client.request("PUT", "/v1/blobs", data, again=True)["ref"])
 
     def get(self, ref: str) -> bytes:
