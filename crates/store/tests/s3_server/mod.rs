@@ -15,12 +15,16 @@ pub struct S3Server {
 
 impl S3Server {
     pub fn start() -> S3Server {
-        // Free a moment ago; whoever else took it meanwhile makes the server say so and end.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        S3Server::start_at(port)
+        // Free a moment ago; if somebody else took it meanwhile, the server says so and ends.
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        (0..10).find_map(|_| S3Server::try_start_at(free())).expect("it comes up")
     }
 
     pub fn start_at(port: u16) -> S3Server {
+        S3Server::try_start_at(port).expect("it comes up")
+    }
+
+    fn try_start_at(port: u16) -> Option<S3Server> {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/moto/bin/moto_server");
         assert!(program.exists(), "the S3 server of the tests is missing: run `make s3` once");
         let mut child = Command::new(program)
@@ -31,10 +35,13 @@ impl S3Server {
             .expect("it starts");
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut lines = lines.map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("Running on http")), "it does not come up");
+        if !lines.any(|line| line.contains("Running on http")) {
+            _ = child.wait();
+            return None;
+        }
         // Read on, or it would wait for somebody to.
         std::thread::spawn(move || lines.for_each(drop));
-        S3Server { child, port }
+        Some(S3Server { child, port })
     }
 
     pub fn endpoint(&self) -> String {
