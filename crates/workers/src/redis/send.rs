@@ -256,7 +256,11 @@ async fn taken_on(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Out
     }
     // Of some nothing could be made: those have gone back.
     let mut held = bridge.held();
-    granted.iter().filter(|lease| !outs.iter().any(|(out, _)| out == *lease)).for_each(|lease| _ = held.remove(lease));
+    for lease in &granted {
+        if held.get_mut(lease).is_some_and(|out| out.is_being_made()) {
+            held.remove(lease);
+        }
+    }
     outs
 }
 
