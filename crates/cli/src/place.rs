@@ -156,11 +156,7 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
                 let why = format!("line {} says not where a secret is kept", before.lines().count().max(1));
                 return wrong(why, "write NAME = {env = \"NAME\"} or NAME = {file = \"/run/secrets/name\"}, with hosts = [\"…\"] where it may go");
             }
-            let fix = "it may hold listen, data_dir, token, token_file, registry and stop_limit, each as text in quotes, and [retention] with \
-                       runs_age, runs_count, events_age and rollups_age, [watchdog] with after and exit_after, [workers], [secrets], \
-                       [http.NAME], [process.NAME], [redis], and [blobs] with url, endpoint, region, access_key_id_file, \
-                       secret_access_key_file and grace; `signaller serve --help` shows one";
-            wrong(error.to_string().trim_end().to_owned(), fix)
+            wrong(error.to_string().trim_end().to_owned(), "mend that line; `signaller serve --help` shows one")
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),
         Err(error) => Err(wrong(error.to_string(), "name a file that is there and can be read, or leave --config out")),

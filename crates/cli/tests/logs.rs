@@ -66,7 +66,7 @@ fn lines_and_progress_ride_with_heartbeats_and_results() {
     assert_eq!((&view["lease"]["progress"], &view["lease"]["message"]), (&json!(0.4), &json!("row 4 of 10")), "{view}");
     let explained = house.server.get(&format!("/v1/tasks/{id}/explain"));
     let sentence = explained["sentence"].as_str().unwrap();
-    assert!(sentence.ends_with("; its worker says that 40 % are done (row 4 of 10)"), "{sentence}");
+    assert!(sentence.ends_with(". Its worker says that 40 % are done (row 4 of 10)."), "{sentence}");
     let failed = json!({"status": "failed", "error": {"code": "oh", "message": ""}, "log": ["three"]});
     assert_eq!(report(&house.server, "w", &task, failed)["ok"], true);
     let task = lease(&house.server, "w", "talk");

@@ -218,6 +218,9 @@ fn a_worker_of_the_seed_is_understood_by_run_and_node_where_that_is_clear() {
     };
     let token = tokens(1).remove(0);
     assert_eq!((&token["run_id"], &token["node_id"]), (&json!(run), &json!("one")));
+    let explained = server.get(&format!("/v1/tasks/{}/explain", token["metadata"]["task"].as_str().unwrap()));
+    let told = format!("Its token stands on the Redis stream `{STREAM}`, which no consumer group reads;");
+    assert!(explained["sentence"].as_str().unwrap().contains(&told), "{explained}");
     signal(&token["run_id"], "one", 2);
     let pair = tokens(2);
     let nodes: Vec<&str> = pair.iter().map(|token| token["node_id"].as_str().unwrap()).collect();

@@ -45,7 +45,7 @@ pub use envelope::envelope;
 pub use events::{InForce, NoRegistry, PutRegistry};
 pub use fork::{Forked, Forking, NoFork};
 pub use logs::{Logs, Progress, Said};
-pub use outside::Outside;
+pub use outside::{Outside, WhereIs};
 pub use parcel::{Leaving, Parcel};
 pub use replay::{At, NoReplay, Replayed};
 pub use request::*;

@@ -1,11 +1,14 @@
 //! What the server leans on outside its own process: how each of them is, for whoever asks. Nothing is decided by it.
 
 use crate::Engine;
-use kernel::names::TypeName;
+use kernel::ids::{Fence, TaskId};
+use kernel::names::{TypeName, WorkerName};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Outside {
     /// Where it is, without anything secret.
     pub address: String,
@@ -14,6 +17,33 @@ pub struct Outside {
     pub counts: BTreeMap<&'static str, u64>,
     /// Tasks of these types go there.
     pub types: Arc<[TypeName]>,
+    /// Who leases them.
+    pub worker: WorkerName,
+    pub where_is: WhereIs,
+}
+
+/// Asks out there where the work of one lease is now, in a sentence.
+#[derive(Clone)]
+pub struct WhereIs(Arc<dyn Fn(TaskId, Fence) -> Told + Send + Sync>);
+
+type Told = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
+
+impl WhereIs {
+    pub fn new<F: Future<Output = Option<String>> + Send + 'static>(
+        ask: impl Fn(TaskId, Fence) -> F + Send + Sync + 'static,
+    ) -> WhereIs {
+        WhereIs(Arc::new(move |task, fence| Box::pin(ask(task, fence))))
+    }
+
+    pub async fn ask(&self, task: TaskId, fence: Fence) -> Option<String> {
+        (self.0)(task, fence).await
+    }
+}
+
+impl fmt::Debug for WhereIs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WhereIs")
+    }
 }
 
 #[derive(Debug, Default)]

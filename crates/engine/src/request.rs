@@ -202,7 +202,6 @@ pub struct StatusSummary {
     pub store: String,
     pub stopping: bool,
     pub counts: Counts,
-    pub queues: usize,
     pub bulks: usize,
     /// Runs that have not ended, or not come to rest.
     pub runs: usize,

@@ -68,6 +68,38 @@ fn a_bucket_keeps_blobs_as_a_folder_does() {
 }
 
 #[test]
+fn every_request_is_signed_and_a_wrong_signature_is_told() {
+    let server = S3Server::start();
+    server.make_bucket("box");
+    // What has to be escaped is signed as it is escaped.
+    let signed = server.want_signatures("s3://box/a b+c/ä=1&2");
+    let blobs = S3Blobs::open(signed.clone()).unwrap();
+    assert_eq!(blobs.trouble(), None);
+    let large = vec![7; 1_000_000];
+    for bytes in [&b""[..], b"abc", &large] {
+        // The second time it is there, and the third it is written over.
+        let id = blobs.put(bytes).unwrap().id();
+        blobs.put(bytes).unwrap();
+        blobs.put_anew(bytes).unwrap();
+        assert_eq!(blobs.get(&id).unwrap().as_deref(), Some(bytes));
+        assert_eq!(blobs.look(&id).unwrap().unwrap().size, bytes.len() as u64);
+    }
+    let listed = blobs.list(None, 10).unwrap();
+    assert_eq!((listed.len(), blobs.list(Some(&listed[0].id), 10).unwrap().len()), (3, 2));
+    blobs.remove(&listed[0].id).unwrap();
+    assert_eq!(blobs.list(None, 10).unwrap().len(), 2);
+    assert_eq!(blobs.trouble(), None);
+    let wrong = [
+        (S3Options { secret_access_key: Some("wrong".into()), ..signed.clone() }, "SignatureDoesNotMatch"),
+        (S3Options { access_key_id: Some("nobody".into()), ..signed }, "InvalidAccessKeyId"),
+    ];
+    for (options, code) in wrong {
+        let trouble = S3Blobs::open(options).unwrap().trouble().unwrap();
+        assert!(trouble.contains("cannot be reached: the credentials are refused") && trouble.contains(code), "{trouble}");
+    }
+}
+
+#[test]
 fn damage_is_named_and_what_is_put_anew_is_young() {
     let server = S3Server::start();
     server.make_bucket("box");

@@ -8,16 +8,18 @@
 
 mod held;
 mod line;
+mod place;
 mod receive;
 mod send;
 mod signal;
 mod token;
 
-use engine::{Engine, Outside};
+use engine::{Engine, Outside, WhereIs};
 use held::Held;
 use kernel::command::Command;
 use kernel::limits::HEARTBEAT_MS_DEFAULT;
 use kernel::names::{TypeName, WorkerName};
+use line::Line;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::AtomicU32;
@@ -81,6 +83,7 @@ struct Bridge {
     counts: Mutex<BTreeMap<&'static str, u64>>,
     /// Why it cannot be used now.
     trouble: Mutex<Option<String>>,
+    where_is: WhereIs,
     /// The shortest time, in ms, within which something that is out has to be heard of.
     beat: AtomicU32,
 }
@@ -121,7 +124,14 @@ impl Bridge {
         counts.insert("out", self.held().len() as u64);
         self.engine.set_outside(
             OUTSIDE,
-            Outside { address: line::shown(&self.options.url), trouble, counts, types: self.types.clone() },
+            Outside {
+                address: line::shown(&self.options.url),
+                trouble,
+                counts,
+                types: self.types.clone(),
+                worker: self.worker.clone(),
+                where_is: self.where_is.clone(),
+            },
         );
     }
 
@@ -139,6 +149,12 @@ impl Bridge {
 /// Until `stop`. What is out stays out: the next one that starts goes on with it.
 pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()>) {
     let worker = WorkerName::parse(WORKER).expect("it is a name");
+    let (url, signals) = (options.url.clone(), options.signals.clone());
+    // A line of its own for whoever asks, which is seldom: the others are busy.
+    let where_is = WhereIs::new(move |task, fence| {
+        let (url, signals) = (url.clone(), signals.clone());
+        async move { Line::open(&url, &signals).await.ok()?.place((task, fence)).await.ok()?.map(|place| place.to_string()) }
+    });
     let bridge = Arc::new(Bridge {
         engine,
         types: options.streams.keys().cloned().collect(),
@@ -150,6 +166,7 @@ pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()
         refused: Mutex::default(),
         counts: Mutex::default(),
         trouble: Mutex::default(),
+        where_is,
         beat: AtomicU32::new(HEARTBEAT_MS_DEFAULT),
     });
     bridge.tell(Some("it has not been asked yet".into()));

@@ -265,6 +265,54 @@ async fn a_cancelled_token_is_called_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_a_token_is_can_be_asked() {
+    let (house, redis) = (House::open(), Redis::start().await);
+    let _bridge = bridge(&house, &redis);
+    house.add("t", "1", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    let mut line = redis.line().await;
+    let (task, fence) = token["id"].as_str().unwrap().split_once(':').unwrap();
+    let (task, fence) = (TaskId::parse(task).unwrap(), kernel::ids::Fence::parse(fence).unwrap());
+    let outside = house.engine.outside()["redis"].clone();
+    assert_eq!(outside.worker.as_str(), workers::redis::WORKER);
+    let place = async || outside.where_is.ask(task, fence).await.unwrap();
+    let stands = format!("token stands on the Redis stream `{STREAM}`");
+    assert_eq!(
+        place().await,
+        format!("{stands}, which no consumer group reads; whether a plain XREAD has read it, Redis does not know")
+    );
+    let mut entry = String::new();
+    for (command, sentence) in [
+        ("XGROUP CREATE wf.tasks.t g 0", "; group `g` has not come to it, and has no consumers"),
+        ("XGROUP CREATECONSUMER wf.tasks.t g c", "; group `g` has not come to it"),
+        ("XREADGROUP GROUP g c STREAMS wf.tasks.t >", "; consumer `c` of group `g` took it * ago"),
+        ("XCLAIM wf.tasks.t g d 0 ENTRY", "; consumer `d` of group `g` took it * ago (2 times given out)"),
+        ("XACK wf.tasks.t g ENTRY", "; group `g` has acknowledged it, and no signal has counted"),
+    ] {
+        if entry.is_empty() {
+            let known: String = line.hget("completion_signals:out", token["id"].as_str().unwrap()).await.unwrap();
+            known.split_once(' ').unwrap().0.clone_into(&mut entry);
+        }
+        let command = command.replace("ENTRY", &entry);
+        let mut words = command.split(' ');
+        let mut asked = redis::cmd(words.next().unwrap());
+        words.for_each(|word| _ = asked.arg(word));
+        let _: redis::Value = asked.query_async(&mut line).await.unwrap();
+        let place = place().await;
+        let (before, after) = sentence.split_once('*').unwrap_or((sentence, ""));
+        assert!(place.starts_with(&format!("{stands}{before}")) && place.ends_with(after), "{command}: {place}");
+    }
+    let _: usize = redis::cmd("XDEL").arg(STREAM).arg(&entry).query_async(&mut line).await.unwrap();
+    let gone =
+        format!("token was taken off the Redis stream `{STREAM}`; group `g` has acknowledged it, and no signal has counted");
+    assert_eq!(place().await, gone);
+    let _: usize = line.del(STREAM).await.unwrap();
+    let gone = format!("token is no longer on the Redis stream `{STREAM}`: who took it off has not told how it went");
+    assert_eq!(place().await, gone);
+    assert_eq!(outside.where_is.ask(TaskId::new(99, 0), fence).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_older_server_will_do() {
     let (mut house, redis) = (House::open(), Redis::start_with(&["--rename-command", "BLMOVE", ""]).await);
     let _bridge = bridge(&house, &redis);

@@ -20,18 +20,10 @@ use std::sync::Arc;
 #[utoipa::path(get, path = "/v1/queues", tag = "queues", params(QueueQuery),
     responses((status = 200, body = QueueList)))]
 pub async fn list(State(door): State<Door>, Params(query): Params<QueueQuery>) -> Result<Json<QueueList>, No> {
-    let Answer::Queues(summaries) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
-    let mut counted = match &query.family {
-        None => {
-            let mut counted: BTreeMap<QueueName, Counts> =
-                summaries.iter().map(|summary| (summary.name.clone(), counts(summary, 0))).collect();
-            for (name, dead) in door.read(|reader| reader.dead_counts()).await? {
-                counted.entry(name).or_default().dead = dead;
-            }
-            counted
-        }
-        Some(families) => of_families(&door, families).await?,
-    };
+    let (summaries, mut counted) = counted(&door).await?;
+    if let Some(families) = &query.family {
+        counted = of_families(&door, families).await?;
+    }
     let mut queues: Vec<QueueView> = Vec::new();
     for summary in &summaries {
         if let Some(counts) = counted.remove(&summary.name) {
@@ -100,11 +92,19 @@ pub async fn depth(door: &Door, queue: Option<&QueueName>, family: Option<&str>)
         let counted = counted.iter().filter(|(name, _)| wanted(name));
         return Ok(counted.fold(Counts::default(), |sum, (_, one)| sum.plus(one)));
     }
-    let Answer::Queues(queues) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
-    let dead = door.read(|reader| reader.dead_counts()).await?;
-    let dead = dead.iter().filter(|(name, _)| wanted(name)).map(|(_, dead)| dead).sum();
-    let each = queues.iter().filter(|summary| wanted(&summary.name)).map(|summary| counts(summary, 0));
-    Ok(each.fold(Counts { dead, ..Counts::default() }, |sum, one| sum.plus(&one)))
+    let (_, each) = counted(door).await?;
+    Ok(each.iter().filter(|(name, _)| wanted(name)).fold(Counts::default(), |sum, (_, one)| sum.plus(one)))
+}
+
+/// What is in each queue, those that have nothing but dead letters among them.
+pub async fn counted(door: &Door) -> Result<(Vec<QueueSummary>, BTreeMap<QueueName, Counts>), No> {
+    let Answer::Queues(summaries) = door.ask(Request::Queues).await? else { unreachable!("queues answer queues") };
+    let mut counted: BTreeMap<QueueName, Counts> =
+        summaries.iter().map(|summary| (summary.name.clone(), counts(summary, 0))).collect();
+    for (name, dead) in door.read(|reader| reader.dead_counts()).await? {
+        counted.entry(name).or_default().dead = dead;
+    }
+    Ok((summaries, counted))
 }
 
 pub fn counts(summary: &QueueSummary, dead: u64) -> Counts {

@@ -2,7 +2,7 @@
 
 use super::Door;
 use super::answer::{Json, No, off_thread, unexpected};
-use super::queues::depth;
+use super::queues;
 use super::registry::warned;
 use super::stats::{Counted, ROLLUPS_MAX, count};
 use crate::wire::*;
@@ -23,7 +23,7 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         Ok(status) => status?,
         Err(_) => return Err(silent(&door)),
     };
-    let total = depth(&door, None, None).await?;
+    let (_, queues) = queues::counted(&door).await?;
     let counted = last_hour(&door).await?;
     let workers = status.workers.iter().map(|worker| WorkerView {
         worker: worker.worker.clone(),
@@ -38,8 +38,8 @@ pub async fn status(State(door): State<Door>) -> Result<Json<ServerStatus>, No> 
         shard: status.shard,
         uptime_ms: status.now.ms_since(status.up_since),
         stopping: status.stopping,
-        counts: total,
-        queues: status.queues as u64,
+        counts: queues.values().fold(Counts::default(), |sum, one| sum.plus(one)),
+        queues: queues.len() as u64,
         bulks: status.bulks as u64,
         runs: status.runs as u64,
         workers: workers.collect(),

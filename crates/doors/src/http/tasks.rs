@@ -7,18 +7,23 @@ use super::values::{raw, value};
 use crate::wire::{self, *};
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::{Answer, Delivery, Engine, Request};
+use engine::{Answer, Delivery, Engine, Outside, Request};
 use kernel::command::{Command, Grant, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
+use kernel::lease::Lease;
 use kernel::rejection::Rejection;
 use kernel::row::Row;
 use kernel::run::ValueAt;
 use kernel::task::Task;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::time::Duration;
 use store::StoreError;
 
 /// Records of one task shown at once.
 const HISTORY_MAX: usize = 1_000;
+/// What is outside and does not answer within this is not told of.
+const OUTSIDE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Add a task.
 #[utoipa::path(post, path = "/v1/tasks", tag = "tasks", request_body = TaskAdd,
@@ -205,24 +210,18 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
     match door.ask(Request::Explain { task }).await? {
         Answer::Explained(explained) => {
             let mut explanation = Explanation::from(&*explained?);
-            let is_live = matches!(explanation.status, Status::Queued | Status::Running);
-            if is_live
-                && door.engine.outside().values().any(|outside| outside.trouble.is_some())
-                && let Some(told) = door.blocking(move |engine| told_outside(engine, task)).await?
+            let is_running = explanation.status == Status::Running;
+            let outside = door.engine.outside();
+            let is_told = outside.values().any(|outside| outside.trouble.is_some()) && explanation.status == Status::Queued;
+            if (is_running || is_told)
+                && let Some(row) = door.read(move |reader| reader.task(task)).await?
             {
-                let first = explanation.blocked_on.first().map(|first| first.code.as_str());
-                if matches!(first, Some("no_worker" | "workers_busy")) {
-                    explanation.sentence = format!("{task} waits: {told}.");
-                    explanation.next_actions = vec!["signaller status".into()];
-                } else {
-                    explanation.sentence = format!("{} And {told}.", explanation.sentence);
+                let task = Task::from_row(&row.values).map_err(StoreError::from)?;
+                tell_trouble(&outside, &task, &mut explanation);
+                if let Task::Running(running) = &task {
+                    tell_outside(&outside, &task, running.lease(), &mut explanation).await;
+                    tell_progress(&door.engine, &task, running.lease(), &mut explanation);
                 }
-                explanation.blocked_on.insert(0, BlockedOn { code: "outside".into(), sentence: told, since: None, eta: None });
-            }
-            if explanation.status == Status::Running
-                && let Some(told) = door.blocking(move |engine| told_progress(engine, task)).await?
-            {
-                explanation.sentence.push_str(&told);
             }
             Ok(Json(explanation))
         }
@@ -230,27 +229,40 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
     }
 }
 
+type Outsides = BTreeMap<&'static str, Outside>;
+
 /// That what its type goes to cannot be used now.
-fn told_outside(engine: &Engine, task: TaskId) -> Result<Option<String>, StoreError> {
-    let Some(row) = engine.read(|reader| reader.task(task))? else { return Ok(None) };
-    let task = Task::from_row(&row.values)?;
+fn tell_trouble(outside: &Outsides, task: &Task, told: &mut Explanation) {
     let kind = task.card().route().kind();
-    let outside = engine.outside().into_iter().find(|(_, outside)| outside.types.contains(kind));
-    Ok(outside.and_then(|(name, outside)| {
-        let trouble = outside.trouble?;
-        Some(format!("tasks of type `{kind}` go to {name} at {}, which cannot be used now: {trouble}", outside.address))
-    }))
+    let Some((name, outside)) = outside.iter().find(|(_, outside)| outside.types.contains(kind)) else { return };
+    let Some(trouble) = &outside.trouble else { return };
+    let sentence = format!("tasks of type `{kind}` go to {name} at {}, which cannot be used now: {trouble}", outside.address);
+    let first = told.blocked_on.first().map(|first| first.code.as_str());
+    if matches!(first, Some("no_worker" | "workers_busy")) {
+        told.sentence = format!("{} waits: {sentence}.", task.card().id());
+        told.next_actions = vec!["signaller status".into()];
+    } else {
+        told.sentence = format!("{} And {sentence}.", told.sentence);
+    }
+    told.blocked_on.insert(0, BlockedOn { code: "outside".into(), sentence, since: None, eta: None });
+}
+
+/// Where its work is, if it was leased to be done out there.
+async fn tell_outside(outside: &Outsides, task: &Task, lease: &Lease, told: &mut Explanation) {
+    let Some(outside) = outside.values().find(|outside| outside.worker == *lease.worker()) else { return };
+    let asked = outside.where_is.ask(task.card().id(), lease.fence());
+    if let Ok(Some(sentence)) = tokio::time::timeout(OUTSIDE_TIME_MAX, asked).await {
+        told.sentence = format!("{} Its {sentence}.", told.sentence);
+        told.blocked_on.push(BlockedOn { code: "outside".into(), sentence, since: None, eta: None });
+    }
 }
 
 /// How far its worker says it is.
-fn told_progress(engine: &Engine, task: TaskId) -> Result<Option<String>, StoreError> {
-    let Some(row) = engine.read(|reader| reader.task(task))? else { return Ok(None) };
-    let Task::Running(running) = Task::from_row(&row.values)? else { return Ok(None) };
-    let progress = engine.logs().progress(task, running.lease().fence());
-    Ok(progress.map(|progress| {
+fn tell_progress(engine: &Engine, task: &Task, lease: &Lease, told: &mut Explanation) {
+    if let Some(progress) = engine.logs().progress(task.card().id(), lease.fence()) {
         let at = progress.message.map_or_else(String::new, |message| format!(" ({message})"));
-        format!("; its worker says that {} % are done{at}", progress.permille / 10)
-    }))
+        told.sentence = format!("{} Its worker says that {} % are done{at}.", told.sentence, progress.permille / 10);
+    }
 }
 
 /// What happened to a task, oldest first: at most its newest 1,000 records.

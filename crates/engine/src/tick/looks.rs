@@ -60,7 +60,6 @@ impl Turn<'_> {
             store: enter(self.depot).store.describe(),
             stopping: *self.stopping,
             counts: state.counts(),
-            queues: state.queue_summaries().len(),
             bulks: state.bulks_open().count(),
             runs: state.runs_live(),
             commits: self.commits.0,

@@ -57,6 +57,31 @@ impl S3Server {
         assert!(made.success(), "the bucket is made");
     }
 
+    /// From here on every request has to be signed by the one user there is, which is held against what Amazon's own library
+    /// makes of it; before, none is.
+    pub fn want_signatures(&self, url: &str) -> S3Options {
+        let iam = |form: &[&str]| {
+            // Who asks is read off the signature, and nothing more.
+            let mut curl = Command::new("curl");
+            curl.args(["-sf", "--noproxy", "*", "--aws-sigv4", "aws:amz:us-east-1:iam", "--user", "id:secret", &self.endpoint()]);
+            for field in form {
+                curl.args(["--data-urlencode", field]);
+            }
+            let output = curl.output().unwrap();
+            assert!(output.status.success(), "{form:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let all = r#"PolicyDocument={"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}"#;
+        iam(&["Action=CreateUser", "UserName=tests"]);
+        iam(&["Action=PutUserPolicy", "UserName=tests", "PolicyName=all", all]);
+        let key = iam(&["Action=CreateAccessKey", "UserName=tests"]);
+        let within = |name: &str| key.split(['<', '>']).skip_while(|part| *part != name).nth(1).map(str::to_owned);
+        let strict = ["-sf", "--noproxy", "*", "-H", "content-type: text/plain", "--data", "0"];
+        let told = Command::new("curl").args(strict).arg(format!("{}/moto-api/reset-auth", self.endpoint())).output().unwrap();
+        assert!(told.status.success(), "it looks at signatures");
+        S3Options { access_key_id: within("AccessKeyId"), secret_access_key: within("SecretAccessKey"), ..self.options(url) }
+    }
+
     pub fn options(&self, url: &str) -> S3Options {
         S3Options {
             url: url.into(),

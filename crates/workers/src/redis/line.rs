@@ -110,6 +110,15 @@ impl Line {
         Ok(Line { quick, signals: signals.to_owned(), hearing: format!("{signals}:hearing"), out: format!("{signals}:out") })
     }
 
+    pub fn quick(&mut self) -> &mut MultiplexedConnection {
+        &mut self.quick
+    }
+
+    /// The hash that says which token is where.
+    pub fn out(&self) -> &str {
+        &self.out
+    }
+
     pub async fn send(&mut self, tokens: &[(Lease, &Sent)]) -> Result<(), RedisError> {
         let mut mirrors = redis::pipe();
         for (reference, text) in tokens.iter().filter_map(|(_, sent)| sent.mirrored.as_ref()) {

@@ -11,6 +11,7 @@ use kernel::names::TypeName;
 use kernel::record::Failure;
 use kernel::task::Task;
 use redis::RedisError;
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -174,7 +175,7 @@ async fn open(bridge: &Bridge) -> Result<Line, RedisError> {
 async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     let held: Vec<Lease> = bridge.held().leases().collect();
     let is_out = line.is_out(&held).await?;
-    let lost: Vec<Lease> = held.iter().zip(is_out).filter(|(_, is_out)| !is_out).map(|(lease, _)| *lease).collect();
+    let lost: BTreeSet<Lease> = held.iter().zip(is_out).filter(|(_, is_out)| !is_out).map(|(lease, _)| *lease).collect();
     // Meanwhile the other half may have heard of some.
     let lost: Vec<(Lease, Out)> = {
         let held = bridge.held();

@@ -16,7 +16,7 @@ pub struct Tasks {
     tasks: Vec<TaskId>,
 }
 
-/// Cancel tasks that wait or run; a running worker learns it at its next heartbeat
+/// Cancel tasks that wait or run; the worker of one that runs is asked to stop
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  signaller task cancel task-9m2 --reason 'wrong branch'")]
 pub struct CancelArgs {
@@ -72,7 +72,7 @@ pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
     let body = TaskCancel { by: Some(session.by.clone()), reason: args.reason };
     let cancel = |task| session.client.post(&format!("/v1/tasks/{task}/cancel"), &body);
     each(session, &args.tasks, cancel, |changed| match changed.status {
-        Status::Running => format!("{} was asked to stop; its worker learns it at its next heartbeat.", changed.task),
+        Status::Running => format!("{} was asked to stop; it has ended when its worker says so, or falls silent.", changed.task),
         status => format!("{} is {status}.", changed.task),
     })
 }
