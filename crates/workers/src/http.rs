@@ -17,6 +17,7 @@ use answer::{Apart, Kept, keep};
 use engine::Engine;
 use flow::expr::{Bindings, Budget, Expr, Names, Root, Template};
 use kernel::command::Outcome;
+use kernel::limits::PAYLOAD_BYTES_MAX;
 use kernel::names::{TypeName, WorkerName, clip};
 use kernel::record::{Failure, Payload};
 use redirect::{follow, is_redirect};
@@ -61,17 +62,17 @@ impl Preset {
         let made = made.map_err(|error| bad(format!("its preset cannot be filled in: {error}")))?;
         serde_json::from_value(made).map_err(|error| bad(format!("its preset gives no request: {error}")))
     }
+}
 
-    fn picked(&self, output: Payload) -> Result<Payload, Failure> {
-        let Some(pick) = &self.output else { return Ok(output) };
-        let unfit = |why: String| Failure {
-            code: "unfit_response".into(),
-            message: format!("its preset finds no output in the answer: {why}"),
-        };
-        let answer: Value = serde_json::from_str(output.text()).map_err(|error| unfit(error.to_string()))?;
-        let picked = pick.eval(&Bindings::new().bind(Root::Output, &answer), &mut Budget::new(COST_MAX, BUILT_BYTES_MAX));
-        Ok(Payload(picked.map_err(|error| unfit(error.to_string()))?.to_string().into()))
-    }
+/// What of an answer is the output.
+fn picked(pick: &Expr, answer: &Payload) -> Result<Payload, Failure> {
+    let unfit = |why: String| Failure {
+        code: "unfit_response".into(),
+        message: format!("its preset finds no output in the answer: {why}"),
+    };
+    let answer: Value = serde_json::from_str(answer.text()).map_err(|error| unfit(error.to_string()))?;
+    let picked = pick.eval(&Bindings::new().bind(Root::Output, &answer), &mut Budget::new(COST_MAX, BUILT_BYTES_MAX));
+    Ok(Payload(picked.map_err(|error| unfit(error.to_string()))?.to_string().into()))
 }
 
 pub struct Http {
@@ -123,11 +124,14 @@ impl Http {
             Some(Cut::Broken) => return Err(passing("broken_off", format!("{host} hung up in the middle of its answer"))),
             None => {}
         }
-        let output = match keep(answered, prepared.response, &mask).map_err(lasting)? {
+        let pick = preset.and_then(|preset| preset.output.as_ref());
+        // What is picked may be small, however large it is picked from.
+        let inline_bytes_max = if pick.is_some() { usize::MAX } else { PAYLOAD_BYTES_MAX };
+        let output = match keep(answered, prepared.response, &mask, inline_bytes_max).map_err(lasting)? {
             Kept::Inline(output) => output,
             Kept::Apart(apart) => self.put_away(apart, &job.say).await?,
         };
-        preset.map_or(Ok(output.clone()), |preset| preset.picked(output)).map_err(lasting)
+        pick.map_or(Ok(output.clone()), |pick| picked(pick, &output)).map_err(lasting)
     }
 
     async fn put_away(&self, apart: Apart, say: &Say) -> Result<Payload, Outcome> {

@@ -25,6 +25,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,11 +173,10 @@ impl Process {
                 }
             }
         };
-        let group = start(launch, self.guard.clone(), line, move |ended| _ = tell.send(ended)).map_err(|error| {
-            let program = command.configured.command.first().map(|program| program.to_string_lossy().into_owned());
-            failure("not_started", format!("`{}` cannot be started: {error}", program.unwrap_or_default()))
-        })?;
-        let group = Ending(group);
+        let group = match start(launch, self.guard.clone(), line, move |ended| _ = tell.send(ended)) {
+            Ok(group) => Ending(group),
+            Err(error) => return Ok(not_started(&command.configured, &error)),
+        };
         let time_max = command.configured.time_max;
         let is_late = tokio::select! {
             ended = &mut ended => return Ok(outcome(ended.map_err(|_| lost())?, &mask)),
@@ -235,9 +235,18 @@ impl Performs for Process {
     }
 }
 
+/// There may be room for it later; a program that is not there will not come by itself.
+fn not_started(command: &Configured, error: &std::io::Error) -> Outcome {
+    let program = command.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    let lasting = [ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::InvalidInput, ErrorKind::ArgumentListTooLong];
+    let retryable = !lasting.contains(&error.kind());
+    let failure = failure("not_started", format!("`{program}` cannot be started: {error}"));
+    Outcome::Failed { failure, retryable, retry_after_ms: None }
+}
+
 fn outcome(ended: Ended, mask: &Mask) -> Outcome {
     let Ended { exit, stdout, stderr_tail, left_behind } = ended;
-    let ended = Ended { exit, stdout: mask.bytes(stdout), stderr_tail: mask.text(&stderr_tail), left_behind };
+    let ended = Ended { exit, stdout, stderr_tail: mask.text(&stderr_tail), left_behind };
     match judge(ended, Reading::LastLine) {
         Verdict::Done(output) => Outcome::Done { output: Payload(mask.json(output.get()).into()) },
         Verdict::Failed { failure, retryable } => Outcome::Failed { failure, retryable, retry_after_ms: None },
@@ -255,4 +264,38 @@ fn failure(code: &str, message: impl Into<String>) -> Failure {
 
 fn lost() -> Failure {
     failure("process_lost", "nobody knows how the command ended: please report what the log says of it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_started_is_tried_again_where_that_may_pass() {
+        let command = Configured {
+            command: vec!["lint".into()],
+            types: Vec::new(),
+            folder: None,
+            env: Vec::new(),
+            memory_mb: None,
+            time_max: TIME_DEFAULT,
+            concurrency: 1,
+        };
+        use rustix::io::Errno;
+        for (errno, passes) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::AGAIN, true),
+            (Errno::NOMEM, true),
+            (Errno::TXTBSY, true),
+            (Errno::NOENT, false),
+            (Errno::ACCESS, false),
+            (Errno::TOOBIG, false),
+        ] {
+            let outcome = not_started(&command, &errno.into());
+            let Outcome::Failed { failure, retryable, .. } = outcome else { panic!("{errno}") };
+            assert_eq!((failure.code.as_str(), retryable), ("not_started", passes), "{errno}");
+            assert!(failure.message.starts_with("`lint` cannot be started: "), "{}", failure.message);
+        }
+    }
 }

@@ -48,6 +48,8 @@ pub enum NoSecret {
         "secret `{0}` is shorter than {SECRET_BYTES_MIN} bytes, so it could not be kept out of what is told: use a longer one"
     )]
     Short(String),
+    #[error("secret `{0}` cannot be a part of a host: write it behind the host, or keep the whole address in it")]
+    InHost(String),
     #[error("secret `{0}` may not go to {1}: name that host in its `hosts` in signaller.toml")]
     Elsewhere(String, String),
 }
@@ -102,17 +104,46 @@ impl Secrets {
     }
 
     fn fill_as(&self, text: &str, revealed: &mut Revealed, put: impl Fn(&str) -> String) -> Result<String, NoSecret> {
-        let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+        self.put_in(text, revealed, put).map(|(filled, _)| filled)
+    }
+
+    /// An address with its secrets put in. Its host is looked up, and told when something goes wrong: none of it may be a secret,
+    /// unless that is the whole beginning of the address, with a host of its own.
+    pub fn fill_address(&self, text: &str, revealed: &mut Revealed) -> Result<String, NoSecret> {
+        let (filled, put) = self.put_in(text, revealed, str::to_owned)?;
+        let (Some(first), Some(scheme)) = (put.first(), filled.find("://")) else { return Ok(filled) };
+        let host = scheme + "://".len();
+        let end = filled[host..].find(['/', '?', '#']).map_or(filled.len(), |end| host + end);
+        if let Some(nth) = put.iter().position(|begin| (1..=end).contains(begin)) {
+            return Err(NoSecret::InHost(named(text).nth(nth).unwrap_or_default().to_owned()));
+        }
+        if *first == 0 {
+            let (name, _, hosts) = revealed.found[revealed.found.len() - put.len()].clone();
+            let host = filled[host..end].rsplit_once(':').map_or(&filled[host..end], |(host, _)| host);
+            revealed.found.push((name, host.to_owned(), hosts));
+        }
+        Ok(filled)
+    }
+
+    /// With where each of them begins.
+    fn put_in(
+        &self,
+        text: &str,
+        revealed: &mut Revealed,
+        put: impl Fn(&str) -> String,
+    ) -> Result<(String, Vec<usize>), NoSecret> {
+        let (mut filled, mut begins, mut rest) = (String::with_capacity(text.len()), Vec::new(), text);
         while let Some((before, after)) = rest.split_once(MARK) {
             let (name, after) = split(after);
             let value = self.value(name)?;
             filled.push_str(before);
+            begins.push(filled.len());
             filled.push_str(&put(&value));
             revealed.found.push((name.to_owned(), value, self.0[name].hosts.clone()));
             rest = after;
         }
         filled.push_str(rest);
-        Ok(filled)
+        Ok((filled, begins))
     }
 
     fn value(&self, name: &str) -> Result<String, NoSecret> {
@@ -143,13 +174,13 @@ impl Revealed {
 
     /// Whether all of them may go to this host.
     pub fn check(&self, host: &str) -> Result<(), NoSecret> {
-        let host = host.to_ascii_lowercase();
+        let lower = host.to_ascii_lowercase();
         let fits = |pattern: &String| match pattern.to_ascii_lowercase().strip_prefix('*') {
-            Some(end) => host.ends_with(end),
-            None => host == pattern.to_ascii_lowercase(),
+            Some(end) => lower.ends_with(end),
+            None => lower == pattern.to_ascii_lowercase(),
         };
         match self.found.iter().find(|(_, _, hosts)| !hosts.iter().any(fits)) {
-            Some((name, ..)) => Err(NoSecret::Elsewhere(name.clone(), host)),
+            Some((name, ..)) => Err(NoSecret::Elsewhere(name.clone(), host.to_owned())),
             None => Ok(()),
         }
     }
@@ -222,5 +253,42 @@ mod tests {
             assert_eq!(revealed.check(host).is_ok(), fits, "{name} {host}");
         }
         assert_eq!(secrets.missing().len(), 3);
+    }
+
+    #[test]
+    fn a_host_is_never_made_of_a_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let known =
+            [("KEY", "Abc/def?ghi"), ("SLASH", "/abcdefg"), ("BASE", "http://x"), ("HOOK", "https://Hooks.test:8443/T0/B0")];
+        let known = known.map(|(name, value)| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, value).unwrap();
+            (name.to_owned(), Secret { from: From::File(path), hosts: vec!["hooks.test".into()] })
+        });
+        let secrets = Secrets::new(known);
+        for (text, filled) in [
+            ("https://hooks.test/secret://KEY", Some("https://hooks.test/Abc/def?ghi")),
+            ("https://hooks.test?k=secret://KEY", Some("https://hooks.test?k=Abc/def?ghi")),
+            ("secret://HOOK", Some("https://Hooks.test:8443/T0/B0")),
+            ("secret://HOOK?k=secret://KEY", Some("https://Hooks.test:8443/T0/B0?k=Abc/def?ghi")),
+            ("http://secret://KEY.x.test/", None),
+            ("http://x.test:secret://KEY/", None),
+            ("http://x.test.secret://KEY", None),
+            ("http://x.testsecret://SLASH", None),
+            ("http://secret://KEY@x.test/", None),
+            ("secret://BASE.secret://KEY/", None),
+        ] {
+            let mut revealed = Revealed::default();
+            match (secrets.fill_address(text, &mut revealed), filled) {
+                (Ok(found), Some(filled)) => assert_eq!(found, filled),
+                (Err(no @ NoSecret::InHost(_)), None) => assert!(!no.to_string().contains("Abc"), "{no}"),
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
+        // Where the whole address is one, its host is told as little as the rest of it.
+        let mut revealed = Revealed::default();
+        secrets.fill_address("secret://HOOK", &mut revealed).unwrap();
+        assert!(revealed.check("Hooks.test").is_ok());
+        assert_eq!(revealed.mask().text("cannot reach Hooks.test:8443"), "cannot reach secret://HOOK:8443");
     }
 }

@@ -62,6 +62,7 @@ async fn answer(
         "bytes" => ([(header::CONTENT_TYPE, "image/png")], vec![0x89, 0xff, 0]).into_response(),
         "large" => ([(header::CONTENT_TYPE, "text/plain")], "x".repeat(300_000)).into_response(),
         "huge" => "x".repeat(BYTES_MAX + 1).into_response(),
+        "list" => json(json!({"first": "one", "all": vec!["x".repeat(1_000); 400]}).to_string()),
         "packed" => ([(header::CONTENT_ENCODING, "gzip")], "x").into_response(),
         "echo" => {
             let escaped = KEY.replace('k', "\\u006b").replace('"', "\\\"");
@@ -92,12 +93,17 @@ struct Sender {
 impl Sender {
     fn open() -> Sender {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("key");
-        std::fs::write(&file, format!("{KEY}\n")).unwrap();
-        let secret =
-            |hosts: &[&str]| Secret { from: From::File(file.clone()), hosts: hosts.iter().map(ToString::to_string).collect() };
-        let secrets = [("KEY".to_owned(), secret(&["127.0.0.1"])), ("ELSEWHERE".to_owned(), secret(&["api.test"]))];
-        let secrets = Arc::new(Secrets::new(secrets));
+        let secret = |name: &str, value: &str, hosts: &[&str]| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, format!("{value}\n")).unwrap();
+            (name.to_owned(), Secret { from: From::File(file), hosts: hosts.iter().map(ToString::to_string).collect() })
+        };
+        let secrets = Arc::new(Secrets::new([
+            secret("KEY", KEY, &["127.0.0.1"]),
+            secret("ELSEWHERE", KEY, &["api.test"]),
+            secret("SMALL", "sm4ll-one", &[]),
+            secret("HOOK", "https://h1dden.test/T0/B0", &["api.test"]),
+        ]));
         let presets = BTreeMap::new();
         Sender { house: House::open(), presets, _folder: folder, secrets, lookup: system(), allow: vec!["127.0.0.1"], last: None }
     }
@@ -232,12 +238,16 @@ async fn a_secret_goes_where_it_may_and_never_comes_back() {
             "failed redirected: PEER redirects: it leads to another host, and a secret is not sent on; name the final address",
         ),
         (json!({"url": format!("http://127.0.0.1:1/?k={}", "secret://KEY")}), "failed bad_request"),
+        (json!({"url": "http://secret://SMALL.x.test/"}), "failed no_secret: secret `SMALL` cannot be a part of a host"),
+        (json!({"url": "http://x.test:secret://SMALL/"}), "failed no_secret: secret `SMALL` cannot be a part of a host"),
+        // The whole address is one, and goes elsewhere than it may.
+        (json!({"url": "secret://HOOK"}), "failed no_secret: secret `HOOK` may not go to secret://HOOK: name that host"),
     ] {
         let mut sender = Sender::open();
         let story = sender.story("http", &input).await.replace(&address.to_string(), "PEER");
         assert!(story.contains(told), "{input}: {story}");
         let everything = format!("{story} {:?}", sender.house.told());
-        for piece in ["k3y-", "nobody/may", "nobody%2Fmay"] {
+        for piece in ["k3y-", "nobody/may", "nobody%2Fmay", "sm4ll", "h1dden"] {
             assert!(!everything.contains(piece), "{input}: {everything}");
         }
     }
@@ -329,6 +339,17 @@ async fn a_preset_makes_requests_of_a_type_of_its_own() {
     let story = sender.story("search", &json!({"text": "a"})).await;
     assert!(story.starts_with("leased; failed bad_request: its preset cannot be filled in"), "{story}");
     assert!(Preset::new(&json!({"url": "${nodes.a.output}"}), None).is_err());
+    // However large the answer is, what is picked counts.
+    let request = json!({"url": format!("http://{address}/list")});
+    for (pick, told) in [
+        ("output.body.first", "leased; done \"one\""),
+        ("output.body.all", "leased; failed output_too_large: its output is 401201 bytes"),
+    ] {
+        let preset = Preset::new(&request, Some(pick)).unwrap();
+        sender.presets.insert(TypeName::parse("search").unwrap(), Arc::new(preset));
+        let story = sender.story("search", &json!({})).await;
+        assert!(story.starts_with(told), "{story}");
+    }
 }
 
 /// The connection is closed when the task is cancelled, and not when the peer has answered.

@@ -4,7 +4,6 @@ use super::request::Response;
 use crate::client::Answered;
 use crate::secrets::Mask;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, SET_COOKIE};
-use kernel::limits::PAYLOAD_BYTES_MAX;
 use kernel::names::clip;
 use kernel::record::{Failure, Payload};
 use serde::Serialize;
@@ -55,8 +54,8 @@ fn payload(output: &Output<'_>) -> Payload {
     Payload(serde_json::to_string(output).expect("it is JSON").into())
 }
 
-/// The answer is whole. Nothing in what is kept holds a secret that was sent.
-pub fn keep(answered: Answered, response: Response, mask: &Mask) -> Result<Kept, Failure> {
+/// The answer is whole. Nothing in what is kept holds a secret that was sent. What makes a larger output than this is kept apart.
+pub fn keep(answered: Answered, response: Response, mask: &Mask, inline_bytes_max: usize) -> Result<Kept, Failure> {
     if let Some(coding) = answered.headers.get(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
         let coding = clip(&String::from_utf8_lossy(coding.as_bytes()), 40);
         return Err(unfit(format!("it is packed as {coding}, which was not asked for")));
@@ -65,19 +64,19 @@ pub fn keep(answered: Answered, response: Response, mask: &Mask) -> Result<Kept,
     let is_text = is_text(&answered.headers);
     let headers = headers(&answered.headers, mask);
     let status = answered.status.as_u16();
-    let bytes = mask.bytes(answered.body);
+    let bytes = mask.body(answered.body);
     let body = match response {
         Response::Blob => None,
-        Response::Json => Some(json(&bytes, mask).ok_or_else(|| unfit("it is no JSON".to_owned()))?),
+        Response::Json => Some(json(&bytes).ok_or_else(|| unfit("it is no JSON".to_owned()))?),
         Response::Text => Some(text(&bytes).ok_or_else(|| unfit("it is no UTF-8".to_owned()))?),
         Response::Auto => {
-            let found = if is_json { json(&bytes, mask) } else { None };
+            let found = if is_json { json(&bytes) } else { None };
             found.or_else(|| if is_json || is_text { text(&bytes) } else { None })
         }
     };
     if let Some(body) = body {
         let inline = payload(&Output { status, headers: &headers, body: Some(body), blob: None, bytes: None, kind: None });
-        if inline.text().len() <= PAYLOAD_BYTES_MAX {
+        if inline.text().len() <= inline_bytes_max {
             return Ok(Kept::Inline(inline));
         }
     }
@@ -88,10 +87,8 @@ fn unfit(why: String) -> Failure {
     Failure { code: "unfit_response".into(), message: format!("the answer cannot be kept as it should be: {why}") }
 }
 
-fn json(bytes: &[u8], mask: &Mask) -> Option<Box<RawValue>> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let parsed: Box<RawValue> = serde_json::from_str(text).ok()?;
-    if mask.is_empty() { Some(parsed) } else { RawValue::from_string(mask.json(parsed.get())).ok() }
+fn json(bytes: &[u8]) -> Option<Box<RawValue>> {
+    serde_json::from_str(std::str::from_utf8(bytes).ok()?).ok()
 }
 
 fn text(bytes: &[u8]) -> Option<Box<RawValue>> {
@@ -110,5 +107,5 @@ fn is_text(headers: &HeaderMap) -> bool {
 fn headers(headers: &HeaderMap, mask: &Mask) -> BTreeMap<String, String> {
     let kept = headers.iter().filter(|(name, _)| *name != SET_COOKIE).take(HEADERS_KEPT_MAX);
     let shown = |value: &http::HeaderValue| clip(&mask.text(&String::from_utf8_lossy(value.as_bytes())), HEADER_BYTES_MAX);
-    kept.map(|(name, value)| (name.as_str().to_owned(), shown(value))).collect()
+    kept.map(|(name, value)| (mask.text(name.as_str()), shown(value))).collect()
 }

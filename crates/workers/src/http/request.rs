@@ -100,11 +100,21 @@ impl Expect {
 /// `key`: the same for every attempt at this work.
 pub fn prepare(asked: Asked, secrets: &Secrets, key: &str, answer_bytes_max: usize) -> Result<Prepared, Failure> {
     let mut revealed = Revealed::default();
-    let url = url(&asked, secrets, &mut revealed)?;
-    let body = asked.body.as_deref().map(|body| self::body(body, secrets, &mut revealed)).transpose()?;
+    match made(asked, secrets, key, answer_bytes_max, &mut revealed) {
+        Ok((sending, expect, redirects_max, response)) => Ok(Prepared { sending, revealed, expect, redirects_max, response }),
+        // Whatever it says, it says nothing that is secret.
+        Err(Failure { code, message }) => Err(Failure { code, message: revealed.mask().text(&message) }),
+    }
+}
+
+type Made = (Sending, Expect, u8, Response);
+
+fn made(asked: Asked, secrets: &Secrets, key: &str, answer_bytes_max: usize, revealed: &mut Revealed) -> Result<Made, Failure> {
+    let url = url(&asked, secrets, revealed)?;
+    let body = asked.body.as_deref().map(|body| self::body(body, secrets, revealed)).transpose()?;
     let default = if body.is_some() { Method::POST } else { Method::GET };
     let method = asked.method.as_deref().map_or(Ok(default), method)?;
-    let mut headers = headers(&asked.headers, secrets, &mut revealed)?;
+    let mut headers = headers(&asked.headers, secrets, revealed)?;
     let body = match body {
         Some((bytes, kind)) => {
             headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
@@ -136,12 +146,12 @@ pub fn prepare(asked: Asked, secrets: &Secrets, key: &str, answer_bytes_max: usi
         return Err(bad(format!("redirects may be at most {REDIRECTS_MAX}")));
     }
     let sending = Sending { method, url, headers, body: body.into(), time_max, answer_bytes_max };
-    Ok(Prepared { sending, revealed, expect, redirects_max, response: asked.response })
+    Ok((sending, expect, redirects_max, asked.response))
 }
 
 fn url(asked: &Asked, secrets: &Secrets, revealed: &mut Revealed) -> Result<Uri, Failure> {
     // A secret may not turn up in what is told of a wrong address: it is told as it was written.
-    let mut text = secrets.fill(&asked.url, revealed).map_err(no_secret)?;
+    let mut text = secrets.fill_address(&asked.url, revealed).map_err(no_secret)?;
     if let Some(fragment) = text.find('#') {
         text.truncate(fragment);
     }

@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -110,13 +110,64 @@ pub fn start(
     let leader = Pid::from_child(&child);
     guard.began(leader);
     let group = Group(Arc::new(Mutex::new(Alive { leader: Some(leader), ending: launch.ends_whole, guard })));
-    let theirs = group.clone();
-    if let Some(mut pipe) = child.stdin.take() {
-        // On a thread of its own: a process that never reads must not hold anything up.
-        thread::spawn(move || pipe.write_all(&launch.stdin));
+    let started = Threads::start(&mut child, launch.stdin, &group, line).and_then(|threads| {
+        let (theirs, waiting) = (group.clone(), thread::Builder::new());
+        // Whoever waits gets the child by a channel: one that did not start could not give it back.
+        let (give, given) = channel();
+        waiting.spawn(move || given.recv().map(|child| ended(watch(child, leader, &theirs, threads)))).map(|_| give)
+    });
+    match started {
+        Ok(give) => {
+            _ = give.send(child);
+            Ok(group)
+        }
+        // Nobody would watch it.
+        Err(error) => {
+            group.kill();
+            group.release();
+            _ = child.wait();
+            Err(error)
+        }
     }
-    thread::spawn(move || ended(watch(child, leader, &theirs, line)));
-    Ok(group)
+}
+
+/// Whoever reads what a process says.
+struct Threads {
+    stdout: Arc<Mutex<Vec<u8>>>,
+    tail: Arc<Mutex<Vec<u8>>>,
+    /// Nothing is ever sent: it is done when both readers are.
+    closing: Receiver<()>,
+}
+
+impl Threads {
+    fn start(
+        child: &mut Child,
+        stdin: Vec<u8>,
+        group: &Group,
+        line: impl FnMut(&str) + Send + 'static,
+    ) -> std::io::Result<Threads> {
+        let (closed, closing) = channel::<()>();
+        let (stdout, tail) = (Arc::default(), Arc::default());
+        if let Some(mut pipe) = child.stdin.take() {
+            // On a thread of its own: a process that never reads must not hold anything up.
+            thread::Builder::new().spawn(move || pipe.write_all(&stdin))?;
+        }
+        if let Some(pipe) = child.stdout.take() {
+            let (stdout, group, closed) = (Arc::clone(&stdout), group.clone(), closed.clone());
+            thread::Builder::new().spawn(move || {
+                read_output(pipe, &stdout, &group);
+                drop(closed);
+            })?;
+        }
+        if let Some(pipe) = child.stderr.take() {
+            let (tail, closed) = (Arc::clone(&tail), closed.clone());
+            thread::Builder::new().spawn(move || {
+                read_errors(pipe, &tail, line);
+                drop(closed);
+            })?;
+        }
+        Ok(Threads { stdout, tail, closing })
+    }
 }
 
 /// The shell sets the bound on itself and becomes the program: nothing of it runs unbounded.
@@ -143,25 +194,7 @@ fn command(launch: &Launch) -> std::io::Result<Command> {
     Ok(command)
 }
 
-fn watch(mut child: Child, leader: Pid, group: &Group, line: impl FnMut(&str) + Send + 'static) -> Ended {
-    let (closed, closing) = channel::<()>();
-    let stdout = Arc::new(Mutex::new(Vec::new()));
-    let tail = Arc::new(Mutex::new(Vec::new()));
-    if let Some(pipe) = child.stdout.take() {
-        let (stdout, group, closed) = (stdout.clone(), group.clone(), closed.clone());
-        thread::spawn(move || {
-            read_output(pipe, &stdout, &group);
-            drop(closed);
-        });
-    }
-    if let Some(pipe) = child.stderr.take() {
-        let (tail, closed) = (tail.clone(), closed.clone());
-        thread::spawn(move || {
-            read_errors(pipe, &tail, line);
-            drop(closed);
-        });
-    }
-    drop(closed);
+fn watch(mut child: Child, leader: Pid, group: &Group, Threads { stdout, tail, closing }: Threads) -> Ended {
     // Wait without reaping, so that the group keeps its number until nobody signals it any more.
     while let Err(error) = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
         if error != rustix::io::Errno::INTR {
@@ -170,7 +203,6 @@ fn watch(mut child: Child, leader: Pid, group: &Group, line: impl FnMut(&str) + 
     }
     group.release();
     let status = child.wait();
-    // Nothing is ever sent: the channel is done when both readers are.
     let left_behind = closing.recv_timeout(PIPES_AFTER_EXIT) == Err(RecvTimeoutError::Timeout);
     let exit = match status {
         Ok(status) => match (status.code(), status.signal()) {

@@ -7,7 +7,7 @@ use doors::wire::{Holding, TaskError, WorkAnswer, WorkPoll, WorkResult, WorkStat
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use workers::process::Verdict;
 
@@ -29,6 +29,8 @@ pub struct Crew {
     pub closing: bool,
     held: BTreeMap<TaskId, Held>,
     owed: Vec<WorkResult>,
+    /// Of those owed, what the server could not take: each keeps its place, so that not more and more of them come to wait.
+    later: BTreeSet<(TaskId, Fence)>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -103,7 +105,7 @@ pub enum Todo {
 
 impl Crew {
     pub fn new(worker: WorkerName, types: Vec<TypeName>, queues: Vec<QueueName>, slots: usize) -> Crew {
-        Crew { worker, types, queues, slots, closing: false, held: BTreeMap::new(), owed: Vec::new() }
+        Crew { worker, types, queues, slots, closing: false, held: BTreeMap::new(), owed: Vec::new(), later: BTreeSet::new() }
     }
 
     pub fn running(&self) -> usize {
@@ -115,7 +117,7 @@ impl Crew {
     }
 
     pub fn free(&self) -> usize {
-        if self.closing { 0 } else { self.slots.saturating_sub(self.held.len()) }
+        if self.closing { 0 } else { self.slots.saturating_sub(self.held.len() + self.later.len()) }
     }
 
     /// How long the server may go without hearing of what is held here.
@@ -137,12 +139,13 @@ impl Crew {
             .iter()
             .map(|(task, held)| Holding { task: *task, fence: held.fence, progress: None, message: None, log: Vec::new() })
             .collect();
-        let mut bytes = 0;
+        let (mut bytes, mut left) = (0, 0);
         for result in &self.owed {
             bytes += result.output.as_ref().map_or(0, |output| output.get().len());
             if results.is_empty() || bytes <= POLL_RESULTS_BYTES {
                 results.push(result.clone());
             } else {
+                left += usize::from(!self.later.contains(&(result.task, result.fence)));
                 holding.push(Holding { task: result.task, fence: result.fence, progress: None, message: None, log: Vec::new() });
             }
         }
@@ -155,7 +158,8 @@ impl Crew {
             worker: self.worker.clone(),
             types: self.types.clone(),
             queues: self.queues.clone(),
-            want: self.free(),
+            // Whatever has to be named beside them, what is wanted fits into one poll.
+            want: self.free().saturating_sub(left),
             wait_ms: wait.as_millis() as u64,
             results,
             holding,
@@ -168,6 +172,7 @@ impl Crew {
         let told = |result: &WorkResult| poll.results.iter().any(|sent| sent.task == result.task && sent.fence == result.fence);
         self.owed.retain(|result| !told(result));
         for (sent, refused) in poll.results.iter().zip(&answer.results) {
+            self.later.remove(&(sent.task, sent.fence));
             if refused.ok {
                 todo.push(Todo::Taken { task: sent.task });
                 continue;
@@ -175,6 +180,7 @@ impl Crew {
             let code = refused.code.clone().unwrap_or_else(|| "refused".into());
             let message = refused.message.clone().unwrap_or_else(|| code.clone());
             if code == "unavailable" {
+                self.later.insert((sent.task, sent.fence));
                 self.owed.push(sent.clone());
                 todo.push(Todo::Later { task: sent.task, message });
                 continue;
@@ -421,7 +427,9 @@ mod tests {
             &[
                 (r#"{"tasks":[T1]}"#, "want 0 wait 0 [] (task-1)"),
                 ("done 1", "want 1 wait 0 [task-1:Done] ()"),
-                (r#"{"results":[{"task":"task-1","ok":false,"code":"unavailable"}]}"#, "want 1 wait 0 [task-1:Done] ()"),
+                // It keeps its place, so that no more is taken on than can be told of.
+                (r#"{"results":[{"task":"task-1","ok":false,"code":"unavailable"}]}"#, "want 0 wait 0 [task-1:Done] ()"),
+                (r#"{"results":[{"task":"task-1","ok":false,"code":"unavailable"}]}"#, "want 0 wait 0 [task-1:Done] ()"),
                 (r#"{"results":[{"task":"task-1","ok":true}]}"#, "want 1 wait 20000 [] ()"),
             ],
         );
@@ -434,7 +442,7 @@ mod tests {
             &[
                 (r#"{"tasks":[T1,T2]}"#, "want 0 wait 0 [] (task-1 task-2)"),
                 ("large 1", "want 1 wait 0 [task-1:Done] (task-2)"),
-                ("large 2", "want 2 wait 0 [task-1:Done] (task-2)"),
+                ("large 2", "want 1 wait 0 [task-1:Done] (task-2)"),
                 (r#"{"results":[{"task":"task-1","ok":true}]}"#, "want 2 wait 0 [task-2:Done] ()"),
             ],
         );

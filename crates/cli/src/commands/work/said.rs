@@ -1,14 +1,18 @@
-//! What commands say on stderr while they run, log lines and how far they are, kept until the next poll takes it along. Lines are told at most once: a poll that
-//! does not arrive loses those it carried.
+//! What commands say on stderr while they run, log lines and how far they are, kept until a poll takes it along. Lines are told at most
+//! once: a poll that does not arrive loses those it carried.
 
-use doors::wire::WorkPoll;
+use doors::wire::{POLL_LINES_MAX, WorkPoll};
 use kernel::ids::{Fence, TaskId};
+use kernel::names::clip;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use store::LOG_LINE_BYTES_MAX;
 use workers::process::Progress;
 
 /// Of each attempt so many lines wait; the oldest make room.
 const LINES_MAX: usize = 500;
+/// What the lines of one poll may come to, as they are written there: a poll that is too large would be refused whole.
+const POLL_LOG_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
 #[derive(Clone, Default)]
 pub struct Said(Arc<Mutex<BTreeMap<(TaskId, Fence), Waiting>>>);
@@ -33,7 +37,8 @@ impl Said {
         if waiting.lines.len() == LINES_MAX {
             waiting.lines.pop_front();
         }
-        waiting.lines.push_back(line.to_owned());
+        // No more of it would be kept.
+        waiting.lines.push_back(clip(line, LOG_LINE_BYTES_MAX));
         first
     }
 
@@ -41,19 +46,50 @@ impl Said {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Puts what waits to the leases it belongs to.
+    /// Puts what waits to the leases it belongs to, as far as it fits. Of what has ended it is now or never, the newest first; the rest of
+    /// what goes on waits for the next poll.
     pub fn attach(&self, poll: &mut WorkPoll) {
-        let mut said = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.is_empty() {
             return;
         }
-        let mut take = |task, fence| said.remove(&(task, fence)).unwrap_or_default();
-        poll.results.iter_mut().for_each(|result| result.log = take(result.task, result.fence).lines.into());
-        for held in &mut poll.holding {
-            let Waiting { lines, progress } = take(held.task, held.fence);
-            held.log = lines.into();
-            (held.progress, held.message) = progress.map_or((None, None), |(share, message)| (Some(share), message));
+        let mut room = Room { lines: POLL_LINES_MAX, bytes: POLL_LOG_BYTES_MAX };
+        for result in &mut poll.results {
+            let lines = said.remove(&(result.task, result.fence)).unwrap_or_default().lines;
+            result.log = lines.into_iter().rev().take_while(|line| room.has(line)).collect();
+            result.log.reverse();
         }
+        let mut left = BTreeMap::new();
+        for held in &mut poll.holding {
+            let Some(mut waiting) = said.remove(&(held.task, held.fence)) else { continue };
+            let fits = waiting.lines.iter().take_while(|line| room.has(line)).count();
+            held.log = waiting.lines.drain(..fits).collect();
+            (held.progress, held.message) =
+                waiting.progress.take().map_or((None, None), |(share, message)| (Some(share), message));
+            if !waiting.lines.is_empty() {
+                left.insert((held.task, held.fence), waiting);
+            }
+        }
+        *said = left;
+    }
+}
+
+/// What one poll has left for lines.
+struct Room {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Whether one more fits, which it then takes.
+    fn has(&mut self, line: &str) -> bool {
+        // In quotes, and each byte may have to be escaped.
+        let bytes = 3 + line.chars().map(|c| if c.is_control() { 6 } else { c.len_utf8() * 2 }).sum::<usize>();
+        let fits = self.lines > 0 && bytes <= self.bytes;
+        if fits {
+            (self.lines, self.bytes) = (self.lines - 1, self.bytes - bytes);
+        }
+        fits
     }
 }
 
@@ -83,5 +119,34 @@ mod tests {
         (0..LINES_MAX + 2).for_each(|n| _ = said.add(task(1), fence, &n.to_string()));
         said.attach(&mut poll);
         assert_eq!((poll.holding[0].log.len(), poll.holding[0].log[0].as_str()), (LINES_MAX, "2"));
+    }
+
+    #[test]
+    fn however_much_is_said_a_poll_can_be_taken() {
+        let (said, fence) = (Said::default(), Fence::parse("7").unwrap());
+        let task = |number| TaskId::new(number, 0);
+        let leases: Vec<String> = (1..=40).map(|number| format!(r#"{{"task":"{}","fence":"7"}}"#, task(number))).collect();
+        let text = |holding: &str| format!(r#"{{"worker":"w","types":[],"holding":[{holding}]}}"#);
+        let poll = || serde_json::from_str::<WorkPoll>(&text(&leases.join(","))).unwrap();
+        for line in ["short".to_owned(), "\u{1b}[31m".repeat(2_000)] {
+            for number in 1..=40 {
+                (0..LINES_MAX).for_each(|_| _ = said.add(task(number), fence, &line));
+            }
+            let mut told = 0;
+            while !said.is_empty() {
+                let mut poll = poll();
+                said.attach(&mut poll);
+                told += poll.holding.iter().map(|held| held.log.len()).sum::<usize>();
+                assert!(poll.check().is_ok() && serde_json::to_vec(&poll).unwrap().len() < POLL_LOG_BYTES_MAX + 10_000);
+            }
+            assert_eq!(told, 40 * LINES_MAX);
+        }
+        // What has ended is told by its newest.
+        (0..LINES_MAX).for_each(|n| _ = said.add(task(1), fence, &format!("{n}{}", "\u{1b}".repeat(4_000))));
+        let ended = r#"{"worker":"w","types":[],"results":[{"task":"task-1","fence":"7","status":"done"}]}"#;
+        let mut poll: WorkPoll = serde_json::from_str(ended).unwrap();
+        said.attach(&mut poll);
+        let log = &poll.results[0].log;
+        assert!(said.is_empty() && (1..LINES_MAX).contains(&log.len()) && log.last().unwrap().starts_with("499"));
     }
 }
