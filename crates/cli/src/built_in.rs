@@ -26,7 +26,7 @@ const HTTP_CONCURRENCY: usize = 32;
 /// What is larger than a blob may be could not be kept.
 const RESPONSE_MB_MAX: usize = BLOB_BYTES_MAX / MB;
 const MB: usize = 1_024 * 1_024;
-/// Tokens that may be out at a time.
+/// Tokens of one type that may be out at a time.
 const REDIS_SLOTS_MAX: usize = 10_000;
 
 /// What is started, and how.
@@ -68,7 +68,11 @@ pub fn of_file(
     let mut types = BTreeSet::new();
     let presets = presets(&file.http, &secrets, &mut types)?;
     let commands = commands(&file.process, &secrets, &mut types)?;
-    let redis = file.redis.as_ref().map(|said| redis_options(said, env, &secrets, &mut types)).transpose()?;
+    let is_on = |said: Option<bool>| !without && said.unwrap_or(true);
+    let (http_on, process_on) = (is_on(file.workers.http), is_on(file.workers.process) && !commands.is_empty());
+    let own: Vec<&str> =
+        [(HTTP_TYPE, http_on), (PROCESS_TYPE, process_on)].iter().filter(|(_, on)| *on).map(|(kind, _)| *kind).collect();
+    let redis = file.redis.as_ref().map(|said| redis_options(said, env, &secrets, &own, &mut types)).transpose()?;
     let written = file.workers.allow.iter().map(|text| {
         text.parse::<Allowed>().map_err(|bad| wrong(format!("workers.allow: {bad}"), "take it out, or write it as it says"))
     });
@@ -84,11 +88,10 @@ pub fn of_file(
     if !(1..=RESPONSE_MB_MAX).contains(&response_mb) {
         return Err(wrong("workers.response_mb is out of bounds".into(), format!("write a number from 1 to {RESPONSE_MB_MAX}")));
     }
-    let is_on = |said: Option<bool>| !without && said.unwrap_or(true);
     let http = HttpSettings { allow, concurrency, response_bytes_max: response_mb * MB, presets };
     Ok(BuiltIn {
-        http: is_on(file.workers.http).then_some(http),
-        commands: if is_on(file.workers.process) { commands } else { BTreeMap::new() },
+        http: http_on.then_some(http),
+        commands: if process_on { commands } else { BTreeMap::new() },
         secrets: Arc::new(secrets),
         redis,
     })
@@ -113,12 +116,15 @@ fn secrets(file: &BTreeMap<String, place::Secret>) -> Result<Secrets, Failure> {
     Ok(Secrets::new(known))
 }
 
-/// Types that nobody else serves: `what` names who wants them.
-fn own_types(what: &str, said: &[String], taken: &mut BTreeSet<TypeName>) -> Result<Vec<TypeName>, Failure> {
+/// The types that the server's own workers serve.
+const OWN: [&str; 2] = [HTTP_TYPE, PROCESS_TYPE];
+
+/// Types that nobody else serves, and none of the server's `own`: `what` names who wants them.
+fn own_types(what: &str, said: &[String], own: &[&str], taken: &mut BTreeSet<TypeName>) -> Result<Vec<TypeName>, Failure> {
     let mut types = Vec::new();
     for text in said {
         let kind = TypeName::parse(text).map_err(|bad| wrong(format!("{what}.types: {bad}"), "name a type of task"))?;
-        if [HTTP_TYPE, PROCESS_TYPE].contains(&text.as_str()) || text.starts_with('@') {
+        if own.contains(&text.as_str()) || text.starts_with('@') {
             return Err(wrong(format!("{what}.types: `{kind}` is the server's own"), "name a type of your own"));
         }
         if !taken.insert(kind.clone()) {
@@ -166,7 +172,7 @@ fn presets(
         known_secrets(&what, &request.to_string(), secrets)?;
         let preset = Preset::new(&request, output.as_ref().and_then(Value::as_str));
         let preset = Arc::new(preset.map_err(|why| wrong(format!("{what}: {why}"), "it reads the task's input as ${input.…}"))?);
-        for kind in own_types(&what, &types, taken)? {
+        for kind in own_types(&what, &types, &OWN, taken)? {
             presets.insert(kind, preset.clone());
         }
     }
@@ -215,7 +221,7 @@ fn commands(
         }
         let configured = Configured {
             command: said.command.iter().map(Into::into).collect(),
-            types: own_types(&what, &said.types, taken)?,
+            types: own_types(&what, &said.types, &OWN, taken)?,
             folder: said.cwd.clone(),
             env: said.env.clone().into_iter().collect(),
             memory_mb: said.memory_mb,
@@ -232,6 +238,7 @@ fn redis_options(
     said: &place::Redis,
     env: impl Fn(&str) -> Option<String>,
     secrets: &Secrets,
+    own: &[&str],
     taken: &mut BTreeSet<TypeName>,
 ) -> Result<redis::Options, Failure> {
     let url = env("SIGNALLER_REDIS_URL").or_else(|| said.url.clone()).ok_or_else(|| {
@@ -241,13 +248,12 @@ fn redis_options(
     let url =
         secrets.fill(&url, &mut Revealed::default()).map_err(|why| wrong(format!("redis.url: {why}"), "set that secret"))?;
     redis::address(&url).map_err(|bad| wrong(format!("redis.url: {bad}"), "write it so"))?;
+    // A type may be named in both: then it goes to the stream that is named with it.
+    let kinds: BTreeSet<String> = said.types.iter().chain(said.streams.keys()).cloned().collect();
     let mut streams = BTreeMap::new();
-    for kind in own_types("redis", &said.types, taken)? {
-        streams.insert(kind.clone(), redis::Options::stream_of(&kind));
-    }
-    for (kind, stream) in &said.streams {
-        let kind = own_types("redis.streams", std::slice::from_ref(kind), taken)?.remove(0);
-        streams.insert(kind, stream.clone());
+    for kind in own_types("redis", &kinds.into_iter().collect::<Vec<_>>(), own, taken)? {
+        let stream = said.streams.get(kind.as_str()).cloned().unwrap_or_else(|| redis::Options::stream_of(&kind));
+        streams.insert(kind, stream);
     }
     if streams.is_empty() {
         return Err(wrong("redis serves no type".into(), "write types = [\"classify\"], the types whose workers read streams"));
@@ -257,7 +263,14 @@ fn redis_options(
         return Err(wrong("redis.slots is out of bounds".into(), format!("write a number from 1 to {REDIS_SLOTS_MAX}")));
     }
     let signals = said.signals.clone().unwrap_or_else(|| redis::SIGNALS.to_owned());
-    Ok(redis::Options { url, streams, signals, slots, mirror: said.mirror })
+    if signals.is_empty() {
+        return Err(wrong("redis.signals is empty".into(), format!("leave it out, which means {}", redis::SIGNALS)));
+    }
+    let options = redis::Options { url, streams, signals, slots, mirror: said.mirror };
+    match options.wrong_stream() {
+        Some((kind, why)) => Err(wrong(format!("redis: type `{kind}` has no stream: {why}"), "name another under redis.streams")),
+        None => Ok(options),
+    }
 }
 
 /// The loops of those that were started.
@@ -379,6 +392,23 @@ mod tests {
                 "[redis]\nurl = \"redis://r.test\"\ntypes = [\"a\", \"task\"]\nstreams = {b = \"jobs\"}",
                 Ok("http 32 8 MiB allow [] types []; a on wf.tasks.a; b on jobs; task on wf.tasks.default"),
             ),
+            (
+                "[redis]\nurl = \"redis://r.test\"\ntypes = [\"a\"]\nstreams = {a = \"jobs\"}",
+                Ok("http 32 8 MiB allow [] types []; a on jobs"),
+            ),
+            (
+                "[workers]\nhttp = false\n[redis]\nurl = \"redis://r.test\"\ntypes = [\"http\", \"process\"]",
+                Ok("no http; http on wf.tasks.http; process on wf.tasks.process"),
+            ),
+            ("[redis]\nurl = \"redis://x\"\ntypes = [\"http\"]", Err("redis.types: `http` is the server's own")),
+            (
+                "[redis]\nurl = \"redis://x\"\ntypes = [\"process\"]\n[process.c]\ncommand = [\"sh\"]",
+                Err("redis.types: `process` is the server's own"),
+            ),
+            ("[redis]\nurl = \"redis://x\"\nstreams = {a = \"\"}", Err("type `a` has no stream: its name is empty")),
+            ("[redis]\nurl = \"redis://x\"\nstreams = {a = \"s:out\"}\nsignals = \"s\"", Err("`s:out` is the list of signals")),
+            ("[redis]\nurl = \"redis://x\"\nstreams = {a = \"cas:x\"}", Err("`cas:x` is where values lie")),
+            ("[redis]\nurl = \"redis://x\"\ntypes = [\"a\"]\nsignals = \"\"", Err("redis.signals is empty")),
             ("[redis]\ntypes = [\"a\"]", Err("redis needs a url")),
             ("[redis]\nurl = \"http://x\"\ntypes = [\"a\"]", Err("is no address of a Redis server")),
             ("[redis]\nurl = \"redis://x\"", Err("redis serves no type")),

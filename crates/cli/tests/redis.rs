@@ -3,7 +3,9 @@
 mod server;
 mod talk;
 
-use redis::streams::{StreamReadOptions, StreamReadReply};
+use redis::streams::{
+    StreamAutoClaimOptions, StreamAutoClaimReply, StreamId, StreamPendingCountReply, StreamReadOptions, StreamReadReply,
+};
 use redis::{Commands, Connection};
 use serde_json::{Value, json};
 use server::Server;
@@ -23,9 +25,10 @@ struct Redis {
     folder: TempDir,
 }
 
-fn spawn(port: u16, folder: &Path) -> Child {
+fn spawn(port: u16, folder: &Path, args: &[&str]) -> Child {
     Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+        .args(args)
         .current_dir(folder)
         .stdout(Stdio::null())
         .spawn()
@@ -34,11 +37,15 @@ fn spawn(port: u16, folder: &Path) -> Child {
 
 impl Redis {
     fn start() -> Redis {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let folder = tempfile::tempdir().unwrap();
-        let redis = Redis { child: spawn(port, folder.path()), port, folder };
+        let redis = Redis::start_with(&[]);
         line(redis.port);
         redis
+    }
+
+    fn start_with(args: &[&str]) -> Redis {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        Redis { child: spawn(port, folder.path(), args), port, folder }
     }
 
     /// It dies, and comes back knowing nothing.
@@ -46,13 +53,16 @@ impl Redis {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        self.child = spawn(self.port, self.folder.path());
+        self.child = spawn(self.port, self.folder.path(), &[]);
         line(self.port);
     }
 
     fn config(&self) -> PathBuf {
+        self.config_of(&format!("[redis]\nurl = \"redis://127.0.0.1:{}\"\ntypes = [\"double\"]\nslots = 40\n", self.port))
+    }
+
+    fn config_of(&self, text: &str) -> PathBuf {
         let path = self.folder.path().join("signaller.toml");
-        let text = format!("[redis]\nurl = \"redis://127.0.0.1:{}\"\ntypes = [\"double\"]\nslots = 40\n", self.port);
         std::fs::write(&path, text).unwrap();
         path
     }
@@ -66,8 +76,41 @@ impl Drop for Redis {
 }
 
 fn line(port: u16) -> Connection {
-    let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
+    line_to(&format!("redis://127.0.0.1:{port}"))
+}
+
+fn line_to(url: &str) -> Connection {
+    let client = redis::Client::open(url).unwrap();
     until("redis-server answers", || client.get_connection().ok())
+}
+
+fn tokens_of(entries: &[StreamId]) -> Vec<Value> {
+    entries.iter().map(|entry| serde_json::from_str(&entry.get::<String>("token").unwrap()).unwrap()).collect()
+}
+
+/// What stands on a stream: at least so many.
+fn tokens(line: &mut Connection, stream: &str, count: usize) -> Vec<Value> {
+    until("tokens come", || {
+        let found: Option<StreamReadReply> = line.xread(&[stream], &["0"]).unwrap();
+        let tokens = tokens_of(&found.into_iter().flat_map(|found| found.keys).flat_map(|stream| stream.ids).collect::<Vec<_>>());
+        (tokens.len() >= count).then_some(tokens)
+    })
+}
+
+fn signal(line: &mut Connection, token: &Value, result: (&str, Value)) {
+    let text = json!({"version": "1.0", "job_id": token["id"], "run_id": token["run_id"], "node_id": token["node_id"],
+        "status": "completed", result.0: result.1, "metadata": {}});
+    let _: usize = line.rpush("completion_signals", text.to_string()).unwrap();
+}
+
+fn add(server: &Server, input: &Value) -> String {
+    server.post("/v1/tasks", &json!({"type": "double", "input": input}))["task"].as_str().unwrap().to_owned()
+}
+
+fn ended(server: &Server, task: &str) -> Value {
+    until("the task ends", || {
+        Some(server.get(&format!("/v1/tasks/{task}"))).filter(|task| task["status"] != "running" && task["status"] != "queued")
+    })
 }
 
 fn start(data: &Path, port: u16, redis: &Redis) -> Server {
@@ -255,4 +298,119 @@ fn health_says_that_redis_is_gone_and_the_rest_goes_on() {
     let told = format!("{task} waits: tasks of type `double` go to redis at redis://127.0.0.1:{}", redis.port);
     assert!(explained["sentence"].as_str().unwrap().starts_with(&told), "{explained}");
     assert_eq!(explained["blocked_on"][0]["code"], "outside");
+}
+
+#[test]
+fn what_a_worker_that_was_killed_had_taken_another_claims() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 0, &redis);
+    let tasks: Vec<String> = (0..6).map(|n| add(&server, &json!({"n": n}))).collect();
+    let mut line = line(redis.port);
+    assert_eq!(tokens(&mut line, STREAM, 6).len(), 6);
+    let () = line.xgroup_create(STREAM, "g", "0").unwrap();
+    let script = format!("redis-cli -p {} XREADGROUP GROUP g first COUNT 4 STREAMS {STREAM} '>' && exec sleep 600", redis.port);
+    let mut first = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).spawn().unwrap();
+    let taken = until("it has taken some", || {
+        let taken: StreamPendingCountReply = line.xpending_count(STREAM, "g", "-", "+", 10).unwrap();
+        (taken.ids.len() == 4).then_some(taken.ids)
+    });
+    assert!(taken.iter().all(|entry| entry.consumer == "first"));
+    // It tells of one, and is killed before it acknowledges that.
+    let all = tokens(&mut line, STREAM, 6);
+    signal(&mut line, &all[0], ("result_data", json!("first")));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let second = StreamReadOptions::default().group("g", "second").count(10);
+    let new: StreamReadReply = line.xread_options::<_, _, Option<_>>(&[STREAM], &[">"], &second).unwrap().unwrap();
+    let options = StreamAutoClaimOptions::default().count(10);
+    let claimed: StreamAutoClaimReply = line.xautoclaim_options(STREAM, "g", "second", 0, "0-0", options).unwrap();
+    let entries: Vec<StreamId> = new.keys.into_iter().flat_map(|stream| stream.ids).chain(claimed.claimed).collect();
+    for (entry, token) in entries.iter().zip(tokens_of(&entries)) {
+        signal(&mut line, &token, ("result_data", json!("second")));
+        let _: usize = line.xack(STREAM, "g", &[&entry.id]).unwrap();
+    }
+    for (number, task) in tasks.iter().enumerate() {
+        let ended = ended(&server, task);
+        let by = if number == 0 { "first" } else { "second" };
+        assert_eq!((&ended["status"], &ended["attempt"], &ended["output"]), (&json!("done"), &json!(1), &json!(by)), "{ended}");
+    }
+    let counts = until("nothing is out", || {
+        let status = server.get("/v1/status");
+        let counts = &status["outside"]["redis"]["counts"];
+        (counts["out"] == 0).then(|| counts.clone())
+    });
+    assert_eq!((&counts["completed"], &counts["sent"]), (&json!(6), &json!(6)), "{counts}");
+}
+
+#[test]
+fn a_password_and_a_stream_of_another_name_will_do() {
+    let redis = Redis::start_with(&["--requirepass", "open-sesame"]);
+    let mut line = line_to(&format!("redis://:open-sesame@127.0.0.1:{}", redis.port));
+    let config = redis.config_of(&format!(
+        "[secrets]\nREDIS = {{env = \"REDIS_PASSWORD\"}}\n[redis]\nurl = \"redis://:secret://REDIS@127.0.0.1:{}\"\n\
+         streams = {{double = \"jobs.double\"}}\n",
+        redis.port
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--config", config.to_str().unwrap()];
+    let server = Server::start_with(folder.path(), 0, &args, &[("REDIS_PASSWORD", "open-sesame")]);
+    let task = add(&server, &json!({"n": 4}));
+    let token = tokens(&mut line, "jobs.double", 1).remove(0);
+    signal(&mut line, &token, ("result_data", json!(8)));
+    assert_eq!(ended(&server, &task)["output"], 8);
+    let status = server.get("/v1/status");
+    let address = format!("redis://127.0.0.1:{}", redis.port);
+    assert_eq!(status["outside"]["redis"]["address"], address, "without its password");
+    // With another it is told, without naming either.
+    drop(server);
+    let server = Server::start_with(folder.path(), 0, &args, &[("REDIS_PASSWORD", "open-barley")]);
+    let told = until("it is told", || {
+        server.get("/health")["degraded"][0].as_str().filter(|told| told.contains("WRONGPASS")).map(str::to_owned)
+    });
+    assert!(!told.contains("barley") && !told.contains("sesame"), "{told}");
+}
+
+#[test]
+fn large_values_come_and_go_over_http() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 0, &redis);
+    let large = json!({"text": "x".repeat(100_000)});
+    let task = add(&server, &large);
+    let mut line = line(redis.port);
+    let token = tokens(&mut line, STREAM, 1).remove(0);
+    assert_eq!(token.get("payload"), None);
+    let got = talk::ask(server.port, "GET", &format!("/v1/blobs/{}", token["payload_ref"].as_str().unwrap()), &[], b"").unwrap();
+    assert_eq!((got.status, got.json()), (200, large));
+    let result = json!({"text": "y".repeat(80_000)});
+    let put = talk::ask(server.port, "PUT", "/v1/blobs", &[], result.to_string().as_bytes()).unwrap();
+    signal(&mut line, &token, ("result_ref", put.json()["ref"].clone()));
+    let ended = ended(&server, &task);
+    assert_eq!((&ended["status"], &ended["output"]), (&json!("done"), &result));
+}
+
+/// Ticks of the clock that a process has used so far: a hundredth of a second each.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn a_server_that_is_to_stop_rests_while_it_waits_for_what_is_out() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), 0, &redis);
+    add(&server, &json!({"n": 1}));
+    let mut line = line(redis.port);
+    let token = tokens(&mut line, STREAM, 1).remove(0);
+    server::signal(server.pid(), "TERM");
+    until("it is stopping", || server.get("/v1/status")["stopping"].as_bool().filter(|stopping| *stopping));
+    let before = ticks(server.pid());
+    std::thread::sleep(Duration::from_secs(1));
+    let used = ticks(server.pid()) - before;
+    assert!(used < 30, "{used} hundredths of a second of one");
+    signal(&mut line, &token, ("result_data", json!(2)));
+    assert_eq!(server.wait(), Some(0));
 }

@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use kernel::ids::{Fence, TaskId};
-use kernel::names::{TypeName, WorkerName};
+use kernel::names::TypeName;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
@@ -17,8 +17,6 @@ pub struct Outside {
     pub counts: BTreeMap<&'static str, u64>,
     /// Tasks of these types go there.
     pub types: Arc<[TypeName]>,
-    /// Who leases them.
-    pub worker: WorkerName,
     pub where_is: WhereIs,
 }
 

@@ -27,6 +27,7 @@ pub mod owner;
 pub mod priority;
 pub mod queue;
 pub mod rate;
+pub mod readable;
 pub mod record;
 pub mod registry;
 pub mod rejection;

@@ -7,14 +7,18 @@
 //! never lost, and heard again after a crash, when it counts once.
 
 mod held;
+mod keep;
 mod line;
 mod place;
 mod receive;
+mod scripts;
 mod send;
 mod signal;
 mod token;
 
-use engine::{Engine, Outside, WhereIs};
+use ::redis::RedisError;
+use engine::{Engine, Outside, Refused, WhereIs};
+use futures_util::future::join_all;
 use held::Held;
 use kernel::command::Command;
 use kernel::limits::HEARTBEAT_MS_DEFAULT;
@@ -25,13 +29,14 @@ use std::future::Future;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tokio::sync::Notify;
-use tokio::time::sleep;
+use store::BlobId;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep};
 
 pub use line::{BadAddress, address};
 
-/// How it is called among the workers.
-pub const WORKER: &str = "signaller:redis";
+/// How it is called among the workers: by this and a type, since each type has a bound of its own.
+const WORKER: &str = "signaller:redis/";
 /// How it is called among what the server leans on.
 const OUTSIDE: &str = "redis";
 /// The stream of a type that has none of its own is called by this and the type.
@@ -43,8 +48,8 @@ pub const SLOTS: usize = 500;
 /// How long it rests when Redis cannot be reached, at first and at most.
 const REST: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(5);
-/// How often those refused are recorded.
-const NOTE_EVERY: Duration = Duration::from_secs(1);
+/// A stream that cannot be written is left alone for so long.
+const SHUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -54,7 +59,7 @@ pub struct Options {
     pub streams: BTreeMap<TypeName, String>,
     /// The list on which workers tell what became of tokens.
     pub signals: String,
-    /// Tokens that are out at a time.
+    /// Tokens of one type that are out at a time.
     pub slots: usize,
     /// Large inputs are put into Redis, too, as `cas:<ref>`.
     pub mirror: bool,
@@ -66,26 +71,92 @@ impl Options {
         let name = if kind.as_str() == "task" { "default" } else { kind.as_str() };
         format!("{STREAM_PREFIX}{name}")
     }
+
+    /// A type whose stream has a name that it cannot have, and why.
+    pub fn wrong_stream(&self) -> Option<(&TypeName, String)> {
+        let [hearing, out, mirror] = line::own_keys(&self.signals);
+        self.streams.iter().find_map(|(kind, stream)| {
+            let why = match stream.as_str() {
+                "" => "its name is empty".to_owned(),
+                taken if [&self.signals, &hearing, &out].contains(&stream) => {
+                    format!("`{taken}` is the list of signals, or beside it")
+                }
+                taken if taken.starts_with(&mirror) || taken.starts_with("cas:") => format!("`{taken}` is where values lie"),
+                _ => return None,
+            };
+            Some((kind, why))
+        })
+    }
+}
+
+/// Whether a lease of this worker is a token on a stream.
+pub fn is_bridge(worker: &str) -> bool {
+    worker.starts_with(WORKER)
+}
+
+/// Tasks of one type, on their way to their stream.
+struct Outlet {
+    kind: TypeName,
+    stream: String,
+    worker: WorkerName,
+    /// There is room for more.
+    room: Notify,
+    /// The shortest time, in ms, within which something that is out has to be heard of.
+    beat: AtomicU32,
+    shut: Mutex<Option<Shut>>,
+}
+
+/// Nothing could go out of it lately.
+#[derive(Clone)]
+struct Shut {
+    /// Nothing is asked for until then, and then one, until that goes out.
+    until: Instant,
+    why: String,
+}
+
+impl Outlet {
+    fn new(kind: &TypeName, stream: &str) -> Outlet {
+        let worker = WorkerName::parse(&format!("{WORKER}{kind}"));
+        // A type's name may be as long as a worker's.
+        let worker = worker.or_else(|_| WorkerName::parse(&format!("{WORKER}{}", BlobId::of(kind.as_str().as_bytes()))));
+        Outlet {
+            kind: kind.clone(),
+            stream: stream.to_owned(),
+            worker: worker.expect("it is a name"),
+            room: Notify::new(),
+            beat: AtomicU32::new(HEARTBEAT_MS_DEFAULT),
+            shut: Mutex::default(),
+        }
+    }
+
+    fn is_shut(&self) -> Option<Shut> {
+        self.shut.lock().expect("nobody panics with it").clone()
+    }
+}
+
+#[derive(Copy, Clone)]
+enum Half {
+    Sending,
+    Hearing,
 }
 
 /// What both halves know.
 struct Bridge {
     engine: Engine,
     options: Options,
-    worker: WorkerName,
     types: Arc<[TypeName]>,
+    outlets: BTreeMap<TypeName, Outlet>,
     held: Mutex<Held>,
-    /// There is room for more.
-    room: Notify,
-    /// The line broke for the half that hears.
-    broken: Notify,
+    /// What is sent goes here; none while Redis cannot be reached.
+    line: watch::Sender<Option<Line>>,
+    /// What somebody met on that line, who cannot go on with it.
+    broken: Mutex<Option<RedisError>>,
+    broke: Notify,
     refused: Mutex<BTreeMap<&'static str, Refusals>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
-    /// Why it cannot be used now.
-    trouble: Mutex<Option<String>>,
+    /// Why it cannot be used now, for each half.
+    troubles: Mutex<[Option<String>; 2]>,
     where_is: WhereIs,
-    /// The shortest time, in ms, within which something that is out has to be heard of.
-    beat: AtomicU32,
 }
 
 #[derive(Default)]
@@ -112,94 +183,130 @@ impl Bridge {
         refusals.example = kernel::names::clip(example, 200);
     }
 
-    /// How it is now, for whoever asks the server.
-    fn tell(&self, trouble: Option<String>) {
-        *self.trouble.lock().expect("nobody panics with it") = trouble;
+    /// The line that is sent on cannot be used any more.
+    fn break_line(&self, error: RedisError) {
+        *self.broken.lock().expect("nobody panics with it") = Some(error);
+        self.broke.notify_one();
+    }
+
+    /// How a half is now, for whoever asks the server.
+    fn tell(&self, half: Half, trouble: Option<String>) {
+        let was = std::mem::replace(&mut self.troubles.lock().expect("nobody panics with it")[half as usize], trouble.clone());
+        if was != trouble {
+            self.show();
+        }
+    }
+
+    /// How an outlet is now.
+    fn set_shut(&self, outlet: &Outlet, shut: Option<Shut>) {
+        *outlet.shut.lock().expect("nobody panics with it") = shut;
         self.show();
     }
 
+    /// Each trouble once: what breaks the line is met by both halves.
+    fn trouble(&self) -> Option<String> {
+        let mut told: Vec<String> = Vec::new();
+        let halves = self.troubles.lock().expect("nobody panics with it").clone().into_iter().flatten();
+        let outlets = self.outlets.values();
+        let shut = outlets.filter_map(|outlet| Some(format!("tasks of type `{}` wait: {}", outlet.kind, outlet.is_shut()?.why)));
+        for trouble in halves.chain(shut) {
+            if !told.contains(&trouble) {
+                told.push(trouble);
+            }
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
     fn show(&self) {
-        let trouble = self.trouble.lock().expect("nobody panics with it").clone();
         let mut counts = self.counts.lock().expect("nobody panics with it").clone();
         counts.insert("out", self.held().len() as u64);
         self.engine.set_outside(
             OUTSIDE,
             Outside {
                 address: line::shown(&self.options.url),
-                trouble,
+                trouble: self.trouble(),
                 counts,
                 types: self.types.clone(),
-                worker: self.worker.clone(),
                 where_is: self.where_is.clone(),
             },
         );
     }
 
-    /// A record for each reason, however many there were.
+    /// A record for each reason, however many there were, before they are let go.
     async fn note_refused(&self) {
         let refused = std::mem::take(&mut *self.refused.lock().expect("nobody panics with it"));
         for (why, Refusals { signals, example }) in refused {
             tracing::warn!(why, signals, example, "signals from Redis were refused");
             let command = Command::NoteSignals { signals, reason: format!("{why}: {example}") };
-            _ = self.engine.ask(engine::Request::Command(command)).await;
+            loop {
+                match self.engine.ask(engine::Request::Command(command.clone())).await {
+                    Ok(engine::Answer::Reply(_)) => break,
+                    Err(Refused::Down) => return std::future::pending().await,
+                    Ok(_) | Err(Refused::Full { .. }) => sleep(REST).await,
+                }
+            }
         }
     }
 }
 
 /// Until `stop`. What is out stays out: the next one that starts goes on with it.
 pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()>) {
-    let worker = WorkerName::parse(WORKER).expect("it is a name");
     let (url, signals) = (options.url.clone(), options.signals.clone());
     // A line of its own for whoever asks, which is seldom: the others are busy.
     let where_is = WhereIs::new(move |task, fence| {
         let (url, signals) = (url.clone(), signals.clone());
         async move { Line::open(&url, &signals).await.ok()?.place((task, fence)).await.ok()?.map(|place| place.to_string()) }
     });
-    let bridge = Arc::new(Bridge {
+    let unasked = || Some("it has not been asked yet".to_owned());
+    let bridge = Bridge {
         engine,
         types: options.streams.keys().cloned().collect(),
+        outlets: options.streams.iter().map(|(kind, stream)| (kind.clone(), Outlet::new(kind, stream))).collect(),
         options,
-        worker,
         held: Mutex::default(),
-        room: Notify::new(),
-        broken: Notify::new(),
+        line: watch::Sender::new(None),
+        broken: Mutex::default(),
+        broke: Notify::new(),
         refused: Mutex::default(),
         counts: Mutex::default(),
-        trouble: Mutex::default(),
+        troubles: Mutex::new([unasked(), unasked()]),
         where_is,
-        beat: AtomicU32::new(HEARTBEAT_MS_DEFAULT),
-    });
-    bridge.tell(Some("it has not been asked yet".into()));
+    };
+    bridge.show();
+    let all = async {
+        // What is out is known before anything is heard of it.
+        keep::recover(&bridge).await;
+        let sending = join_all(bridge.outlets.values().map(|outlet| send::run(&bridge, outlet)));
+        tokio::join!(keep::run(&bridge), receive::run(&bridge), sending);
+    };
     tokio::select! {
         () = stop => {}
-        () = send::run(&bridge) => {}
-        () = receive::run(&bridge) => {}
-        () = note(&bridge) => {}
-    }
-    bridge.note_refused().await;
-}
-
-async fn note(bridge: &Bridge) {
-    loop {
-        sleep(NOTE_EVERY).await;
-        bridge.note_refused().await;
+        () = all => {}
     }
 }
 
 /// Rests longer each time, and says why.
-struct Rest(Duration);
+struct Rest {
+    half: Half,
+    next: Duration,
+}
 
 impl Rest {
-    fn new() -> Rest {
-        Rest(REST)
+    fn new(half: Half) -> Rest {
+        Rest { half, next: REST }
     }
 
-    async fn after(&mut self, bridge: &Bridge, error: &::redis::RedisError) {
-        if self.0 == REST {
+    /// All went well.
+    fn is_over(&mut self) {
+        self.next = REST;
+    }
+
+    async fn after(&mut self, bridge: &Bridge, error: &RedisError) {
+        if self.next == REST {
             tracing::warn!(%error, "Redis cannot be used; what goes there waits");
         }
-        bridge.tell(Some(error.to_string()));
-        sleep(self.0).await;
-        self.0 = (self.0 * 2).min(REST_MAX);
+        bridge.tell(self.half, Some(error.to_string()));
+        sleep(self.next).await;
+        self.next = (self.next * 2).min(REST_MAX);
     }
 }

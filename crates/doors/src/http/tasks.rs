@@ -247,9 +247,10 @@ fn tell_trouble(outside: &Outsides, task: &Task, told: &mut Explanation) {
     told.blocked_on.insert(0, BlockedOn { code: "outside".into(), sentence, since: None, eta: None });
 }
 
-/// Where its work is, if it was leased to be done out there.
+/// Where its work is, if it is known out there.
 async fn tell_outside(outside: &Outsides, task: &Task, lease: &Lease, told: &mut Explanation) {
-    let Some(outside) = outside.values().find(|outside| outside.worker == *lease.worker()) else { return };
+    let kind = task.card().route().kind();
+    let Some(outside) = outside.values().find(|outside| outside.types.contains(kind)) else { return };
     let asked = outside.where_is.ask(task.card().id(), lease.fence());
     if let Ok(Some(sentence)) = tokio::time::timeout(OUTSIDE_TIME_MAX, asked).await {
         told.sentence = format!("{} Its {sentence}.", told.sentence);

@@ -19,7 +19,6 @@ mod node;
 mod object;
 mod problem;
 mod queue;
-mod readable;
 mod record;
 mod registry;
 mod replay;

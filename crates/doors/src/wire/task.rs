@@ -1,13 +1,13 @@
 //! Tasks: what is asked of them and how they are shown.
 
 use super::object::objects;
-use super::readable::readable;
 use super::{CancelCause, Instant, KeyPair, Priority, Problem, Retry, Status, TriggerView, fence_text, key_text, place};
 use kernel::command::{Added, NewTask};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::lease::{Ending, Lease};
 use kernel::limits::*;
 use kernel::names::*;
+use kernel::readable::readable;
 use kernel::record::{Failure, Payload, TaskSpec};
 use kernel::task::Task;
 use serde::{Deserialize, Serialize};

@@ -1,16 +1,18 @@
 //! The tokens that are out, found by their lease, or by their run and node.
 
 use kernel::ids::{Fence, TaskId};
+use kernel::names::TypeName;
 use kernel::run::NodeAt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::Hold;
+use store::{BlobId, Hold};
 use tokio::time::Instant;
 
 pub type Lease = (TaskId, Fence);
 
 #[derive(Clone, Debug)]
 pub struct Out {
+    pub kind: TypeName,
     pub node: Option<Box<NodeAt>>,
     /// What is sent; none of one that an earlier process sent.
     pub token: Option<Arc<Sent>>,
@@ -25,8 +27,8 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(node: Option<Box<NodeAt>>) -> Out {
-        Out { node, token: None, is_sent: false, stop_by: None, called_off: false, is_ending: false }
+    pub fn new(kind: TypeName, node: Option<Box<NodeAt>>) -> Out {
+        Out { kind, node, token: None, is_sent: false, stop_by: None, called_off: false, is_ending: false }
     }
 
     /// Its token is not there yet.
@@ -42,15 +44,23 @@ pub struct Sent {
     pub run: String,
     pub node: String,
     pub token: String,
-    /// A large input that is put into Redis as well, and under which name.
-    pub mirrored: Option<(String, String)>,
+    /// A large input that is put into Redis as well.
+    pub mirror: Option<Mirror>,
     /// On an input that lies in a blob, for as long as this is out; after a restart its grace period is left.
     pub _hold: Option<Hold>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    pub blob: BlobId,
+    /// How long it may be of use.
+    pub ttl_ms: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Held {
     outs: BTreeMap<Lease, Out>,
+    by_kind: BTreeMap<TypeName, BTreeSet<Lease>>,
     /// By the text that a token gives for its run.
     by_run: BTreeMap<String, BTreeSet<Lease>>,
 }
@@ -84,18 +94,14 @@ impl Held {
 
     pub fn insert(&mut self, lease: Lease, out: Out) {
         self.by_run.entry(run_text(lease.0, out.node.as_deref())).or_default().insert(lease);
+        self.by_kind.entry(out.kind.clone()).or_default().insert(lease);
         self.outs.insert(lease, out);
     }
 
     pub fn remove(&mut self, lease: &Lease) -> Option<Out> {
         let out = self.outs.remove(lease)?;
-        let run = run_text(lease.0, out.node.as_deref());
-        if let Some(leases) = self.by_run.get_mut(&run) {
-            leases.remove(lease);
-            if leases.is_empty() {
-                self.by_run.remove(&run);
-            }
-        }
+        take_out(&mut self.by_run, &run_text(lease.0, out.node.as_deref()), lease);
+        take_out(&mut self.by_kind, &out.kind, lease);
         Some(out)
     }
 
@@ -111,12 +117,20 @@ impl Held {
         self.outs.keys().copied()
     }
 
+    pub fn of_kind(&self, kind: &TypeName) -> impl Iterator<Item = (&Lease, &Out)> {
+        self.by_kind.get(kind).into_iter().flatten().map(|lease| (lease, &self.outs[lease]))
+    }
+
+    pub fn count_of_kind(&self, kind: &TypeName) -> usize {
+        self.by_kind.get(kind).map_or(0, BTreeSet::len)
+    }
+
     pub fn all(&self) -> impl Iterator<Item = (&Lease, &Out)> {
         self.outs.iter()
     }
 
-    /// By the whole text of the node, or by its name where only one of that name is out. Beside one that goes on, one that is to stop is
-    /// not meant.
+    /// By the whole text of the node, or by its name where only one of that name is out. Beside one that goes on, one that is to stop or
+    /// has ended is not meant.
     pub fn meant(&self, run: &str, node: &str) -> Meant {
         let (mut whole, mut named) = (Vec::new(), Vec::new());
         for lease in self.by_run.get(run).into_iter().flatten() {
@@ -126,11 +140,21 @@ impl Held {
             }
         }
         let all = if whole.is_empty() { named } else { whole };
-        let going: Vec<Lease> = all.iter().filter(|lease| self.outs[*lease].stop_by.is_none()).copied().collect();
+        let goes_on = |lease: &&Lease| self.outs[*lease].stop_by.is_none() && !self.outs[*lease].is_ending;
+        let going: Vec<Lease> = all.iter().filter(goes_on).copied().collect();
         match (&going[..], &all[..]) {
             (_, []) => Meant::None,
             ([one], _) | ([], [one]) => Meant::One(*one),
             (several, _) => Meant::Several(several.len().max(2)),
+        }
+    }
+}
+
+fn take_out<K: Ord>(index: &mut BTreeMap<K, BTreeSet<Lease>>, key: &K, lease: &Lease) {
+    if let Some(leases) = index.get_mut(key) {
+        leases.remove(lease);
+        if leases.is_empty() {
+            index.remove(key);
         }
     }
 }
@@ -148,7 +172,7 @@ mod tests {
         let mut held = Held::default();
         for (number, node) in (1..).zip(nodes) {
             let node = NodeAt::parse(node).map(Box::new);
-            held.insert(lease(number), Out { is_sent: true, ..Out::new(node) });
+            held.insert(lease(number), Out { is_sent: true, ..Out::new(TypeName::parse("t").unwrap(), node) });
         }
         held
     }
@@ -183,11 +207,18 @@ mod tests {
     }
 
     #[test]
+    fn one_that_has_ended_does_not_stand_in_the_way_of_the_next_attempt() {
+        let mut held = held(&["run-1/pay", "run-1/pay"]);
+        held.get_mut(&lease(1)).unwrap().is_ending = true;
+        assert_eq!(held.meant("run-1", "pay"), Meant::One(lease(2)));
+    }
+
+    #[test]
     fn what_is_taken_back_is_found_no_more() {
         let mut held = held(&["run-1/pay", "run-1/each[0]/lint"]);
         assert!(held.remove(&lease(1)).is_some() && held.remove(&lease(1)).is_none());
         assert_eq!((held.meant("run-1", "pay"), held.len()), (Meant::None, 1));
         held.remove(&lease(2));
-        assert!(held.by_run.is_empty());
+        assert!(held.by_run.is_empty() && held.by_kind.is_empty());
     }
 }

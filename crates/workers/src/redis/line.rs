@@ -1,11 +1,11 @@
-//! The line to Redis: one connection that answers at once, and one that may wait. Whatever changes more than one key there does
-//! so in a script, so that it happens wholly or not at all.
+//! The line to Redis: one connection that answers at once, and one that may wait.
 
-use super::held::{Lease, Sent};
+use super::held::Lease;
+use super::scripts::{DROP, MARK, SEND, TAKE};
+use super::send::Going;
 use super::token::{id_of, lease_of};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError, Script};
-use std::sync::LazyLock;
+use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError, make_extension_error};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::time::sleep;
@@ -18,8 +18,8 @@ const WAIT_S: f64 = 5.0;
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Signals that are taken at a time.
 pub const SIGNALS_MAX: usize = 500;
-/// How long a mirrored input stays.
-const MIRROR_S: u64 = 24 * 3_600;
+/// What goes to Redis or comes from it at a time, beyond what is first.
+pub const BYTES_MAX: usize = 4 << 20;
 /// Names in the hash that are read at a time.
 const SCAN_COUNT: usize = 1_000;
 
@@ -39,54 +39,57 @@ pub fn address(url: &str) -> Result<(), BadAddress> {
 /// An address without its password.
 pub fn shown(url: &str) -> String {
     match url.split_once("://") {
+        // What follows the path of a socket may be its password.
+        Some((scheme @ ("unix" | "redis+unix" | "valkey+unix"), path)) => {
+            format!("{scheme}://{}", path.split_once('?').map_or(path, |(path, _)| path))
+        }
         Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)),
         None => "redis".into(),
     }
 }
 
-/// A token goes out, and the hash says where it is; unless it says so already.
-static SEND: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "for i = 1, #ARGV, 5 do
-           if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then
-             local at = redis.call('XADD', ARGV[i + 1], '*', 'token', ARGV[i + 2], 'run_id', ARGV[i + 3], 'to_node', ARGV[i + 4])
-             redis.call('HSET', KEYS[1], ARGV[i], at .. ' ' .. ARGV[i + 1])
-           end
-         end",
-    )
-});
+/// Whether the server refused what it was asked because of a key, or of what this user may do with it, while it could do other things.
+fn is_about_key(error: &RedisError) -> bool {
+    !error.is_io_error() && error.code().is_some_and(|code| !UNABLE.contains(&code))
+}
 
-/// The first signals go to the list beside theirs. What is answered are the first of that list, whoever put them there: a line that
-/// broke may have moved one and never told.
-static TAKE: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "local taken = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)
-         if #taken > 0 then
-           redis.call('RPUSH', KEYS[2], unpack(taken))
-           redis.call('LTRIM', KEYS[1], #taken, -1)
-         end
-         return redis.call('LRANGE', KEYS[2], 0, ARGV[1] - 1)",
-    )
-});
+/// Answers of a server that can do nothing of the kind now, for anyone.
+const UNABLE: [&str; 13] = [
+    "OOM",
+    "READONLY",
+    "MISCONF",
+    "LOADING",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "BUSY",
+    "TRYAGAIN",
+    "CLUSTERDOWN",
+    "MOVED",
+    "ASK",
+    "NOAUTH",
+    "NOSCRIPT",
+];
 
-/// The first so many signals were heard, but for those that are put to the end to be heard again; and these tokens are out no more.
-static DROP: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "for i = 3, 2 + ARGV[2] do
-           redis.call('RPUSH', KEYS[2], ARGV[i])
-         end
-         for i = 3 + ARGV[2], #ARGV do
-           local at = redis.call('HGET', KEYS[1], ARGV[i])
-           if at then
-             local space = string.find(at, ' ', 1, true)
-             redis.call('XDEL', string.sub(at, space + 1), string.sub(at, 1, space - 1))
-             redis.call('HDEL', KEYS[1], ARGV[i])
-           end
-         end
-         redis.call('LTRIM', KEYS[2], ARGV[1], -1)",
-    )
-});
+/// Whether there is no line any more.
+pub fn is_broken(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
+}
 
+/// Signals as they stand in their list.
+pub struct Taken {
+    pub texts: Vec<Vec<u8>>,
+    /// They stand where workers put them: Redis had no memory to move them.
+    in_place: bool,
+}
+
+/// One signal that is kept under another text from now on.
+pub struct Mark<'a> {
+    pub at: usize,
+    pub was: &'a [u8],
+    pub text: &'a str,
+}
+
+#[derive(Clone)]
 pub struct Line {
     quick: MultiplexedConnection,
     signals: String,
@@ -94,20 +97,28 @@ pub struct Line {
     hearing: String,
     /// Which token is where.
     out: String,
+    /// A set for each mirrored input, of the tokens that have it, is called by this and its reference.
+    mirror: String,
 }
 
 /// For whoever waits.
 pub struct Ear {
     patient: MultiplexedConnection,
-    /// The server is older than `BLMOVE`.
+    /// The server is older than `BLMOVE`, or does not let us.
     old: bool,
+}
+
+/// The keys beside a list of signals: what is being heard, which token is where, and how those of mirrors begin.
+pub fn own_keys(signals: &str) -> [String; 3] {
+    ["hearing", "out", "mirror:"].map(|name| format!("{signals}:{name}"))
 }
 
 impl Line {
     pub async fn open(url: &str, signals: &str) -> Result<Line, RedisError> {
         let config = AsyncConnectionConfig::new().set_connection_timeout(Some(ANSWER_MAX)).set_response_timeout(Some(ANSWER_MAX));
         let quick = Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?;
-        Ok(Line { quick, signals: signals.to_owned(), hearing: format!("{signals}:hearing"), out: format!("{signals}:out") })
+        let [hearing, out, mirror] = own_keys(signals);
+        Ok(Line { quick, signals: signals.to_owned(), hearing, out, mirror })
     }
 
     pub fn quick(&mut self) -> &mut MultiplexedConnection {
@@ -119,19 +130,31 @@ impl Line {
         &self.out
     }
 
-    pub async fn send(&mut self, tokens: &[(Lease, &Sent)]) -> Result<(), RedisError> {
-        let mut mirrors = redis::pipe();
-        for (reference, text) in tokens.iter().filter_map(|(_, sent)| sent.mirrored.as_ref()) {
-            mirrors.set_ex(format!("cas:{reference}"), text, MIRROR_S).ignore();
+    /// Those that could not go out, and what Redis said of them. What is out already does not go out again.
+    pub async fn send(&mut self, tokens: &[Going]) -> Result<Vec<(Lease, String)>, RedisError> {
+        let (mut refused, mut rest) = (Vec::new(), tokens);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(fitting(rest.iter().map(Going::bytes)));
+            rest = later;
+            let mut call = SEND.key(&self.out);
+            call.key(&self.mirror);
+            for Going { lease, sent, text } in now {
+                call.arg(id_of(*lease)).arg(&sent.stream).arg(&sent.token).arg(&sent.run).arg(&sent.node);
+                match sent.mirror.as_ref().zip(text.as_ref()) {
+                    Some((mirror, text)) => call.arg(mirror.blob.to_string()).arg(text.text()).arg(mirror.ttl_ms),
+                    None => call.arg("").arg("").arg(0),
+                };
+            }
+            let told: Vec<(String, String)> = call.invoke_async(&mut self.quick).await?;
+            for (id, why) in told {
+                // Older servers put the place in the script before it.
+                if let Some(code) = why.split(' ').map(|word| word.trim_start_matches('-')).find(|word| UNABLE.contains(word)) {
+                    return Err(make_extension_error(code.to_owned(), Some(why)));
+                }
+                refused.extend(lease_of(&id).map(|lease| (lease, why)));
+            }
         }
-        if mirrors.cmd_iter().next().is_some() {
-            let () = mirrors.query_async(&mut self.quick).await?;
-        }
-        let mut call = SEND.key(&self.out);
-        for (lease, sent) in tokens {
-            call.arg(id_of(*lease)).arg(&sent.stream).arg(&sent.token).arg(&sent.run).arg(&sent.node);
-        }
-        call.invoke_async(&mut self.quick).await
+        Ok(refused)
     }
 
     /// Which of these are out, as far as Redis knows.
@@ -161,14 +184,45 @@ impl Line {
     }
 
     /// The first of those that are there, and before them what was taken and not let go.
-    pub async fn take(&mut self) -> Result<Vec<Vec<u8>>, RedisError> {
-        TAKE.key(&self.signals).key(&self.hearing).arg(SIGNALS_MAX).invoke_async(&mut self.quick).await
+    pub async fn take(&mut self) -> Result<Taken, RedisError> {
+        let mut call = TAKE.key(&self.signals);
+        call.key(&self.hearing).arg(SIGNALS_MAX).arg(BYTES_MAX);
+        let (in_place, texts) = call.invoke_async(&mut self.quick).await?;
+        Ok(Taken { texts, in_place })
     }
 
-    /// These tokens are out no more, and the first so many signals were heard, but for those to be heard again.
-    pub async fn drop(&mut self, leases: &[Lease], heard: usize, again: &[&[u8]]) -> Result<(), RedisError> {
+    /// These of the signals that were taken are kept under other texts. Where Redis has no memory for that, they are not.
+    pub async fn mark(&mut self, taken: &Taken, marks: &[Mark<'_>]) -> Result<(), RedisError> {
+        if marks.is_empty() || taken.in_place {
+            return Ok(());
+        }
+        let mut call = MARK.key(&self.hearing);
+        marks.iter().for_each(|mark| _ = call.arg(mark.at).arg(mark.was).arg(mark.text));
+        call.invoke_async(&mut self.quick).await
+    }
+
+    /// What was taken was heard, but for those to be heard again, and these tokens are out no more.
+    pub async fn let_go(&mut self, taken: &Taken, again: &[&[u8]], leases: &[Lease]) -> Result<(), RedisError> {
+        if !taken.in_place {
+            return self.drop(leases, taken.texts.len(), again).await;
+        }
+        self.drop(leases, 0, &[]).await?;
+        // Somebody may have put another before them since: they are told by what they say.
+        let mut pipe = redis::pipe();
+        for text in taken.texts.iter().filter(|text| !again.contains(&text.as_slice())) {
+            pipe.lrem(&self.signals, 1, text).ignore();
+        }
+        pipe.query_async(&mut self.quick).await
+    }
+
+    /// These tokens are out no more.
+    pub async fn drop_tokens(&mut self, leases: &[Lease]) -> Result<(), RedisError> {
+        self.drop(leases, 0, &[]).await
+    }
+
+    async fn drop(&mut self, leases: &[Lease], heard: usize, again: &[&[u8]]) -> Result<(), RedisError> {
         let mut call = DROP.key(&self.out);
-        call.key(&self.hearing).arg(heard).arg(again.len());
+        call.key(&self.hearing).key(&self.mirror).arg(heard).arg(again.len());
         again.iter().for_each(|text| _ = call.arg(*text));
         leases.iter().for_each(|lease| _ = call.arg(id_of(*lease)));
         call.invoke_async(&mut self.quick).await
@@ -181,11 +235,25 @@ impl Line {
         pipe.query_async(&mut self.quick).await
     }
 
-    /// A value that a worker left.
-    pub async fn value(&mut self, reference: &str) -> Result<Option<Vec<u8>>, RedisError> {
+    /// A value that a worker left, or what Redis says against it.
+    pub async fn value(&mut self, reference: &str) -> Result<Result<Option<Vec<u8>>, String>, RedisError> {
         let name = if reference.starts_with("cas:") { reference.to_owned() } else { format!("cas:{reference}") };
-        redis::cmd("GET").arg(name).query_async(&mut self.quick).await
+        match redis::cmd("GET").arg(name).query_async(&mut self.quick).await {
+            Ok(value) => Ok(Ok(value)),
+            Err(error) if is_about_key(&error) => Ok(Err(error.to_string())),
+            Err(error) => Err(error),
+        }
     }
+}
+
+/// How many of them go together; one at least.
+fn fitting(bytes: impl Iterator<Item = usize>) -> usize {
+    let mut sum = 0;
+    let fits = bytes.take_while(|bytes| {
+        sum += bytes;
+        sum <= BYTES_MAX
+    });
+    fits.count().max(1)
 }
 
 impl Ear {
@@ -203,17 +271,14 @@ impl Ear {
             let mut wait = redis::cmd("BLMOVE");
             wait.arg(&line.signals).arg(&line.hearing).arg("LEFT").arg("RIGHT").arg(WAIT_S);
             match wait.query_async::<Option<Vec<u8>>>(&mut self.patient).await {
-                Err(error) if is_unknown_command(&error) => self.old = true,
+                // Whoever takes hears what else is the matter.
+                Err(error) if error.code().is_some() => self.old = is_about_key(&error),
                 answer => return answer.map(drop),
             }
         }
         sleep(ASK_EVERY).await;
         Ok(())
     }
-}
-
-fn is_unknown_command(error: &RedisError) -> bool {
-    error.to_string().to_ascii_lowercase().contains("unknown command")
 }
 
 #[cfg(test)]
@@ -226,11 +291,19 @@ mod tests {
             ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
             ("redis://:secret@cache:1", "redis://cache:1"),
             ("rediss://me:p@ss@cache:1/2", "rediss://cache:1/2"),
+            ("unix:///run/r.sock?db=1&pass=se@cret", "unix:///run/r.sock"),
         ] {
             assert_eq!(shown(url), seen);
         }
         assert!(address("redis://127.0.0.1:6379").is_ok());
         let told = address("http://:secret@x").unwrap_err().to_string();
         assert!(!told.contains("secret") && told.contains("redis://host:port/database"), "{told}");
+    }
+
+    #[test]
+    fn much_goes_in_several_parts() {
+        for (bytes, count) in [(&[BYTES_MAX + 1, 1][..], 1), (&[1, 2, BYTES_MAX - 3, 1], 3), (&[5, 5], 2)] {
+            assert_eq!(fitting(bytes.iter().copied()), count);
+        }
     }
 }

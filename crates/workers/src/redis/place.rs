@@ -41,6 +41,8 @@ impl Line {
     pub async fn place(&mut self, lease: Lease) -> Result<Option<Place>, RedisError> {
         let known: Option<String> = redis::cmd("HGET").arg(self.out()).arg(id_of(lease)).query_async(self.quick()).await?;
         let Some((entry, stream)) = known.as_deref().and_then(|known| known.split_once(' ')) else { return Ok(None) };
+        // The reference of a mirrored input follows it.
+        let entry = entry.split_once(':').map_or(entry, |(entry, _)| entry);
         let there: Vec<Value> = redis::cmd("XRANGE").arg(stream).arg(entry).arg(entry).query_async(self.quick()).await?;
         let found: Result<Vec<HashMap<String, Value>>, _> =
             redis::cmd("XINFO").arg("GROUPS").arg(stream).query_async(self.quick()).await;

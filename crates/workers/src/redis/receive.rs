@@ -1,63 +1,80 @@
 //! The half that hears: signals are taken, held against what is out, told to the engine, and let go when that is durable.
 
 use super::held::{Lease, Meant};
-use super::line::{Ear, Line};
-use super::signal::{self, Said};
-use super::token::lease_of;
-use super::{Bridge, Rest};
-use crate::inside::{AGAIN_AFTER, Away, bounded, failed, put_away, with_blobs};
+use super::line::{self, Ear, Line, Mark, Taken};
+use super::signal::{self, Said, Signal};
+use super::token::{id_of, lease_of};
+use super::{Bridge, Half, Rest};
+use crate::inside::{AGAIN_AFTER, Away, bounded, put_away, with_blobs};
 use engine::{Answer, Refused, Request};
 use futures_util::future::join_all;
 use kernel::command::{Command, Outcome, Reply};
 use kernel::rejection::Rejection;
 use redis::RedisError;
+use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use store::BlobId;
 use tokio::time::sleep;
 
 pub(super) async fn run(bridge: &Bridge) {
-    let mut rest = Rest::new();
+    let mut rest = Rest::new(Half::Hearing);
     loop {
-        if let Err(error) = listen(bridge, &mut rest).await {
-            bridge.broken.notify_one();
-            rest.after(bridge, &error).await;
+        let Err(error) = listen(bridge, &mut rest).await;
+        if line::is_broken(&error) {
+            bridge.break_line(error.clone());
         }
+        rest.after(bridge, &error).await;
     }
 }
 
-async fn listen(bridge: &Bridge, rest: &mut Rest) -> Result<(), RedisError> {
+async fn listen(bridge: &Bridge, rest: &mut Rest) -> Result<Infallible, RedisError> {
     let options = &bridge.options;
     let mut line = Line::open(&options.url, &options.signals).await?;
     let mut ear = Ear::open(&options.url).await?;
     loop {
-        let texts = line.take().await?;
-        *rest = Rest::new();
-        if texts.is_empty() {
+        let taken = line.take().await?;
+        if taken.texts.is_empty() {
+            bridge.tell(Half::Hearing, None);
             ear.wait(&line).await?;
         } else {
-            hear(bridge, &mut line, &texts).await?;
+            hear(bridge, &mut line, &taken).await?;
+            bridge.tell(Half::Hearing, None);
         }
+        rest.is_over();
     }
 }
 
 /// One signal that may be meant for something.
 struct Heard<'a> {
     lease: Lease,
+    signal: Signal<'a>,
     said: Said,
+    /// Where it stands among those that were taken.
+    at: usize,
     text: &'a [u8],
+    /// The text that it is kept under, if it does not name its token itself: heard again, it means the same token and no later one.
+    marked: Option<String>,
 }
 
-async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(), RedisError> {
-    let heard: Vec<Heard<'_>> = texts.iter().filter_map(|text| understood(bridge, text)).collect();
+impl Heard<'_> {
+    fn text(&self) -> &[u8] {
+        self.marked.as_ref().map_or(self.text, |text| text.as_bytes())
+    }
+}
+
+async fn hear(bridge: &Bridge, line: &mut Line, taken: &Taken) -> Result<(), RedisError> {
+    let heard: Vec<Heard<'_>> = taken.texts.iter().enumerate().filter_map(|(at, text)| understood(bridge, at, text)).collect();
+    let marks = heard.iter().filter_map(|heard| Some(Mark { at: heard.at, was: heard.text, text: heard.marked.as_deref()? }));
+    line.mark(taken, &marks.collect::<Vec<_>>()).await?;
     let mut finishing = Vec::with_capacity(heard.len());
     // On large outputs, until all of these are finished.
     let mut holds = Vec::new();
     // What cannot be kept or read now, since the blobs cannot be reached: it holds up no other.
     let mut again = Vec::new();
-    for Heard { lease, said, text } in heard {
-        let outcome = match said {
-            Said::Is(outcome) => Ok(outcome),
-            Said::Lies(at) => found(bridge, line, &at).await?,
+    for heard in &heard {
+        let outcome = match &heard.said {
+            Said::Is(outcome) => Ok(outcome.clone()),
+            Said::Lies(at) => found(bridge, line, &heard.signal, at).await?,
         };
         let kept = match outcome {
             Ok(outcome) => put_away(&bridge.engine, bounded(outcome)).await,
@@ -66,34 +83,36 @@ async fn hear(bridge: &Bridge, line: &mut Line, texts: &[Vec<u8>]) -> Result<(),
         match kept {
             Ok((outcome, hold)) => {
                 holds.extend(hold);
-                finishing.push(finish(bridge, lease, outcome, text));
+                finishing.push(finish(bridge, heard.lease, outcome, heard.text));
             }
             Err(away) => {
-                tracing::warn!(task = %lease.0, %away, "a result from Redis waits");
-                again.push(text);
+                tracing::warn!(task = %heard.lease.0, %away, "a result from Redis waits");
+                again.push(heard.text());
             }
         }
     }
     let ended: Vec<Lease> = join_all(finishing).await;
     drop(holds);
+    bridge.note_refused().await;
     ended.iter().for_each(|lease| _ = bridge.held().get_mut(lease).map(|out| out.is_ending = true));
-    line.drop(&ended, texts.len(), &again).await?;
+    line.let_go(taken, &again, &ended).await?;
+    for lease in &ended {
+        let out = bridge.held().remove(lease);
+        // One permit is kept for who is not waiting yet, however often it is told.
+        out.and_then(|out| bridge.outlets.get(&out.kind)).inspect(|outlet| outlet.room.notify_one());
+    }
+    bridge.show();
     if !again.is_empty() {
         sleep(AGAIN_AFTER).await;
     }
-    let mut held = bridge.held();
-    ended.iter().for_each(|lease| _ = held.remove(lease));
-    drop(held);
-    bridge.show();
-    bridge.room.notify_one();
     Ok(())
 }
 
 /// Which token it is about, by its id, or by run and node where that is clear.
-fn understood<'a>(bridge: &Bridge, text: &'a [u8]) -> Option<Heard<'a>> {
+fn understood<'a>(bridge: &Bridge, at: usize, text: &'a [u8]) -> Option<Heard<'a>> {
     let shown = || String::from_utf8_lossy(text).into_owned();
-    let read = std::str::from_utf8(text).map_err(|_| "it is no text".to_owned()).and_then(signal::read);
-    let (signal, said) = match read {
+    let read = std::str::from_utf8(text).map_err(|_| "it is no text".to_owned());
+    let (whole, signal, said) = match read.and_then(|whole| signal::read(whole).map(|(signal, said)| (whole, signal, said))) {
         Ok(read) => read,
         Err(why) => {
             bridge.refuse("garbled", &format!("{why}: {}", shown()));
@@ -101,36 +120,37 @@ fn understood<'a>(bridge: &Bridge, text: &'a [u8]) -> Option<Heard<'a>> {
         }
     };
     if let Some(lease) = signal.job_id.as_deref().and_then(lease_of) {
-        return Some(Heard { lease, said, text });
+        return Some(Heard { lease, signal, said, at, text, marked: None });
     }
-    let named = (signal.run_id.as_deref().unwrap_or_default(), signal.node_id.as_deref().unwrap_or_default());
-    match bridge.held().meant(named.0, named.1) {
-        Meant::One(lease) => Some(Heard { lease, said, text }),
-        Meant::None => {
-            bridge.refuse("unknown", &format!("nothing of {}/{} is out: {}", named.0, named.1, shown()));
-            None
+    let (run, node) = (signal.run_id.as_deref().unwrap_or_default(), signal.node_id.as_deref().unwrap_or_default());
+    let meant = bridge.held().meant(run, node);
+    match meant {
+        Meant::One(lease) => {
+            let marked = Some(signal::named(whole, &id_of(lease)));
+            return Some(Heard { lease, signal, said, at, text, marked });
         }
-        Meant::Several(several) => {
-            bridge.refuse("ambiguous", &format!("{several} of {}/{} are out: {}", named.0, named.1, shown()));
-            None
-        }
+        Meant::None => bridge.refuse("unknown", &format!("nothing of {run}/{node} is out: {}", shown())),
+        Meant::Several(several) => bridge.refuse("ambiguous", &format!("{several} of {run}/{node} are out: {}", shown())),
     }
+    None
 }
 
-/// A result by reference: in the blob store, or in Redis.
-async fn found(bridge: &Bridge, line: &mut Line, at: &str) -> Result<Result<Outcome, Away>, RedisError> {
+/// What lies where a signal says: in the blob store, or in Redis.
+async fn found(bridge: &Bridge, line: &mut Line, signal: &Signal<'_>, at: &str) -> Result<Result<Outcome, Away>, RedisError> {
+    let unread = |why: String| signal.lost("result_unread", format!("its result {at} could not be read: {why}"));
     if let Some(id) = BlobId::parse(at.strip_prefix("blob:").unwrap_or(at)) {
         match with_blobs(&bridge.engine, move |engine| engine.blobs().get(&id)).await {
-            Ok(Ok(Some(bytes))) => return Ok(Ok(Outcome::Done { output: signal::result(&bytes) })),
+            Ok(Ok(Some(bytes))) => return Ok(Ok(signal.lying(&bytes))),
             Ok(Ok(None)) => {}
-            Ok(Err(error)) => {
-                return Ok(Ok(failed("result_unread", format!("its result {at} could not be read: {error}"), true)));
-            }
+            Ok(Err(error)) => return Ok(Ok(unread(error.to_string()))),
             Err(away) => return Ok(Err(away)),
         }
     }
-    let missing = || failed("result_missing", format!("its result {at} lies neither in the blob store nor in Redis"), true);
-    Ok(Ok(line.value(at).await?.map_or_else(missing, |bytes| Outcome::Done { output: signal::result(&bytes) })))
+    Ok(Ok(match line.value(at).await? {
+        Ok(Some(bytes)) => signal.lying(&bytes),
+        Ok(None) => signal.lost("result_missing", format!("its result {at} lies neither in the blob store nor in Redis")),
+        Err(why) => unread(why),
+    }))
 }
 
 /// Until it is answered. The lease is over then, one way or the other.

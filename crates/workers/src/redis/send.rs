@@ -1,257 +1,235 @@
-//! The half that sends: it leases what there is room for, puts it on the streams, and keeps alive what is out.
+//! The half that sends, for one type: it leases what there is room for, puts it on the stream, and keeps alive what is out.
 
 use super::held::{Lease, Out, Sent};
 use super::line::Line;
-use super::{Bridge, Rest, token};
-use crate::inside::{filled, report};
-use engine::{Answer, Delivery, Engine, Held as Kept, Holding, Refused, Request, Work};
+use super::{Bridge, Outlet, Shut, token};
+use crate::inside::{failed, filled, report};
+use engine::{Answer, Delivery, Held as Kept, Holding, Refused, Work, Worked};
+use futures_util::future::join_all;
 use kernel::command::{Grant, Outcome};
-use kernel::limits::HEARTBEAT_MS_DEFAULT;
-use kernel::names::TypeName;
-use kernel::record::Failure;
-use kernel::task::Task;
+use kernel::limits::{HEARTBEAT_MS_DEFAULT, POLL_TASKS_MAX};
+use kernel::record::Payload;
 use redis::RedisError;
-use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use store::StoreError;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 /// How long a poll may wait for work; and while a token is to stop.
 const WAIT: Duration = Duration::from_secs(20);
 const WAIT_STOPPING: Duration = Duration::from_millis(500);
+/// Where there is little room, so long is waited for more of it, so that few polls carry much.
+const GATHER: Duration = Duration::from_millis(5);
 /// A worker that does a token that was cancelled has so long to tell of it.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 /// Where it is told.
 const CALLED_OFF: &str = "wf.cancelled";
-/// How often what is out is compared with what Redis knows.
-const COMPARE_EVERY: Duration = Duration::from_secs(10);
-/// What could not be sent is handed back after this.
-const UNSENT_MAX: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(bridge: &Bridge) {
-    recover(bridge).await;
-    let (mut rest, mut trouble_since, mut line) = (Rest::new(), None, None);
-    let mut compared = Instant::now();
+/// A token on its way out.
+pub(super) struct Going {
+    pub lease: Lease,
+    pub sent: Arc<Sent>,
+    /// What is mirrored.
+    pub text: Option<Payload>,
+}
+
+impl Going {
+    pub fn bytes(&self) -> usize {
+        self.sent.token.len() + self.text.as_ref().map_or(0, |text| text.text().len())
+    }
+}
+
+pub(super) async fn run(bridge: &Bridge, outlet: &Outlet) {
+    let mut lines = bridge.line.subscribe();
     loop {
-        let open = match line.take() {
-            Some(open) => Ok(open),
-            None => alive(bridge, open(bridge)).await,
-        };
-        let (want, wait) = match &open {
-            Ok(_) => (room(bridge), if is_stopping(bridge) { WAIT_STOPPING } else { WAIT }),
-            Err(_) => (0, Duration::ZERO),
-        };
-        let mut poll = Work { want, wait_ms: wait.as_millis() as u64, ..bridge.poll(bridge.types.clone()) };
-        if poll.want == 0 && poll.holding.is_empty() {
+        end_stopped(bridge, outlet).await;
+        let line = lines.borrow_and_update().clone();
+        let want = if line.is_some() { room(bridge, outlet).await } else { 0 };
+        let mut poll = Work { want, wait_ms: wait(bridge, outlet).as_millis() as u64, ..bridge.poll(outlet) };
+        let sent = poll.holding.clone();
+        let is_idle = want == 0 && sent.is_empty();
+        if is_idle {
             poll.wait_ms = 0;
         }
-        let sent = poll.holding.clone();
         let answer = tokio::select! {
             answer = bridge.engine.work(poll) => answer,
             // One that asks for nothing cannot be given anything.
-            () = bridge.room.notified(), if want == 0 && open.is_ok() => {
-                line = open.ok();
-                continue;
-            }
+            () = outlet.room.notified(), if want == 0 => continue,
             // Nothing is taken on while it could not go out. What is being given goes back.
-            () = bridge.broken.notified(), if open.is_ok() => continue,
+            _ = lines.changed() => continue,
         };
-        let mut granted = Vec::new();
         match answer {
             Ok(Answer::Worked(worked)) => {
-                heard(bridge, &sent, &worked.holding);
-                granted = alive(bridge, taken_on(bridge, worked.deliveries)).await;
+                let stopping = worked.stopping;
+                if let Err(error) = answered(bridge, outlet, line, &sent, worked).await {
+                    bridge.break_line(error);
+                    // Whoever keeps the line closes it.
+                    _ = alive(bridge, outlet, lines.changed()).await;
+                } else if is_idle || stopping {
+                    rest(bridge, outlet, &mut lines).await;
+                }
             }
             // The engine has ended, and with it all that is done here.
             Err(Refused::Down) => return std::future::pending().await,
             Ok(_) | Err(Refused::Full { .. }) => sleep(super::REST).await,
         }
-        let went = match open {
-            Ok(mut open) => alive(bridge, go_on(bridge, &mut open, &granted, &mut compared)).await.map(|()| open),
-            Err(error) => Err(error),
-        };
-        match went {
-            Ok(open) => {
-                (rest, trouble_since, line) = (Rest::new(), None, Some(open));
-            }
-            Err(error) => {
-                let since = *trouble_since.get_or_insert_with(Instant::now);
-                if since.elapsed() > UNSENT_MAX {
-                    hand_back_unsent(bridge).await;
-                }
-                alive(bridge, rest.after(bridge, &error)).await;
-            }
-        }
-        end_stopped(bridge).await;
     }
 }
 
 impl Bridge {
-    fn poll(&self, types: Arc<[TypeName]>) -> Work {
-        let holding = self.held().leases().map(|(task, fence)| Holding { task, fence }).collect();
-        Work { worker: self.worker.clone(), types, queues: [].into(), want: 0, wait_ms: 0, results: Vec::new(), holding }
+    fn poll(&self, outlet: &Outlet) -> Work {
+        let held = self.held();
+        let holding = held.of_kind(&outlet.kind).map(|((task, fence), _)| Holding { task: *task, fence: *fence }).collect();
+        let (worker, types) = (outlet.worker.clone(), [outlet.kind.clone()].into());
+        Work { worker, types, queues: [].into(), want: 0, wait_ms: 0, results: Vec::new(), holding }
     }
 }
 
+/// What the engine says of those that were named in this poll, and what it gives.
+async fn answered(
+    bridge: &Bridge,
+    outlet: &Outlet,
+    line: Option<Line>,
+    sent: &[Holding],
+    worked: Worked,
+) -> Result<(), RedisError> {
+    heard(bridge, outlet, sent, &worked.holding);
+    let going = alive(bridge, outlet, taken_on(bridge, outlet, worked.deliveries)).await;
+    let Some(mut line) = line else { return Ok(()) };
+    alive(bridge, outlet, go_out(bridge, &mut line, &going)).await?;
+    let untold: Vec<Lease> = {
+        let held = bridge.held();
+        let untold = held.of_kind(&outlet.kind).filter(|(_, out)| out.stop_by.is_some() && !out.called_off);
+        untold.map(|(lease, _)| *lease).collect()
+    };
+    if !untold.is_empty() {
+        alive(bridge, outlet, line.call_off(CALLED_OFF, &untold)).await?;
+        let mut held = bridge.held();
+        untold.iter().for_each(|lease| _ = held.get_mut(lease).map(|out| out.called_off = true));
+    }
+    Ok(())
+}
+
 /// Waits for something, and keeps all that is out alive meanwhile, however long that takes.
-async fn alive<T>(bridge: &Bridge, something: impl Future<Output = T>) -> T {
+async fn alive<T>(bridge: &Bridge, outlet: &Outlet, something: impl Future<Output = T>) -> T {
     let mut something = pin!(something);
     loop {
-        let beat = bridge.beat.load(Ordering::Relaxed);
         tokio::select! {
             done = &mut something => return done,
-            () = sleep(Duration::from_millis(u64::from(beat) / 3)) => {}
+            () = sleep(beat(outlet)) => {}
         }
-        let poll = bridge.poll([].into());
+        let poll = bridge.poll(outlet);
         let sent = poll.holding.clone();
         if !sent.is_empty()
             && let Ok(Answer::Worked(worked)) = bridge.engine.work(poll).await
         {
-            heard(bridge, &sent, &worked.holding);
+            heard(bridge, outlet, &sent, &worked.holding);
         }
     }
 }
 
-/// Asked for only when there is a good part of it, so that few polls carry much.
-fn room(bridge: &Bridge) -> usize {
+/// When what is out is to be named again.
+fn beat(outlet: &Outlet) -> Duration {
+    Duration::from_millis(u64::from(outlet.beat.load(Ordering::Relaxed)) / 3)
+}
+
+/// How many may be asked for.
+async fn room(bridge: &Bridge, outlet: &Outlet) -> usize {
     let slots = bridge.options.slots;
-    let free = slots.saturating_sub(bridge.held().len());
-    if free >= slots.div_ceil(4) { free.min(kernel::limits::POLL_TASKS_MAX) } else { 0 }
-}
-
-fn is_stopping(bridge: &Bridge) -> bool {
-    bridge.held().all().any(|(_, out)| out.stop_by.is_some())
-}
-
-/// What an earlier process had sent, by the leases that the engine knows of. Before that is known, nothing in Redis is nobody's.
-async fn recover(bridge: &Bridge) {
-    loop {
-        let leases = match bridge.engine.ask(Request::Leases { worker: bridge.worker.clone() }).await {
-            Ok(Answer::Leases(leases)) => leases,
-            Err(Refused::Down) => return std::future::pending().await,
-            Ok(_) | Err(Refused::Full { .. }) => {
-                sleep(super::REST).await;
-                continue;
-            }
-        };
-        let engine = bridge.engine.clone();
-        match tokio::task::spawn_blocking(move || outs_of(&engine, leases)).await {
-            Ok(Ok(found)) => return found.into_iter().for_each(|(lease, out)| bridge.held().insert(lease, out)),
-            unread => {
-                tracing::error!(?unread, "what was out cannot be read; trying again");
-                sleep(super::REST_MAX).await;
-            }
+    let free = || slots.saturating_sub(bridge.held().count_of_kind(&outlet.kind)).min(POLL_TASKS_MAX);
+    match (outlet.is_shut(), free()) {
+        (Some(shut), _) if shut.until > Instant::now() => 0,
+        (Some(_), free) => free.min(1),
+        (None, 0) => 0,
+        (None, few) if few < slots.div_ceil(4).min(POLL_TASKS_MAX) => {
+            sleep(GATHER).await;
+            free()
         }
+        (None, free) => free,
     }
 }
 
-/// With the nodes they are of.
-fn outs_of(engine: &Engine, leases: Vec<Lease>) -> Result<Vec<(Lease, Out)>, StoreError> {
-    engine.read(|reader| {
-        let mut found = Vec::with_capacity(leases.len());
-        for lease in leases {
-            if let Some(row) = reader.task(lease.0)? {
-                let node = Task::from_row(&row.values)?.card().node().cloned().map(Box::new);
-                found.push((lease, Out { is_sent: true, ..Out::new(node) }));
-            }
-        }
-        Ok(found)
-    })
+fn wait(bridge: &Bridge, outlet: &Outlet) -> Duration {
+    let is_stopping = bridge.held().of_kind(&outlet.kind).any(|(_, out)| out.stop_by.is_some());
+    let shut = outlet.is_shut().map(|shut| shut.until.saturating_duration_since(Instant::now()));
+    let wait = if is_stopping { WAIT_STOPPING } else { WAIT };
+    shut.filter(|left| !left.is_zero()).map_or(wait, |left| wait.min(left))
 }
 
-/// A line, and all that is out is what Redis knows to be out.
-async fn open(bridge: &Bridge) -> Result<Line, RedisError> {
-    let mut line = Line::open(&bridge.options.url, &bridge.options.signals).await?;
-    compare(bridge, &mut line).await?;
-    bridge.tell(None);
-    Ok(line)
-}
-
-/// What Redis has lost goes out again; of what an earlier process sent the input is not known here, so that is handed back. What
-/// Redis has and nobody holds is nobody's.
-async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
-    let held: Vec<Lease> = bridge.held().leases().collect();
-    let is_out = line.is_out(&held).await?;
-    let lost: BTreeSet<Lease> = held.iter().zip(is_out).filter(|(_, is_out)| !is_out).map(|(lease, _)| *lease).collect();
-    // Meanwhile the other half may have heard of some.
-    let lost: Vec<(Lease, Out)> = {
-        let held = bridge.held();
-        let lost = held.all().filter(|(lease, out)| !out.is_ending && !out.is_being_made() && lost.contains(lease));
-        lost.map(|(lease, out)| (*lease, out.clone())).collect()
-    };
-    let (known, unknown): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(_, out)| out.token.is_some());
-    send(bridge, line, &known).await?;
-    for (lease, _) in unknown {
-        give_up(bridge, lease, Outcome::Released).await;
+/// There is nothing to ask until something changes, or the next heartbeat is due.
+async fn rest(bridge: &Bridge, outlet: &Outlet, lines: &mut watch::Receiver<Option<Line>>) {
+    tokio::select! {
+        _ = lines.changed() => {}
+        () = outlet.room.notified() => {}
+        () = sleep(wait(bridge, outlet).min(beat(outlet))) => {}
     }
-    let found = line.all_out().await?;
-    let stray: Vec<Lease> = found.into_iter().filter(|lease| !bridge.held().contains(lease)).collect();
-    if stray.is_empty() { Ok(()) } else { line.drop(&stray, 0, &[]).await }
 }
 
-async fn go_on(bridge: &Bridge, line: &mut Line, granted: &[(Lease, Out)], compared: &mut Instant) -> Result<(), RedisError> {
-    send(bridge, line, granted).await?;
-    let (to_stop, held) = {
-        let held = bridge.held();
-        let untold = held.all().filter(|(_, out)| out.stop_by.is_some() && !out.called_off);
-        (untold.map(|(lease, _)| *lease).collect::<Vec<Lease>>(), held.len())
-    };
-    if !to_stop.is_empty() {
-        line.call_off(CALLED_OFF, &to_stop).await?;
-        let mut held = bridge.held();
-        to_stop.iter().for_each(|lease| _ = held.get_mut(lease).map(|out| out.called_off = true));
-    }
-    if compared.elapsed() > COMPARE_EVERY {
-        *compared = Instant::now();
-        if line.count_out().await? != held {
-            compare(bridge, line).await?;
-        }
-        bridge.tell(None);
-    }
-    Ok(())
-}
-
-async fn send(bridge: &Bridge, line: &mut Line, outs: &[(Lease, Out)]) -> Result<(), RedisError> {
-    let tokens: Vec<_> = outs.iter().filter_map(|(lease, out)| Some((*lease, out.token.as_deref()?))).collect();
-    if tokens.is_empty() {
+/// Onto the streams. Of a stream that cannot be written they go back, and none are asked for.
+pub(super) async fn go_out(bridge: &Bridge, line: &mut Line, going: &[Going]) -> Result<(), RedisError> {
+    if going.is_empty() {
         return Ok(());
     }
-    line.send(&tokens).await?;
-    bridge.count("sent", tokens.len());
-    let mut held = bridge.held();
-    tokens.iter().for_each(|(lease, _)| _ = held.get_mut(lease).map(|out| out.is_sent = true));
-    drop(held);
+    let refused = line.send(going).await?;
+    for (lease, why) in &refused {
+        let kind = bridge.held().get_mut(lease).map(|out| out.kind.clone());
+        if let Some(outlet) = kind.and_then(|kind| bridge.outlets.get(&kind)) {
+            tracing::warn!(stream = outlet.stream, why, "a stream cannot be written");
+            let why = format!("the stream `{}` cannot be written: {why}", outlet.stream);
+            bridge.set_shut(outlet, Some(Shut { until: Instant::now() + super::SHUT, why }));
+        }
+    }
+    let (mut fresh, mut kinds) = (0, Vec::new());
+    for Going { lease, .. } in going.iter().filter(|going| refused.iter().all(|(lease, _)| *lease != going.lease)) {
+        if let Some(out) = bridge.held().get_mut(lease) {
+            fresh += usize::from(!std::mem::replace(&mut out.is_sent, true));
+            if kinds.last() != Some(&out.kind) {
+                kinds.push(out.kind.clone());
+            }
+        }
+    }
+    bridge.count("sent", fresh);
+    for outlet in kinds.iter().filter_map(|kind| bridge.outlets.get(kind)).filter(|outlet| outlet.is_shut().is_some()) {
+        bridge.set_shut(outlet, None);
+    }
     bridge.show();
+    give_up(bridge, refused.into_iter().map(|(lease, _)| lease).collect(), &Outcome::Released).await;
     Ok(())
 }
 
 /// What was granted, as it goes out; held from here on.
-async fn taken_on(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Out)> {
+async fn taken_on(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -> Vec<Going> {
+    if deliveries.is_empty() {
+        return Vec::new();
+    }
     let mut granted: Vec<Lease> = Vec::with_capacity(deliveries.len());
     for Grant { task, fence, node, heartbeat_ms, .. } in deliveries.iter().map(|delivery| &delivery.grant) {
         granted.push((*task, *fence));
-        bridge.beat.fetch_min(*heartbeat_ms, Ordering::Relaxed);
-        bridge.held().insert((*task, *fence), Out::new(node.clone().map(|(at, _)| at)));
+        outlet.beat.fetch_min(*heartbeat_ms, Ordering::Relaxed);
+        bridge.held().insert((*task, *fence), Out::new(outlet.kind.clone(), node.clone().map(|(at, _)| at)));
     }
-    let made = made(bridge, deliveries).await;
-    let mut outs = Vec::with_capacity(made.len());
-    for (lease, token) in made {
-        match token {
-            Ok(token) => {
+    let mut going = Vec::with_capacity(granted.len());
+    for (lease, made) in made(bridge, outlet, deliveries).await {
+        match made {
+            Ok((sent, text)) => {
+                let sent = Arc::new(sent);
                 if let Some(out) = bridge.held().get_mut(&lease) {
-                    out.token = Some(Arc::new(token));
-                    outs.push((lease, out.clone()));
+                    out.token = Some(sent.clone());
+                    going.push(Going { lease, sent, text });
                 }
             }
             // It can be tried again when they can be reached.
-            Err(_) if bridge.engine.blobs().trouble().is_some() => give_up(bridge, lease, Outcome::Released).await,
+            Err(error) if bridge.engine.blobs().trouble().is_some() => {
+                let why = format!("a large input cannot be kept now: {error}");
+                bridge.set_shut(outlet, Some(Shut { until: Instant::now() + super::SHUT, why }));
+                give_up(bridge, vec![lease], &Outcome::Released).await;
+            }
             Err(error) => {
-                let failure =
-                    Failure { code: "input_unkept".into(), message: format!("its input could not be written: {error}") };
-                give_up(bridge, lease, Outcome::Failed { failure, retryable: true, retry_after_ms: None }).await;
+                let message = format!("its input could not be written: {error}");
+                give_up(bridge, vec![lease], &failed("input_unkept", message, true)).await;
             }
         }
     }
@@ -262,19 +240,24 @@ async fn taken_on(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Out
             held.remove(lease);
         }
     }
-    outs
+    going
 }
 
-async fn made(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Result<Sent, StoreError>)> {
+type Made = Result<(Sent, Option<Payload>), StoreError>;
+
+async fn made(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -> Vec<(Lease, Made)> {
     let Some(deliveries) = filled(&bridge.engine, deliveries).await else { return Vec::new() };
-    let (engine, options) = (bridge.engine.clone(), bridge.options.clone());
+    let (engine, stream, mirror) = (bridge.engine.clone(), outlet.stream.clone(), bridge.options.mirror);
     let make = move || {
         let mut made = Vec::with_capacity(deliveries.len());
-        for delivery in deliveries {
-            let input = delivery.input.clone().expect("a delivery is filled");
-            let stream = options.streams.get(&delivery.grant.kind).cloned().unwrap_or_default();
-            let token = token::token(&engine, &delivery.grant, &input, &stream, options.mirror);
-            made.push(((delivery.grant.task, delivery.grant.fence), token));
+        for Delivery { grant, input } in deliveries {
+            let input = input.expect("a delivery is filled");
+            let token = token::token(&engine, &grant, &input, &stream, mirror);
+            let token = token.map(|sent| {
+                let text = sent.mirror.is_some().then_some(input);
+                (sent, text)
+            });
+            made.push(((grant.task, grant.fence), token));
         }
         made
     };
@@ -282,7 +265,7 @@ async fn made(bridge: &Bridge, deliveries: Vec<Delivery>) -> Vec<(Lease, Result<
 }
 
 /// What the engine says of those that were named.
-fn heard(bridge: &Bridge, sent: &[Holding], kept: &[Kept]) {
+fn heard(bridge: &Bridge, outlet: &Outlet, sent: &[Holding], kept: &[Kept]) {
     let mut held = bridge.held();
     let mut beat = HEARTBEAT_MS_DEFAULT;
     for (sent, kept) in sent.iter().zip(kept) {
@@ -300,29 +283,22 @@ fn heard(bridge: &Bridge, sent: &[Holding], kept: &[Kept]) {
             out.stop_by = Some(Instant::now() + STOP_GRACE);
         }
     }
-    bridge.beat.store(beat, Ordering::Relaxed);
+    outlet.beat.store(beat, Ordering::Relaxed);
 }
 
 /// Tokens that were to stop, and whose workers have not told so.
-async fn end_stopped(bridge: &Bridge) {
+async fn end_stopped(bridge: &Bridge, outlet: &Outlet) {
     let now = Instant::now();
-    let over: Vec<Lease> =
-        bridge.held().all().filter(|(_, out)| out.stop_by.is_some_and(|by| by <= now)).map(|(lease, _)| *lease).collect();
-    for lease in over {
-        let message = "it was to stop, and its worker did not say that it has".to_owned();
-        let failure = Failure { code: "stopped".into(), message };
-        give_up(bridge, lease, Outcome::Failed { failure, retryable: false, retry_after_ms: None }).await;
-    }
+    let over: Vec<Lease> = {
+        let held = bridge.held();
+        let over = held.of_kind(&outlet.kind).filter(|(_, out)| out.stop_by.is_some_and(|by| by <= now));
+        over.map(|(lease, _)| *lease).collect()
+    };
+    give_up(bridge, over, &failed("stopped", "it was to stop, and its worker did not say that it has", false)).await;
 }
 
-async fn hand_back_unsent(bridge: &Bridge) {
-    let unsent: Vec<Lease> = bridge.held().all().filter(|(_, out)| !out.is_sent).map(|(lease, _)| *lease).collect();
-    for lease in unsent {
-        give_up(bridge, lease, Outcome::Released).await;
-    }
-}
-
-async fn give_up(bridge: &Bridge, lease: Lease, outcome: Outcome) {
-    report(&bridge.engine, lease.0, lease.1, outcome).await;
-    bridge.held().remove(&lease);
+pub(super) async fn give_up(bridge: &Bridge, leases: Vec<Lease>, outcome: &Outcome) {
+    join_all(leases.iter().map(|(task, fence)| report(&bridge.engine, *task, *fence, outcome.clone()))).await;
+    let mut held = bridge.held();
+    leases.iter().for_each(|lease| _ = held.remove(lease));
 }

@@ -1,10 +1,13 @@
 //! What a worker says became of a token: seed 003's completion signal, and what that means for the task.
 
+use crate::inside::failed;
 use kernel::command::Outcome;
+use kernel::readable::readable;
 use kernel::record::{Failure, Payload};
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
 
 /// What is said of a failure that says nothing itself.
 const SILENT: &str = "the worker reported a failure and no reason";
@@ -16,7 +19,7 @@ pub struct Signal<'a> {
     pub run_id: Option<String>,
     pub node_id: Option<String>,
     status: String,
-    pub result_ref: Option<String>,
+    result_ref: Option<String>,
     #[serde(borrow)]
     result_data: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -29,21 +32,23 @@ pub struct Signal<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
     Is(Outcome),
-    /// Its result lies there.
+    /// Its result lies there, or why it failed.
     Lies(String),
 }
 
 /// Or what is wrong with it.
 pub fn read(text: &str) -> Result<(Signal<'_>, Said), String> {
     let signal: Signal = serde_json::from_str(text).map_err(|error| format!("no signal: {error}"))?;
-    let said = match signal.status.as_str() {
-        "completed" => match (signal.result_data, &signal.result_ref) {
-            (Some(data), _) => Said::Is(Outcome::Done { output: Payload(data.get().into()) }),
-            (None, Some(at)) if !at.is_empty() => Said::Lies(at.clone()),
-            (None, _) => Said::Is(Outcome::Done { output: Payload::null() }),
+    let at = signal.result_ref.as_deref().filter(|at| !at.is_empty());
+    let said = match (signal.status.as_str(), signal.result_data, at) {
+        ("completed", Some(data), _) => Said::Is(done(data.get())),
+        ("completed", None, Some(at)) => Said::Lies(at.to_owned()),
+        ("completed", None, None) => Said::Is(Outcome::Done { output: Payload::null() }),
+        ("failed", _, at) => match (signal.reason(&Value::Null), at) {
+            (None, Some(at)) => Said::Lies(at.to_owned()),
+            _ => Said::Is(signal.failed(&Value::Null)),
         },
-        "failed" => Said::Is(signal.failed()),
-        other => return Err(format!("its status is `{other}`, neither completed nor failed")),
+        (other, ..) => return Err(format!("its status is `{other}`, neither completed nor failed")),
     };
     if signal.job_id.is_none() && (signal.run_id.is_none() || signal.node_id.is_none()) {
         return Err("it names neither a job nor a run and a node".into());
@@ -51,28 +56,68 @@ pub fn read(text: &str) -> Result<(Signal<'_>, Said), String> {
     Ok((signal, said))
 }
 
-impl Signal<'_> {
-    /// Wherever the worker put its reason.
-    fn failed(&self) -> Outcome {
-        let json = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()).unwrap_or_default();
-        let (error, metadata, data) = (json(self.error), json(self.metadata), json(self.result_data));
-        let errors = [&error, &metadata["error"], &data["error"]];
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let message = errors.iter().find_map(|error| text(error).or_else(|| text(&error["message"])));
-        let code = errors.iter().find_map(|error| text(&error["code"])).or_else(|| text(&metadata["error_code"]));
-        let flag = |name: &str| errors.iter().copied().chain([&metadata]).find_map(|value| value[name].as_bool());
-        let wait = errors.iter().copied().chain([&metadata]).find_map(|value| value["retry_after_ms"].as_u64());
-        let failure =
-            Failure { code: code.unwrap_or_else(|| "failed".into()), message: message.unwrap_or_else(|| SILENT.into()) };
-        Outcome::Failed { failure, retryable: flag("retryable").unwrap_or(true), retry_after_ms: wait }
+/// The same signal under the id of the token that it was found to mean.
+pub fn named(text: &str, id: &str) -> String {
+    let id = to_raw_value(id).expect("a text is JSON");
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).expect("it was read before");
+    fields.insert("job_id".into(), &id);
+    serde_json::to_string(&fields).expect("it is JSON")
+}
+
+/// A result that not everyone could read would cost whoever gets it all that comes with it.
+fn done(json: &str) -> Outcome {
+    match readable(json) {
+        Ok(()) => Outcome::Done { output: Payload(json.into()) },
+        Err(error) => failed("output_unreadable", format!("its result is JSON that not everyone can read: {error}"), false),
     }
 }
 
-/// A result that was found where the signal says: JSON as it is, anything else as text.
-pub fn result(bytes: &[u8]) -> Payload {
+/// JSON as it is, anything else as text.
+fn result(bytes: &[u8]) -> Outcome {
     match serde_json::from_slice::<&RawValue>(bytes) {
-        Ok(json) => Payload(json.get().into()),
-        Err(_) => Payload(serde_json::to_string(&String::from_utf8_lossy(bytes)).expect("text is JSON").into()),
+        Ok(json) => done(json.get()),
+        Err(_) => Outcome::Done { output: Payload(Value::from(String::from_utf8_lossy(bytes)).to_string().into()) },
+    }
+}
+
+impl Signal<'_> {
+    /// What it means, of what lies where it says.
+    pub fn lying(&self, bytes: &[u8]) -> Outcome {
+        match self.status.as_str() {
+            "failed" => self.failed(&serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())),
+            _ => result(bytes),
+        }
+    }
+
+    /// What it means when nothing could be had from there: a failure is one all the same.
+    pub fn lost(&self, code: &str, message: String) -> Outcome {
+        match self.status.as_str() {
+            "failed" => self.failed(&Value::Null),
+            _ => failed(code, message, true),
+        }
+    }
+
+    /// Wherever the worker put it: in the signal, or where that says that it lies.
+    fn told(&self, lying: &Value) -> [Value; 6] {
+        let json = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()).unwrap_or_default();
+        let (metadata, data) = (json(self.metadata), json(self.result_data));
+        let inside = |value: &Value| value["error"].clone();
+        [json(self.error), inside(&metadata), inside(&data), inside(lying), lying.clone(), metadata]
+    }
+
+    fn reason(&self, lying: &Value) -> Option<String> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        self.told(lying)[..5].iter().find_map(|error| text(error).or_else(|| text(&error["message"])))
+    }
+
+    fn failed(&self, lying: &Value) -> Outcome {
+        let told = self.told(lying);
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let code = told[..5].iter().find_map(|error| text(&error["code"])).or_else(|| text(&told[5]["error_code"]));
+        let retryable = told.iter().find_map(|value| value["retryable"].as_bool()).unwrap_or(true);
+        let retry_after_ms = told.iter().find_map(|value| value["retry_after_ms"].as_u64());
+        let message = self.reason(lying).unwrap_or_else(|| SILENT.into());
+        Outcome::Failed { failure: Failure { code: code.unwrap_or_else(|| "failed".into()), message }, retryable, retry_after_ms }
     }
 }
 
@@ -110,6 +155,8 @@ mod tests {
                 failed("failed", "later", true, Some(50)),
             ),
             (r#"{"job_id":"j","status":"failed","result_data":{"error":{"message":"m"}}}"#, failed("failed", "m", true, None)),
+            (r#"{"job_id":"j","status":"failed","result_ref":"x","error":"here"}"#, failed("failed", "here", true, None)),
+            (r#"{"job_id":"j","status":"failed","result_ref":"x"}"#, Said::Lies("x".into())),
         ];
         for (text, said) in cases {
             assert_eq!(read(text).map(|(_, said)| said), Ok(said), "{text}");
@@ -132,12 +179,51 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_result_is_json_or_text() {
-        for (bytes, payload) in
-            [(&b"{\"a\":1}"[..], "{\"a\":1}"), (b"plain", "\"plain\""), (b"\xff", "\"\u{fffd}\""), (b"", "\"\"")]
-        {
-            assert_eq!(result(bytes).text(), payload);
+    fn shown(outcome: Outcome) -> String {
+        match outcome {
+            Outcome::Done { output } => output.text().to_owned(),
+            Outcome::Failed { failure, retryable, .. } => format!("{}: {} ({retryable})", failure.code, failure.message),
+            other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_json_or_text_or_the_reason() {
+        for (status, bytes, told) in [
+            ("completed", &b"{\"a\":1}"[..], "{\"a\":1}"),
+            ("completed", b"plain", "\"plain\""),
+            ("completed", b"\xff", "\"\u{fffd}\""),
+            ("completed", b"", "\"\""),
+            ("failed", b"broke", "failed: broke (true)"),
+            ("failed", b"\"broke\"", "failed: broke (true)"),
+            ("failed", b"{\"error\":{\"code\":\"e1\",\"message\":\"m\",\"retryable\":false}}", "e1: m (false)"),
+            ("failed", b"{\"code\":\"e2\",\"message\":\"m\"}", "e2: m (true)"),
+            ("failed", b"7", "failed: the worker reported a failure and no reason (true)"),
+        ] {
+            let text = format!(r#"{{"job_id":"j","status":"{status}","result_ref":"x"}}"#);
+            assert_eq!(shown(read(&text).unwrap().0.lying(bytes)), told);
+        }
+    }
+
+    #[test]
+    fn a_result_that_not_everyone_can_read_is_a_failure_for_good() {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        for json in ["1e999", r#"["\ud800"]"#, &deep] {
+            let text = format!(r#"{{"job_id":"j","status":"completed","result_data":{json}}}"#);
+            let (signal, Said::Is(outcome)) = read(&text).unwrap() else { panic!("{json} is told at once") };
+            for outcome in [outcome, signal.lying(json.as_bytes())] {
+                let told = shown(outcome);
+                assert!(told.starts_with("output_unreadable: ") && told.ends_with("(false)"), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_signal_is_kept_under_the_id_of_its_token() {
+        let text = r#"{"job_id":"own","status":"completed","run_id":"run-1","node_id":"n","result_data":{"a": 1e2}}"#;
+        let named = named(text, "task-1:k7");
+        let (signal, said) = read(&named).unwrap();
+        assert_eq!((signal.job_id.as_deref(), signal.run_id.as_deref()), (Some("task-1:k7"), Some("run-1")));
+        assert_eq!(said, done(r#"{"a": 1e2}"#));
     }
 }

@@ -1,6 +1,6 @@
 //! What a worker reads on its stream: seed 003's token.
 
-use super::held::{Lease, Sent, node_text, run_text};
+use super::held::{Lease, Mirror, Sent, node_text, run_text};
 use engine::Engine;
 use jiff::Timestamp;
 use kernel::command::Grant;
@@ -10,6 +10,9 @@ use kernel::record::Payload;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use store::StoreError;
+
+/// How long a mirrored input stays beyond the time that its task may take.
+const MIRROR_SPARE_MS: u64 = 3_600_000;
 
 /// A token's id: the lease that it is.
 pub fn id_of((task, fence): Lease) -> String {
@@ -86,8 +89,9 @@ pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirr
         },
     };
     let token = serde_json::to_string(&token).expect("it is JSON");
-    let mirrored = reference.filter(|_| mirror).map(|reference| (reference, input.text().to_owned()));
-    Ok(Sent { stream: stream.to_owned(), run, node, token, mirrored, _hold: hold })
+    let mirror =
+        hold.as_ref().filter(|_| mirror).map(|hold| Mirror { blob: hold.id(), ttl_ms: grant.budget_ms + MIRROR_SPARE_MS });
+    Ok(Sent { stream: stream.to_owned(), run, node, token, mirror, _hold: hold })
 }
 
 #[cfg(test)]

@@ -1,12 +1,72 @@
 //! A Redis server of its own, and a worker that speaks to it as any program would.
 
+#![allow(dead_code, reason = "each file of tests uses some of it")]
+
+use crate::house::{self, House};
+use kernel::ids::TaskId;
+use kernel::names::TypeName;
+use kernel::record::{Owner, Record};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, Value as Answer};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use workers::redis::{Options, SIGNALS, run};
+
+pub const STREAM: &str = "wf.tasks.t";
+
+pub fn options(redis: &Redis) -> Options {
+    let types = ["t", "u", "task"].map(|kind| TypeName::parse(kind).unwrap());
+    let streams: BTreeMap<_, _> = types.into_iter().map(|kind| (kind.clone(), Options::stream_of(&kind))).collect();
+    Options { url: redis.url(), streams, signals: SIGNALS.into(), slots: 100, mirror: true }
+}
+
+pub fn bridge(house: &House, redis: &Redis) -> JoinHandle<()> {
+    bridge_with(house, options(redis))
+}
+
+pub fn bridge_with(house: &House, options: Options) -> JoinHandle<()> {
+    tokio::spawn(run(house.engine.clone(), options, std::future::pending()))
+}
+
+pub fn done(token: &Value, result: Value) -> Value {
+    json!({"version": "1.0", "job_id": token["id"], "run_id": token["run_id"], "node_id": token["node_id"],
+           "status": "completed", "result_data": result, "metadata": {"execution_time_ms": 3}})
+}
+
+/// Waits until this holds.
+pub async fn until<T>(what: &str, mut holds: impl AsyncFnMut() -> Option<T>) -> T {
+    let seen = async {
+        loop {
+            if let Some(seen) = holds().await {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(house::PATIENCE, seen).await.unwrap_or_else(|_| panic!("{what}"))
+}
+
+pub async fn nothing_is_left(redis: &Redis) {
+    until("nothing is left in Redis", async || (redis.left(STREAM).await == (0, 0, 0)).then_some(())).await;
+}
+
+pub fn refused(house: &House) -> Vec<(u32, String)> {
+    let records = house.engine.read(|reader| reader.records(kernel::ids::RecordSeq(0), 100_000)).unwrap();
+    let refused = records.into_iter().filter(|entry| entry.owner == Owner::Shard).filter_map(|entry| match entry.record {
+        Record::SignalsRefused { signals, reason } => Some((signals, reason)),
+        _ => None,
+    });
+    refused.collect()
+}
+
+pub fn leases(house: &House, task: TaskId) -> usize {
+    house.story(task).matches("leased").count()
+}
 
 pub struct Redis {
     server: Child,
@@ -39,7 +99,7 @@ impl Redis {
         self.server.wait().unwrap();
     }
 
-    /// At the same address, knowing nothing.
+    /// At the same address, knowing nothing but what it keeps in files.
     pub async fn again(&mut self) {
         self.server = spawn(self.port, &self.folder, &self.args);
         self.line().await;
@@ -54,6 +114,14 @@ impl Redis {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("redis-server does not answer");
+    }
+
+    /// Does as it is told: `SET key value`.
+    pub async fn tell(&self, command: &str) {
+        let mut words = command.split(' ');
+        let mut asked = redis::cmd(words.next().unwrap());
+        words.for_each(|word| _ = asked.arg(word));
+        let _: Answer = asked.query_async(&mut self.line().await).await.unwrap();
     }
 
     /// The tokens of a stream, oldest first, as plain `XREAD` gives them: at least so many.

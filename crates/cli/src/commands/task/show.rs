@@ -95,9 +95,9 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
     if let Some(lease) = &task.lease {
         lines.push(("worker", format!("{}, since {}", lease.worker, when(lease.since))));
         // What is on Redis has no heartbeat but the server's own.
-        let alive = match lease.worker.as_str() {
-            workers::redis::WORKER => String::new(),
-            _ => format!(", heartbeat every {}", show_exact_ms(lease.heartbeat_ms.into())),
+        let alive = match workers::redis::is_bridge(lease.worker.as_str()) {
+            true => String::new(),
+            false => format!(", heartbeat every {}", show_exact_ms(lease.heartbeat_ms.into())),
         };
         lines.push(("budget", format!("until {}{alive}", when(lease.budget_until))));
         lines.extend(progress_text(lease.progress, lease.message.as_deref()).map(|text| ("progress", text)));
