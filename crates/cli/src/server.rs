@@ -205,6 +205,9 @@ fn store_failure(settings: &Settings, error: &StoreError) -> Failure {
             .fix("run `signaller verify` to see every row that differs from its history")
             .next(format!("verify --data-dir {}", settings.data_dir.display()), "name what differs"),
         StoreError::Newer(_) => failure(Exit::Unavailable, "data_newer").fix("use the newer signaller, or another folder"),
+        StoreError::Unreached(_) | StoreError::Refused(_) => {
+            failure(Exit::Unavailable, "store_failed").fix("check [blobs] in signaller.toml, and that the bucket can be reached")
+        }
         StoreError::Failed(_) | StoreError::Slow(_) => {
             failure(Exit::Unavailable, "store_failed").fix("check that the folder can be written and the disk is not full")
         }

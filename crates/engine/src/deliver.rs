@@ -1,6 +1,7 @@
 //! Inputs for the worker. A task's own input lies in its record; that of a run's task is worked out here, off the writer,
 //! from values that never change.
 
+use crate::blobs::content;
 use crate::envelope;
 use crate::flows::{Library, lost, too_much};
 use crate::request::Delivery;
@@ -28,6 +29,24 @@ pub struct Filled {
     pub failed: Vec<(Delivery, Failure)>,
     /// Those for which there was no room, or whose input cannot be read now: they go back, unburnt.
     pub left: Vec<Delivery>,
+}
+
+/// Lends a reader for one question at a time: values may lie far away, and nobody waits for them with a reader in hand that others
+/// want.
+pub(crate) struct Eyes<'a>(pub &'a mut dyn FnMut(&mut dyn FnMut(&mut dyn Reader)));
+
+impl Eyes<'_> {
+    pub fn read<T>(&mut self, query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let (mut query, mut answer) = (Some(query), None);
+        (self.0)(&mut |reader| answer = query.take().map(|query| query(reader)));
+        answer.expect("a reader is lent")
+    }
+
+    /// The payload of a record, out of the blob store if it lies there.
+    pub fn payload(&mut self, blobs: &dyn BlobStore, seq: RecordSeq) -> Result<Option<Payload>, StoreError> {
+        let found = self.read(|reader| Ok(reader.payloads(&[seq])?.pop().flatten()))?;
+        found.map_or(Ok(None), |payload| content(blobs, payload))
+    }
 }
 
 pub(crate) struct Filler<'a> {
@@ -86,15 +105,15 @@ impl Filler<'_> {
         self.fill(deliveries, None, DELIVERY_COST_MAX).ok()?
     }
 
-    pub fn read(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
-        Ok(self.fill(deliveries, Some(reader), DELIVERY_COST_MAX)?.unwrap_or_default())
+    pub fn read(&self, deliveries: &[Delivery], mut eyes: Eyes<'_>) -> Result<Filled, StoreError> {
+        Ok(self.fill(deliveries, Some(&mut eyes), DELIVERY_COST_MAX)?.unwrap_or_default())
     }
 
     /// `None`: something has to be read, or it costs more than it may here.
     fn fill(
         &self,
         deliveries: &[Delivery],
-        mut reader: Option<&mut (dyn Reader + '_)>,
+        mut eyes: Option<&mut Eyes<'_>>,
         cost_max: u64,
     ) -> Result<Option<Filled>, StoreError> {
         let mut filled = Filled::default();
@@ -105,12 +124,11 @@ impl Filler<'_> {
                 filled.left.push(delivery.clone());
                 continue;
             }
-            let reader = reader.as_mut().map(|reader| &mut **reader as &mut dyn Reader);
             if fetched.cost > cost_max {
                 return Ok(None);
             }
             let task = delivery.grant.task;
-            let input = self.input(delivery, reader, &mut fetched);
+            let input = self.input(delivery, eyes.as_deref_mut(), &mut fetched);
             if input.is_ok() {
                 self.unread.read(task);
             }
@@ -122,7 +140,7 @@ impl Filler<'_> {
                 Ok(Evaluated::Failed(failure)) => filled.failed.push((delivery.clone(), failure)),
                 Ok(Evaluated::Missing(_)) => return Ok(None),
                 // What cannot be reached at all is waited for: it is not lost.
-                Err(error) if self.blobs.trouble().is_none() && self.unread.again(task, self.now_ms) => {
+                Err(error) if !matches!(error, StoreError::Unreached(_)) && self.unread.again(task, self.now_ms) => {
                     tracing::error!(%task, %error, "what its input is made of cannot be read; it is given up");
                     let message =
                         format!("what its input is made of could not be read for {} min: {error}", VALUE_WAIT_MS_MAX / 60_000);
@@ -145,19 +163,19 @@ impl Filler<'_> {
     fn input(
         &self,
         delivery: &Delivery,
-        mut reader: Option<&mut (dyn Reader + '_)>,
+        mut eyes: Option<&mut Eyes<'_>>,
         fetched: &mut Fetched,
     ) -> Result<Evaluated, StoreError> {
         if let Some((trigger, last)) = &delivery.grant.trigger
             && (trigger.whole || matches!(trigger.window, Some(Window::Batch { .. })))
         {
-            let Some(reader) = reader else { return Ok(Evaluated::Missing(Vec::new())) };
-            return envelope::input(reader, self.blobs, &delivery.grant, trigger, *last);
+            let Some(eyes) = eyes else { return Ok(Evaluated::Missing(Vec::new())) };
+            return envelope::input(eyes, self.blobs, &delivery.grant, trigger, *last);
         }
-        let input = match (&delivery.input, &mut reader) {
+        let input = match (&delivery.input, &mut eyes) {
             (Some(input), _) => input.clone(),
             (None, None) => return Ok(Evaluated::Missing(Vec::new())),
-            (None, Some(reader)) => match readable(payload(&mut **reader, self.blobs, delivery.grant.input))? {
+            (None, Some(eyes)) => match readable(eyes.payload(self.blobs, delivery.grant.input))? {
                 Some(input) => input,
                 None => return Ok(Evaluated::Failed(input_lost())),
             },
@@ -165,20 +183,20 @@ impl Filler<'_> {
         if delivery.grant.node.is_none() {
             return Ok(Evaluated::Value(Json { payload: input, view: View::Other }));
         }
-        self.resolve(&input, reader, fetched)
+        self.resolve(&input, eyes, fetched)
     }
 
     fn resolve(
         &self,
         recipe: &Payload,
-        mut reader: Option<&mut (dyn Reader + '_)>,
+        mut eyes: Option<&mut Eyes<'_>>,
         fetched: &mut Fetched,
     ) -> Result<Evaluated, StoreError> {
         let Ok(recipe) = serde_json::from_str::<Recipe>(recipe.text()) else {
             let message = "what its input is made of cannot be read".into();
             return Ok(Evaluated::Failed(Failure { code: "input_lost".into(), message }));
         };
-        let programs = match self.programs(&recipe, &mut reader)? {
+        let programs = match self.programs(&recipe, eyes.as_deref_mut())? {
             Some(Ok(programs)) => programs,
             Some(Err(message)) => return Ok(Evaluated::Failed(Failure { code: "bad_workflow".into(), message })),
             None => return Ok(Evaluated::Missing(Vec::new())),
@@ -193,11 +211,11 @@ impl Filler<'_> {
             let (evaluated, cost) = evaluate::resolve(&programs, &recipe, &mut asking);
             let unfit = asking.unfit;
             fetched.cost += cost;
-            match (evaluated, unfit, &mut reader) {
+            match (evaluated, unfit, &mut eyes) {
                 (Evaluated::Missing(_), Some(failure), _) => return Ok(Evaluated::Failed(failure)),
-                (Evaluated::Missing(missing), None, Some(reader)) => {
+                (Evaluated::Missing(missing), None, Some(eyes)) => {
                     for seq in missing {
-                        let text = readable(payload(&mut **reader, self.blobs, seq))?;
+                        let text = readable(eyes.payload(self.blobs, seq))?;
                         fetched.bytes += text.as_ref().map_or(0, |text| weight(text, true));
                         if fetched.bytes - bytes_before > FETCHED_BYTES_MAX {
                             fetched.forget();
@@ -215,20 +233,20 @@ impl Filler<'_> {
     fn programs(
         &self,
         recipe: &Recipe,
-        reader: &mut Option<&mut (dyn Reader + '_)>,
+        eyes: Option<&mut Eyes<'_>>,
     ) -> Result<Option<Result<Arc<Programs>, String>>, StoreError> {
         if let Some(programs) = self.library.find(&recipe.workflow, recipe.version, recipe.text.map(|text| text.digest)) {
             return Ok(Some(Ok(programs)));
         }
-        let Some(reader) = reader else { return Ok(None) };
+        let Some(eyes) = eyes else { return Ok(None) };
         if let Some(text) = recipe.text {
-            let read = payload(&mut **reader, self.blobs, text.record)?.and_then(|payload| Revision::read(&payload));
+            let read = eyes.payload(self.blobs, text.record)?.and_then(|payload| Revision::read(&payload));
             return Ok(Some(match read {
                 Some(read) => self.library.compile_revision(&recipe.workflow, recipe.version, &read.text),
                 None => Err("the text that its run follows is gone or damaged".into()),
             }));
         }
-        let Some(row) = reader.workflow(&recipe.workflow, Some(recipe.version))? else {
+        let Some(row) = eyes.read(|reader| reader.workflow(&recipe.workflow, Some(recipe.version)))? else {
             return Err(StoreError::Failed(format!("workflow `{}` has no version {}", recipe.workflow, recipe.version)));
         };
         let workflow = Workflow::from_row(&row.values)?;
@@ -267,10 +285,9 @@ impl Fetched {
     }
 }
 
-/// The payload of a record, out of the blob store if it lies there.
+/// The same for one who has a reader of its own, that nobody else wants; all others ask `Engine::payload`.
 pub fn payload(reader: &mut dyn Reader, blobs: &dyn BlobStore, seq: RecordSeq) -> Result<Option<Payload>, StoreError> {
-    let found = reader.payloads(&[seq])?.pop().flatten();
-    found.map_or(Ok(None), |payload| crate::blobs::content(blobs, payload))
+    Eyes(&mut |query| query(&mut *reader)).payload(blobs, seq)
 }
 
 struct Asking<'a> {

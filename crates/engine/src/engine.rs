@@ -1,11 +1,11 @@
 //! The engine as the doors see it: a handle to ask through. Dropping a poll's future is noticed, so that what it was
 //! granted goes back unburnt.
 
-use crate::blobs::PutAway;
+use crate::blobs::{PutAway, content};
 use crate::bulk::{self, Bell};
 use crate::clock::Clock;
 use crate::cron;
-use crate::deliver::{Filled, Filler, Unread};
+use crate::deliver::{Eyes, Filled, Filler, Unread};
 use crate::events::Reception;
 use crate::fetch::Fetcher;
 use crate::flows::Library;
@@ -25,12 +25,14 @@ use crate::values::Values;
 use crate::watchdog::{self, Kennel, WatchdogOptions, WatchdogState};
 use crate::writer::Writer;
 use kernel::command::{Command, Outcome};
+use kernel::ids::RecordSeq;
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
 use kernel::record::Payload;
 use kernel::run::Run;
 use kernel::time::Time;
 use kernel::workflow::Workflow;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -175,8 +177,21 @@ impl Engine {
         &self.shared
     }
 
+    /// Never for who has a reader in hand: they may be far away, and others want to read meanwhile.
     pub fn blobs(&self) -> &dyn BlobStore {
+        assert!(!READS.get(), "blobs are asked for when the reader is given back");
         &*self.shared.blobs
+    }
+
+    /// The payload of a record, out of the blob store if it lies there. Blocks; not for an async thread.
+    pub fn payload(&self, seq: RecordSeq) -> Result<Option<Payload>, StoreError> {
+        let found = self.read(|reader| Ok(reader.payloads(&[seq])?.pop().flatten()))?;
+        self.content(found)
+    }
+
+    /// What that is, or stands for.
+    pub fn content(&self, payload: Option<Payload>) -> Result<Option<Payload>, StoreError> {
+        payload.map_or(Ok(None), |payload| content(self.blobs(), payload))
     }
 
     /// What workers say while they work.
@@ -249,7 +264,8 @@ impl Engine {
         if let Some(filled) = self.filler().worked_out(deliveries) {
             return Ok(self.told(filled));
         }
-        let filled = self.read_first(|reader| self.filler().read(deliveries, reader))?;
+        let mut lend = |query: &mut dyn FnMut(&mut dyn Reader)| self.read_leaving(0, query);
+        let filled = self.filler().read(deliveries, Eyes(&mut lend))?;
         Ok(self.told(filled))
     }
 
@@ -296,7 +312,7 @@ impl Engine {
             return Ok(found.map(followed));
         }
         let Some(record) = run.patch(revision) else { return Ok(None) };
-        let found = self.read(|reader| crate::deliver::payload(reader, self.blobs(), record))?;
+        let found = self.payload(record)?;
         let Some(Revision { text, .. }) = found.as_ref().and_then(Revision::read) else { return Ok(None) };
         let programs = self.shared.library.compile_revision(name, version, &text).map_err(StoreError::Failed)?;
         Ok(Some(Followed { text: text.into(), ir: programs.ir().clone(), revision }))
@@ -332,11 +348,10 @@ impl Engine {
         self.read_leaving(0, query)
     }
 
-    fn read_leaving<T>(
-        &self,
-        left: usize,
-        query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn read_leaving<T>(&self, left: usize, query: impl FnOnce(&mut dyn Reader) -> T) -> T {
+        // Who waited for a second one might wait for itself.
+        assert!(!READS.replace(true), "a thread has one reader at a time");
+        let _reads = Reads;
         let free = self.shared.readers.lock().expect("no holder of the readers panics");
         let mut free = self.shared.reader_free.wait_while(free, |free| free.len() <= left).expect("as above");
         let reader = free.pop().expect("more than none are free");
@@ -390,6 +405,19 @@ impl Engine {
 
     pub fn is_up(&self) -> bool {
         self.shared.stopped.borrow().is_none() && self.shared.stopped.has_changed().is_ok()
+    }
+}
+
+thread_local! {
+    /// This thread has a reader, or waits for one.
+    static READS: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Reads;
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        READS.set(false);
     }
 }
 

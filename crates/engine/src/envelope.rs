@@ -1,6 +1,6 @@
 //! An event as a worker gets it whole, and the list of those that one task gathers.
 
-use crate::deliver::{input_lost, payload, readable};
+use crate::deliver::{Eyes, input_lost, readable};
 use kernel::command::Grant;
 use kernel::eval::{Evaluated, Json, View};
 use kernel::event::EventSpec;
@@ -64,19 +64,19 @@ pub fn envelope(event: EventId, spec: &EventSpec, received_at: Time, data: &str)
 
 /// What the task of this grant works on: the event whole, or all that its batch has gathered, the oldest first.
 pub(crate) fn input(
-    reader: &mut dyn Reader,
+    eyes: &mut Eyes<'_>,
     blobs: &dyn BlobStore,
     grant: &Grant,
     trigger: &Trigger,
     last: RecordSeq,
 ) -> Result<Evaluated, StoreError> {
     let events = match &trigger.window {
-        Some(Window::Batch { .. }) => gathered(reader, grant, last)?,
+        Some(Window::Batch { .. }) => eyes.read(|reader| gathered(reader, grant, last))?,
         _ => vec![grant.input],
     };
     let mut texts = Vec::with_capacity(events.len());
     for seq in &events {
-        match one(reader, blobs, *seq, trigger.whole)? {
+        match one(eyes, blobs, *seq, trigger.whole)? {
             Some(text) => texts.push(text),
             None => return Ok(Evaluated::Failed(input_lost())),
         }
@@ -107,12 +107,12 @@ fn gathered(reader: &mut dyn Reader, grant: &Grant, last: RecordSeq) -> Result<V
     Ok(events)
 }
 
-fn one(reader: &mut dyn Reader, blobs: &dyn BlobStore, seq: RecordSeq, whole: bool) -> Result<Option<String>, StoreError> {
-    let Some(data) = readable(payload(reader, blobs, seq))? else { return Ok(None) };
+fn one(eyes: &mut Eyes<'_>, blobs: &dyn BlobStore, seq: RecordSeq, whole: bool) -> Result<Option<String>, StoreError> {
+    let Some(data) = readable(eyes.payload(blobs, seq))? else { return Ok(None) };
     if !whole {
         return Ok(Some(data.text().to_owned()));
     }
-    let entry = reader.entries(&[seq])?.pop().and_then(Result::ok);
+    let entry = eyes.read(|reader| Ok(reader.entries(&[seq])?.pop().and_then(Result::ok)))?;
     let Some(Entry { owner: Owner::Event(id), at, record: Record::EventReceived { spec, .. }, .. }) = entry else {
         return Ok(None);
     };

@@ -233,8 +233,7 @@ impl Engine {
     pub fn replay_event(&self, id: EventId, by: &Actor) -> Result<Option<Answer>, StoreError> {
         let Some(row) = self.read(|reader| reader.event(id))? else { return Ok(None) };
         let event = Event::from_row(&row.values)?;
-        let data = self.read(|reader| crate::deliver::payload(reader, self.blobs(), event.data()))?;
-        let Some(data) = data else {
+        let Some(data) = self.payload(event.data())? else {
             return Err(StoreError::Failed(format!("the data of {id} cannot be read any more: it is gone or damaged")));
         };
         let until = Instant::now() + SWAP_TIME_MAX;

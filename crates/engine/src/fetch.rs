@@ -95,7 +95,7 @@ fn read(engine: &Engine, due: &mut VecDeque<(RecordSeq, Instant)>) -> Read {
                 values.push((seq, None));
             }
             // What cannot be reached at all is waited for: it is not lost.
-            Err(error) if Instant::now() >= until && engine.blobs().trouble().is_none() => {
+            Err(error) if Instant::now() >= until && !matches!(error, StoreError::Unreached(_)) => {
                 tracing::error!(record = seq.0, %error, "a value that a run waits for cannot be read; it is given up");
                 values.push((seq, None));
             }

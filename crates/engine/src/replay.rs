@@ -124,8 +124,7 @@ impl Folding<'_> {
     fn revision(&self, entry: &Entry) -> Result<Result<Arc<Ir>, String>, StoreError> {
         let Some(live) = self.then.live() else { return Ok(Err("its beginning is gone".into())) };
         let spec = live.run().spec();
-        let payload = self.engine.read(|reader| crate::deliver::payload(reader, self.engine.blobs(), entry.seq))?;
-        let Some(revision) = payload.and_then(|payload| Revision::read(&payload)) else {
+        let Some(revision) = self.engine.payload(entry.seq)?.and_then(|payload| Revision::read(&payload)) else {
             return Ok(Err("its text is gone or damaged".into()));
         };
         Ok(self.engine.compile_revision(&spec.workflow, spec.version, &revision.text))

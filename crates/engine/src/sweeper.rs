@@ -101,7 +101,8 @@ impl Engine {
             clock::wall().plus_us(-i64::try_from(grace.as_micros()).unwrap_or(i64::MAX))
         });
         let until = Some(Instant::now() + time);
-        let mut mentioned = |ids: &[BlobId]| self.read(|reader| reader.blobs_mentioned(ids));
+        // Before lists: who puts what may be about to go waits for this, and that may be the writer.
+        let mut mentioned = |ids: &[BlobId]| self.read_first(|reader| reader.blobs_mentioned(ids));
         sweep(self.blobs(), &mut mentioned, &Sweep { before, after, limit, until, dry })
     }
 }

@@ -100,6 +100,11 @@ pub trait BlobStore: Send + Sync {
     /// What is known of it without reading it.
     fn look(&self, id: &BlobId) -> Result<Option<Kept>, StoreError>;
 
+    /// The same for who goes by it and does not put what is there: it is there whole, and durable.
+    fn sound(&self, id: &BlobId) -> Result<Option<Kept>, StoreError> {
+        self.look(id)
+    }
+
     /// Those after this one, in the order of their ids, so many at most.
     fn list(&self, after: Option<&BlobId>, limit: usize) -> Result<Vec<Kept>, StoreError>;
 

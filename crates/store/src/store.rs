@@ -98,6 +98,12 @@ pub enum StoreError {
     /// The environment failed: disk full, file gone, locked. Whether the batch is durable is not known.
     #[error("the store failed: {0}")]
     Failed(String),
+    /// It is far away and cannot be reached now; later it may be.
+    #[error("{0}")]
+    Unreached(String),
+    /// It can be reached, and does not take this.
+    #[error("{0}")]
+    Refused(String),
     /// Another process has it.
     #[error("{0}")]
     Taken(String),

@@ -26,6 +26,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use store::StoreError;
 use tokio::time::Instant;
 
 /// The type of tasks that say themselves what is sent.
@@ -144,7 +145,14 @@ impl Http {
                     say.keep(hold);
                     return Ok(output);
                 }
-                Ok(Err(error)) => return Err(passing("output_unkept", format!("its answer could not be written: {error}"))),
+                Ok(Err(error)) => {
+                    let (code, message) = ("output_unkept", format!("its answer could not be written: {error}"));
+                    // What is refused would be so again.
+                    return Err(match error {
+                        StoreError::Refused(_) => lasting(Failure { code: code.into(), message }),
+                        _ => passing(code, message),
+                    });
+                }
                 // For that alone it is not sent again.
                 Err(away) => {
                     tracing::warn!(%away, "an answer waits");

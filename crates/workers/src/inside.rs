@@ -7,7 +7,7 @@
 mod attempt;
 
 pub(crate) use attempt::{AGAIN_AFTER, Away, bounded, failed, put_away, report, with_blobs};
-use attempt::{End, attempt};
+use attempt::{End, Ending, Given, attempt};
 pub use attempt::{Say, Stop};
 use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
 use kernel::command::{Grant, Outcome};
@@ -20,7 +20,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use store::StoreError;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -109,17 +110,30 @@ pub async fn work<P: Performs>(engine: Engine, performs: Arc<P>, place: Place, s
 
 /// With their inputs. What cannot be read now goes back, unburnt.
 pub(crate) async fn filled(engine: &Engine, deliveries: Vec<Delivery>) -> Option<Vec<Delivery>> {
-    if let Some(filled) = engine.fill(&deliveries) {
-        return Some(filled.deliveries);
+    let filled = read_inputs(engine, &deliveries).await.ok();
+    if filled.is_none() {
+        engine.undelivered(&deliveries);
+        sleep(REST).await;
     }
-    let (reader, granted) = (engine.clone(), deliveries.clone());
+    filled
+}
+
+/// Inputs that cannot be read now.
+struct Unread {
+    /// They lie where nothing can be reached.
+    is_away: bool,
+}
+
+async fn read_inputs(engine: &Engine, deliveries: &[Delivery]) -> Result<Vec<Delivery>, Unread> {
+    if let Some(filled) = engine.fill(deliveries) {
+        return Ok(filled.deliveries);
+    }
+    let (reader, granted) = (engine.clone(), deliveries.to_vec());
     match tokio::task::spawn_blocking(move || reader.fill_reading(&granted)).await {
-        Ok(Ok(filled)) => Some(filled.deliveries),
+        Ok(Ok(filled)) => Ok(filled.deliveries),
         unread => {
             tracing::error!(?unread, "the inputs of tasks could not be read; they go back to their queues");
-            engine.undelivered(&deliveries);
-            sleep(REST).await;
-            None
+            Err(Unread { is_away: matches!(unread, Ok(Err(StoreError::Unreached(_)))) })
         }
     }
 }
@@ -146,8 +160,8 @@ struct Crew<P> {
 /// An attempt under way.
 struct Under {
     heartbeat: Duration,
-    /// How it is ended before its time; once.
-    end: Option<oneshot::Sender<End>>,
+    /// How it is ended before its time.
+    end: watch::Sender<Option<End>>,
 }
 
 impl<P: Performs> Crew<P> {
@@ -172,7 +186,7 @@ impl<P: Performs> Crew<P> {
             self.heard(sent, held);
         }
         if !worked.deliveries.is_empty() {
-            self.take(worked.deliveries).await;
+            self.take(worked.deliveries);
         }
         if worked.stopping {
             self.stopping.get_or_insert_with(Instant::now);
@@ -193,21 +207,26 @@ impl<P: Performs> Crew<P> {
         under.stop(end);
     }
 
-    /// Begins what was granted.
-    async fn take(&mut self, deliveries: Vec<Delivery>) {
-        let Some(deliveries) = filled(&self.engine, deliveries).await else { return };
-        for Delivery { grant, input } in deliveries {
-            let (task, fence) = (grant.task, grant.fence);
-            let heartbeat = Duration::from_millis(grant.heartbeat_ms.into());
-            let input = input.expect("a delivery is filled");
-            let (end, ending) = oneshot::channel();
-            self.held.insert((task, fence), Under { heartbeat, end: Some(end) });
-            let (engine, performs) = (self.engine.clone(), self.performs.clone());
-            self.jobs.spawn(async move {
-                attempt(&engine, performs, grant, input, ending).await;
-                (task, fence)
-            });
+    /// Begins what was granted. What has to be read for it may be far away: that is a part of the attempt, or every other lease
+    /// would wait for it unheard of.
+    fn take(&mut self, deliveries: Vec<Delivery>) {
+        match self.engine.fill(&deliveries) {
+            Some(filled) => filled.deliveries.into_iter().for_each(|delivery| self.begin(Given::Whole(delivery))),
+            None => deliveries.into_iter().for_each(|delivery| self.begin(Given::Unread(delivery))),
         }
+    }
+
+    fn begin(&mut self, given: Given) {
+        let grant = given.grant();
+        let (task, fence) = (grant.task, grant.fence);
+        let heartbeat = Duration::from_millis(grant.heartbeat_ms.into());
+        let (end, ending) = watch::channel(None);
+        self.held.insert((task, fence), Under { heartbeat, end });
+        let (engine, performs) = (self.engine.clone(), self.performs.clone());
+        self.jobs.spawn(async move {
+            attempt(&engine, performs, given, Ending(ending)).await;
+            (task, fence)
+        });
     }
 
     fn ended(&mut self, ended: Option<Result<(TaskId, Fence), tokio::task::JoinError>>) {
@@ -237,7 +256,7 @@ impl<P: Performs> Crew<P> {
     /// Whatever still runs is handed back.
     fn release(&mut self) {
         self.is_released = true;
-        self.held.values_mut().for_each(|under| under.stop(End::Released));
+        self.held.values().for_each(|under| under.stop(End::Released));
     }
 
     /// It wants nothing and holds nothing: so it is seen to have gone.
@@ -247,8 +266,14 @@ impl<P: Performs> Crew<P> {
 }
 
 impl Under {
-    fn stop(&mut self, end: End) {
-        // An attempt that has ended meanwhile reports its own end.
-        _ = self.end.take().map(|sender| sender.send(end));
+    /// An attempt that has ended meanwhile reports its own end. What was told before is overtaken only by what weighs more.
+    fn stop(&self, end: End) {
+        self.end.send_if_modified(|told| {
+            let weighs_more = *told < Some(end);
+            if weighs_more {
+                *told = Some(end);
+            }
+            weighs_more
+        });
     }
 }

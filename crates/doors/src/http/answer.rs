@@ -46,6 +46,10 @@ impl From<StoreError> for No {
     fn from(error: StoreError) -> No {
         No(match &error {
             StoreError::Slow(why) => Problem::new("limited", why.clone(), "narrow the filter or ask for fewer"),
+            StoreError::Refused(why) => {
+                Problem::new("blob_refused", why.clone(), "put less at once, or change what the bucket takes")
+            }
+            StoreError::Unreached(why) => Problem::new("unavailable", why.clone(), "send it again when `signaller status` is well"),
             _ => Problem::new("unavailable", error.to_string(), "look into the server's log; run `signaller verify`"),
         })
     }

@@ -15,7 +15,7 @@ use kernel::rejection::Rejection;
 use kernel::row::NodeRow;
 use kernel::run::{NodeAt, Run};
 use kernel::time::Time;
-use store::{NodeQuery, Reader, StoreError};
+use store::{NodeQuery, StoreError};
 
 /// To find one that is meant.
 const NODES_LOOKED_AT: usize = 1_000;
@@ -61,7 +61,7 @@ fn view(engine: &Engine, row: &NodeRow) -> Result<Option<ApprovalView>, StoreErr
     })?;
     let Some((run, message)) = found else { return Ok(None) };
     let run = Run::from_row(&run.values)?;
-    let message = message.map_or(Ok(None), |message| shown(engine.blobs(), message))?;
+    let message = shown(engine, message)?;
     let spec = run.spec();
     let ir = engine.definition(&run, None)?.map(|followed| followed.ir);
     let kind = ir.as_ref().and_then(|ir| ir.find(&row.at.node).map(|node| &ir.node(node).kind));
@@ -118,20 +118,18 @@ pub async fn answer(State(door): State<Door>, Body(body): Body<ApprovalAnswer>) 
 
 /// How an approval was answered before, and when.
 fn answered(engine: &Engine, at: &NodeAt) -> Result<Option<String>, StoreError> {
-    engine.read(|reader| {
-        let Some(row) = reader.node(at)? else { return Ok(None) };
-        let slot = NodeRow::from_row(&row.values)?.slot;
-        let when = slot.ended_at().map_or_else(String::new, |at| format!(" at {}", Instant(at)));
-        Ok(match slot.state() {
-            NodeState::Failed { failure, .. } if &*failure.code == "rejected" => {
-                Some(format!("was answered with no{when}: {}", failure.message))
-            }
-            _ => answer_of(reader, engine, &slot)?.map(|answer| {
-                let word = if answer.approved { "yes" } else { "no" };
-                let comment = if answer.comment.is_empty() { String::new() } else { format!(": {}", answer.comment) };
-                format!("was answered with {word} by {}{when}{comment}", answer.by)
-            }),
-        })
+    let Some(row) = engine.read(|reader| reader.node(at))? else { return Ok(None) };
+    let slot = NodeRow::from_row(&row.values)?.slot;
+    let when = slot.ended_at().map_or_else(String::new, |at| format!(" at {}", Instant(at)));
+    Ok(match slot.state() {
+        NodeState::Failed { failure, .. } if &*failure.code == "rejected" => {
+            Some(format!("was answered with no{when}: {}", failure.message))
+        }
+        _ => answer_of(engine, &slot)?.map(|answer| {
+            let word = if answer.approved { "yes" } else { "no" };
+            let comment = if answer.comment.is_empty() { String::new() } else { format!(": {}", answer.comment) };
+            format!("was answered with {word} by {}{when}{comment}", answer.by)
+        }),
     })
 }
 
@@ -145,11 +143,11 @@ fn asking_below(engine: &Engine, at: &NodeAt) -> Result<Option<String>, StoreErr
 }
 
 /// What somebody answered a node that asked and is done.
-pub fn answer_of(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option<AnswerView>, StoreError> {
+pub fn answer_of(engine: &Engine, slot: &Slot) -> Result<Option<AnswerView>, StoreError> {
     let asked = matches!(slot.work(), Some((_, Started::Asking { .. })));
     let NodeState::Done { output: Output::At(at), .. } = slot.state() else { return Ok(None) };
     if !asked {
         return Ok(None);
     }
-    Ok(value(reader, engine.blobs(), *at)?.and_then(|answer| serde_json::from_str(answer.get()).ok()))
+    Ok(value(engine, *at)?.and_then(|answer| serde_json::from_str(answer.get()).ok()))
 }

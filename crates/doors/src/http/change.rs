@@ -475,7 +475,7 @@ pub async fn definition_of(
             && let Some(entry) = engine.read(|reader| reader.history(record, 1))?.pop()
             && let Record::RunPatched { description, node, by, .. } = entry.record
         {
-            let payload = entry.payload.map_or(Ok(None), |payload| engine::content(engine.blobs(), payload))?;
+            let payload = engine.content(entry.payload)?;
             told.at = Some(entry.at.into());
             told.by = Some(by);
             told.description = Some(description).filter(|text| !text.is_empty());

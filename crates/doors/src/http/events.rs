@@ -70,19 +70,17 @@ pub async fn take(door: &Door, events: Vec<(EventSpec, Payload)>, patience: Dura
 /// Of events that came again, those that were others before. Of one whose data is gone, nobody can say.
 async fn others(door: &Door, again: Vec<(EventId, (EventName, Payload))>) -> Result<BTreeSet<EventId>, No> {
     door.blocking(move |engine| {
-        engine.read(|reader| {
-            let mut others = BTreeSet::new();
-            for (event, (name, data)) in again {
-                let Some(row) = reader.event(event)? else { continue };
-                let kept = Event::from_row(&row.values)?;
-                let same = kept.spec().name == name
-                    && engine::payload(reader, engine.blobs(), kept.data())?.is_none_or(|kept| is_same(kept.text(), data.text()));
-                if !same {
-                    others.insert(event);
-                }
+        let mut others = BTreeSet::new();
+        for (event, (name, data)) in again {
+            let Some(row) = engine.read(|reader| reader.event(event))? else { continue };
+            let kept = Event::from_row(&row.values)?;
+            let same = kept.spec().name == name
+                && engine.payload(kept.data())?.is_none_or(|kept| is_same(kept.text(), data.text()));
+            if !same {
+                others.insert(event);
             }
-            Ok(others)
-        })
+        }
+        Ok(others)
     })
     .await
 }
@@ -145,14 +143,15 @@ pub async fn list(State(door): State<Door>, Params(query): Params<EventQuery>) -
     responses((status = 200, body = EventView)))]
 pub async fn show(State(door): State<Door>, Named(event): Named<EventId>) -> Result<Json<EventView>, No> {
     let found = door.blocking(move |engine| {
-        engine.read(|reader| {
+        let found = engine.read(|reader| {
             let Some(row) = reader.event(event)? else { return Ok(None) };
             let found = Event::from_row(&row.values)?;
-            let data = value(reader, engine.blobs(), ValueAt::Record(found.data()))?;
-            let mut view = EventView { data, ..EventView::from(&found) };
+            let mut view = EventView::from(&found);
             view.handled.iter_mut().try_for_each(|handled| stands(reader, handled))?;
-            Ok(Some(view))
-        })
+            Ok(Some((found.data(), view)))
+        })?;
+        let Some((data, view)) = found else { return Ok(None) };
+        Ok(Some(EventView { data: value(engine, ValueAt::Record(data))?, ..view }))
     });
     Ok(Json(found.await?.ok_or(Rejection::EventNotFound { event })?))
 }

@@ -22,7 +22,7 @@ pub async fn explain(State(door): State<Door>, Named(run): Named<RunId>) -> Resu
     match door.ask(Request::ExplainRun { run }).await? {
         Answer::RunExplained(Ok(explained)) => {
             let told = RunExplanation::from(&*explained);
-            return Ok(Json(door.blocking(move |engine| engine.read(|reader| with_questions(reader, engine, told))).await?));
+            return Ok(Json(door.blocking(move |engine| with_questions(engine, told)).await?));
         }
         // One that has ended has left the writer's memory.
         Answer::RunExplained(Err(Rejection::RunNotFound { .. })) => {}
@@ -71,18 +71,19 @@ pub fn first_of(view: &RunView, rows: &[NodeRow]) -> Option<String> {
 }
 
 /// What those that wait for an answer ask, which only the store has.
-fn with_questions(reader: &mut dyn Reader, engine: &Engine, mut told: RunExplanation) -> Result<RunExplanation, StoreError> {
+fn with_questions(engine: &Engine, mut told: RunExplanation) -> Result<RunExplanation, StoreError> {
     for wait in &mut told.waits {
-        if let (true, Some(at)) = (wait.code == "approval", placed(told.run, &wait.node))
-            && let Some(row) = reader.node(&at)?
-        {
-            // The question rides with the record that says it was asked: a node that asks has none after it.
-            let last = NodeRow::from_row(&row.values)?.slot.last();
-            let message = reader.payloads(&[last])?.pop().flatten();
-            wait.message = message.map_or(Ok(None), |message| shown(engine.blobs(), message))?;
+        if let (true, Some(at)) = (wait.code == "approval", placed(told.run, &wait.node)) {
+            let message = engine.read(|reader| {
+                let Some(row) = reader.node(&at)? else { return Ok(None) };
+                // The question rides with the record that says it was asked: a node that asks has none after it.
+                let last = NodeRow::from_row(&row.values)?.slot.last();
+                Ok(reader.payloads(&[last])?.pop().flatten())
+            })?;
+            wait.message = shown(engine, message)?;
         }
         if let Some(called) = wait.called.take() {
-            wait.called = Some(Box::new(with_questions(reader, engine, *called)?));
+            wait.called = Some(Box::new(with_questions(engine, *called)?));
         }
     }
     Ok(told)

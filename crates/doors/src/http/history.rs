@@ -9,10 +9,9 @@ use super::runs::wrong_cursor;
 use super::values::shown;
 use crate::wire::*;
 use axum::extract::State;
-use engine::Engine;
 use kernel::ids::{RecordSeq, RunId};
 use kernel::ir::{Ir, NodeKind};
-use kernel::record::{Entry, Owner};
+use kernel::record::{Entry, Owner, Payload};
 use kernel::rejection::Rejection;
 use kernel::run::{NodeAt, Run};
 use std::sync::Arc;
@@ -35,35 +34,34 @@ pub async fn history(
         let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(None) };
         let whose = Run::from_row(&row.values)?;
         let ir = engine.definition(&whose, None)?.map(|followed| followed.ir);
-        let found = engine.read(|reader| {
+        let (mut history, answers) = engine.read(|reader| {
             let entries = reader.run_history(run, after, limit + 1, true)?;
-            let records = told(reader, engine, ir.as_ref(), &entries[..limit.min(entries.len())])?;
+            let (records, answers) = told(reader, ir.as_ref(), &entries[..limit.min(entries.len())])?;
             let next = records.last().filter(|_| entries.len() > limit).map(|record| record.seq);
-            Ok(RunHistory { records, next })
-        });
-        let mut history = found?;
+            Ok((RunHistory { records, next }, answers))
+        })?;
+        for (record, said) in answers {
+            if let RecordBody::NodeDone { answer, .. } = &mut history.records[record].record {
+                *answer = shown(engine, said)?.and_then(|text| serde_json::from_str(text.get()).ok());
+            }
+        }
         tell_patches(engine, &whose, &mut history.records)?;
         Ok(Some(history))
     });
     Ok(Json(found.await?.ok_or(Rejection::RunNotFound { run })?))
 }
 
-fn told(
-    reader: &mut dyn Reader,
-    engine: &Engine,
-    ir: Option<&Arc<Ir>>,
-    entries: &[Entry],
-) -> Result<Vec<RecordView>, StoreError> {
-    let mut whole = Frames::default();
+/// Records by their numbers, and what was answered in them.
+type Answers = Vec<(usize, Option<Payload>)>;
+
+fn told(reader: &mut dyn Reader, ir: Option<&Arc<Ir>>, entries: &[Entry]) -> Result<(Vec<RecordView>, Answers), StoreError> {
+    let (mut whole, mut answers) = (Frames::default(), Vec::new());
     let mut records = Vec::with_capacity(entries.len());
     for entry in entries {
         let mut view = RecordView::from(entry);
         if let (Owner::Node(at), Some(ir)) = (&entry.owner, ir) {
             match &mut view.record {
-                RecordBody::NodeDone { answer, .. } if is_approval(ir, at) => {
-                    let payload = entry.payload.clone().map_or(Ok(None), |payload| shown(engine.blobs(), payload))?;
-                    *answer = payload.and_then(|text| serde_json::from_str(text.get()).ok());
-                }
+                RecordBody::NodeDone { .. } if is_approval(ir, at) => answers.push((records.len(), entry.payload.clone())),
                 RecordBody::NodeSkipped { why, .. } => {
                     whole.look(reader, ir, at.run, &at.frame)?;
                     *why = whole.why(&at.frame, &at.node);
@@ -73,7 +71,7 @@ fn told(
         }
         records.push(view);
     }
-    Ok(records)
+    Ok((records, answers))
 }
 
 fn is_approval(ir: &Ir, at: &NodeAt) -> bool {

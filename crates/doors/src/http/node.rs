@@ -166,14 +166,14 @@ impl Seen<'_> {
                 frames.explain(&at.frame, &mut view);
                 frames.wait(&at.frame, &mut view);
             }
-            if let NodeState::Done { output: Output::At(at), .. } = row.slot.state() {
-                view.output = value(reader, engine.blobs(), *at)?;
-            }
-            view.answer = answer_of(reader, engine, &row.slot)?;
             view.set = set_by(reader, &row.slot)?;
-            view.input = input(reader, engine, &row.slot)?;
             Ok(())
         })?;
+        if let NodeState::Done { output: Output::At(at), .. } = row.slot.state() {
+            view.output = value(engine, *at)?;
+        }
+        view.answer = answer_of(engine, &row.slot)?;
+        view.input = input(engine, &row.slot)?;
         if let Some(task) = task {
             view.attempts = Some(task.attempt);
             view.input = task.input;
@@ -206,20 +206,18 @@ fn set_by(reader: &mut dyn Reader, slot: &Slot) -> Result<Option<NodeSetBy>, Sto
 }
 
 /// What a node that was started is at; of a task it is worked out elsewhere.
-fn input(reader: &mut dyn Reader, engine: &Engine, slot: &Slot) -> Result<Option<Box<serde_json::value::RawValue>>, StoreError> {
+fn input(engine: &Engine, slot: &Slot) -> Result<Option<Box<serde_json::value::RawValue>>, StoreError> {
     match slot.work() {
-        Some((_, Started::Turning { init, .. } | Started::Spreading { items: init, .. })) => value(reader, engine.blobs(), *init),
-        Some((_, Started::Calling { run, .. })) => match reader.run(*run)? {
-            Some(row) => value(reader, engine.blobs(), ValueAt::Record(Run::from_row(&row.values)?.input())),
+        Some((_, Started::Turning { init, .. } | Started::Spreading { items: init, .. })) => value(engine, *init),
+        Some((_, Started::Calling { run, .. })) => match engine.read(|reader| reader.run(*run))? {
+            Some(row) => value(engine, ValueAt::Record(Run::from_row(&row.values)?.input())),
             None => Ok(None),
         },
         // Its question rides with the record that began it.
         Some((since, Started::Asking { .. })) => {
-            let asked = reader.history(slot.last(), HISTORY_MAX)?.into_iter().find(|entry| entry.at == since);
-            Ok(match asked.and_then(|entry| entry.payload) {
-                Some(payload) => super::values::shown(engine.blobs(), payload)?,
-                None => None,
-            })
+            let history = engine.read(|reader| reader.history(slot.last(), HISTORY_MAX))?;
+            let asked = history.into_iter().find(|entry| entry.at == since);
+            super::values::shown(engine, asked.and_then(|entry| entry.payload))
         }
         _ => Ok(None),
     }

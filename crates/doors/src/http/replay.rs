@@ -21,7 +21,7 @@ use kernel::run::{NodeAt, ValueAt};
 use kernel::time::Time;
 use std::collections::HashMap;
 use std::sync::Arc;
-use store::{Reader, StoreError};
+use store::StoreError;
 
 /// Tokens and open frames that are listed.
 const LISTED_MAX: usize = 1_000;
@@ -108,18 +108,15 @@ impl Shown<'_> {
         };
         explanation.next_actions = self.next_actions(&explanation);
         let mut record = RecordView::from(entry);
-        self.engine.read(|reader| {
-            run.input = self.value(reader, "input", ValueAt::Record(standing.run.input()));
-            if run.status == wire::RunStatus::Done {
-                run.output = self.value(reader, "output", standing.run.output());
-            }
-            self.questions(reader, &standing, &mut explanation);
-            if with_outputs {
-                self.outputs(reader, &standing, &mut run);
-            }
-            self.complete(reader, (&ir, &texts), &standing, &mut record);
-            Ok(())
-        })?;
+        run.input = self.value("input", ValueAt::Record(standing.run.input()));
+        if run.status == wire::RunStatus::Done {
+            run.output = self.value("output", standing.run.output());
+        }
+        self.questions(&standing, &mut explanation);
+        if with_outputs {
+            self.outputs(&standing, &mut run);
+        }
+        self.complete((&ir, &texts), &standing, &mut record);
         let note = self.note();
         let (live_tokens, dead): (Vec<_>, Vec<_>) = live.tokens().into_iter().partition(|(.., token)| *token == Token::Live);
         let tokens = live_tokens.iter().take(LISTED_MAX);
@@ -185,8 +182,8 @@ impl Shown<'_> {
         actions
     }
 
-    fn value(&mut self, reader: &mut dyn Reader, of: &str, at: ValueAt) -> Option<Box<serde_json::value::RawValue>> {
-        match legible(reader, self.engine.blobs(), at) {
+    fn value(&mut self, of: &str, at: ValueAt) -> Option<Box<serde_json::value::RawValue>> {
+        match legible(self.engine, at) {
             Ok(found) => found,
             Err(sentence) => {
                 self.unread.push(Unread { of: of.to_owned(), sentence });
@@ -196,18 +193,19 @@ impl Shown<'_> {
     }
 
     /// What those that waited for an answer asked: that rides with the record by which they began to.
-    fn questions(&mut self, reader: &mut dyn Reader, standing: &Standing, explanation: &mut RunExplanation) {
+    fn questions(&mut self, standing: &Standing, explanation: &mut RunExplanation) {
         for wait in explanation.waits.iter_mut().filter(|wait| wait.code == "approval") {
             let asking = standing.nodes.iter().find(|row| wire::place(&row.at.frame, &row.at.node) == wait.node);
             if let Some(row) = asking {
-                let asks = reader.payloads(&[row.slot.last()]).is_ok_and(|found| found.into_iter().flatten().next().is_some());
+                let found = self.engine.read(|reader| reader.payloads(&[row.slot.last()]));
+                let asks = found.is_ok_and(|found| found.into_iter().flatten().next().is_some());
                 let at = ValueAt::Record(row.slot.last());
-                wait.message = if asks { self.value(reader, &wait.node, at) } else { None };
+                wait.message = if asks { self.value(&wait.node, at) } else { None };
             }
         }
     }
 
-    fn outputs(&mut self, reader: &mut dyn Reader, standing: &Standing, run: &mut RunView) {
+    fn outputs(&mut self, standing: &Standing, run: &mut RunView) {
         let given = standing.nodes.iter().filter_map(|row| match row.slot.state() {
             NodeState::Done { output: Output::At(at), .. } => Some((wire::place(&row.at.frame, &row.at.node), *at)),
             _ => None,
@@ -215,24 +213,18 @@ impl Shown<'_> {
         let given: HashMap<String, ValueAt> = given.collect();
         for node in &mut run.nodes {
             if let Some(at) = given.get(&node.node) {
-                node.output = self.value(reader, &node.node, *at);
+                node.output = self.value(&node.node, *at);
             }
         }
     }
 
     /// What the record alone does not say: who answered, and why a node was skipped.
-    fn complete(
-        &mut self,
-        reader: &mut dyn Reader,
-        (ir, texts): (&Arc<Ir>, &Texts),
-        standing: &Standing,
-        record: &mut RecordView,
-    ) {
+    fn complete(&mut self, (ir, texts): (&Arc<Ir>, &Texts), standing: &Standing, record: &mut RecordView) {
         let entry = &self.replayed.entry;
         let Owner::Node(at) = &entry.owner else { return };
         match &mut record.record {
             RecordBody::NodeDone { answer, .. } if is_approval(ir, at) => {
-                let said = self.value(reader, &wire::place(&at.frame, &at.node), ValueAt::Record(entry.seq));
+                let said = self.value(&wire::place(&at.frame, &at.node), ValueAt::Record(entry.seq));
                 *answer = said.and_then(|text| serde_json::from_str(text.get()).ok());
             }
             RecordBody::NodeSkipped { why, .. } => *why = Frames::of(texts, &standing.nodes).why(&at.frame, &at.node),

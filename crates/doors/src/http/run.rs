@@ -44,15 +44,12 @@ pub async fn show(
 }
 
 fn whole(engine: &Engine, id: RunId, nodes_max: usize, all_generations: bool) -> Result<Option<RunView>, StoreError> {
-    let found = engine.read(|reader| {
-        let Some(standing) = Standing::now(reader, id, (LOOKED_AT_MAX, all_generations))? else { return Ok(None) };
-        let run = &standing.run;
-        let input = value(reader, engine.blobs(), ValueAt::Record(run.input()))?;
-        let is_done = run.status() == kernel::run::RunStatus::Done;
-        let output = if is_done { value(reader, engine.blobs(), run.output())? } else { None };
-        Ok(Some((standing, input, output)))
-    })?;
-    let Some((standing, input, output)) = found else { return Ok(None) };
+    let found = engine.read(|reader| Standing::now(reader, id, (LOOKED_AT_MAX, all_generations)))?;
+    let Some(standing) = found else { return Ok(None) };
+    let run = &standing.run;
+    let input = value(engine, ValueAt::Record(run.input()))?;
+    let is_done = run.status() == kernel::run::RunStatus::Done;
+    let output = if is_done { value(engine, run.output())? } else { None };
     let texts = standing.texts(engine)?;
     let view = engine.read(|reader| standing.view(&texts, nodes_max, &mut |task| node::task_of(reader, task)))?;
     Ok(Some(RunView { input, output, ..view }))
@@ -357,6 +354,7 @@ fn page(engine: &Engine, mut asked: store::NodeQuery, run: Run, query: &NodeQuer
         query.all_generations || (!is_undone && !is_reset(&standing.run, row))
     };
     let mut nodes = Vec::with_capacity(standing.nodes.len());
+    let mut outputs = Vec::new();
     engine.read(|reader| {
         let mut whole = Frames::default();
         for row in standing.nodes.iter().filter(shown) {
@@ -370,11 +368,14 @@ fn page(engine: &Engine, mut asked: store::NodeQuery, run: Run, query: &NodeQuer
                 continue;
             }
             if let (true, NodeState::Done { output: Output::At(at), .. }) = (query.output, row.slot.state()) {
-                view.output = value(reader, engine.blobs(), *at)?;
+                outputs.push((nodes.len(), *at));
             }
             nodes.push(view);
         }
         Ok(())
     })?;
+    for (node, at) in outputs {
+        nodes[node].output = value(engine, at)?;
+    }
     Ok(NodeList { nodes, next: last.filter(|_| more) })
 }

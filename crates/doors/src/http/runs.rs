@@ -36,7 +36,7 @@ pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Resu
             Ok((StatusCode::CREATED, Json(RunStarted { run, duplicate: false, input_differs: false })))
         }
         Reply::Started { run, .. } => {
-            let input_differs = door.blocking(move |engine| engine.read(|reader| differs(reader, engine, run, &input))).await?;
+            let input_differs = door.blocking(move |engine| differs(engine, run, &input)).await?;
             Ok((StatusCode::OK, Json(RunStarted { run, duplicate: true, input_differs })))
         }
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
@@ -44,10 +44,10 @@ pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Resu
 }
 
 /// Whether a run was started with another input than this; one that is gone meanwhile was not.
-fn differs(reader: &mut dyn Reader, engine: &Engine, run: RunId, input: &Payload) -> Result<bool, StoreError> {
-    let Some(row) = reader.run(run)? else { return Ok(false) };
+fn differs(engine: &Engine, run: RunId, input: &Payload) -> Result<bool, StoreError> {
+    let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(false) };
     let at = ValueAt::Record(Run::from_row(&row.values)?.input());
-    let Some(before) = value(reader, engine.blobs(), at)? else { return Ok(false) };
+    let Some(before) = value(engine, at)? else { return Ok(false) };
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     Ok(read(before.get()) != read(input.text()))
 }

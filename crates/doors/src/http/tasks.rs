@@ -93,21 +93,17 @@ pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<
 }
 
 pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, StoreError> {
-    let found = engine.read(|reader| {
-        let Some(row) = reader.task(id)? else { return Ok(None) };
-        let task = Task::from_row(&row.values)?;
-        let mut view = TaskView::from(&task);
-        // What a run's task is given is worked out of other values: its own record holds only how. Events may come whole, or
-        // several at once.
-        if task.card().node().is_none() && task.card().trigger().is_none() {
-            view.input = value(reader, engine.blobs(), ValueAt::Record(task.card().input()))?;
-        }
-        if let Task::Done(done) = &task {
-            view.output = value(reader, engine.blobs(), ValueAt::Record(done.output()))?;
-        }
-        Ok(Some((task, view)))
-    })?;
-    let Some((task, mut view)) = found else { return Ok(None) };
+    let Some(row) = engine.read(|reader| reader.task(id))? else { return Ok(None) };
+    let task = Task::from_row(&row.values)?;
+    let mut view = TaskView::from(&task);
+    // What a run's task is given is worked out of other values: its own record holds only how. Events may come whole, or several
+    // at once.
+    if task.card().node().is_none() && task.card().trigger().is_none() {
+        view.input = value(engine, ValueAt::Record(task.card().input()))?;
+    }
+    if let Task::Done(done) = &task {
+        view.output = value(engine, ValueAt::Record(done.output()))?;
+    }
     if view.input.is_none() {
         view.input = worked_out(engine, &task)?;
     }

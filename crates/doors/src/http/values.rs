@@ -1,25 +1,26 @@
-//! The values of runs and tasks, read for people: out of records, out of lists, out of the blob store.
+//! The values of runs and tasks, read for people: out of records, out of lists, out of the blob store. That may be far away, so
+//! nobody asks for a value with a reader in hand.
 
-use engine::content;
+use engine::Engine;
 use kernel::record::Payload;
 use kernel::run::ValueAt;
 use serde_json::value::RawValue;
-use store::{BlobStore, Reader, StoreError};
+use store::StoreError;
 
 /// The JSON that a payload is or stands for; `None`: it is not there any more.
-pub fn shown(blobs: &dyn BlobStore, payload: Payload) -> Result<Option<Box<RawValue>>, StoreError> {
-    Ok(content(blobs, payload)?.and_then(raw))
+pub fn shown(engine: &Engine, payload: Option<Payload>) -> Result<Option<Box<RawValue>>, StoreError> {
+    Ok(engine.content(payload)?.and_then(raw))
 }
 
 /// The value that lies there.
-pub fn value(reader: &mut dyn Reader, blobs: &dyn BlobStore, at: ValueAt) -> Result<Option<Box<RawValue>>, StoreError> {
+pub fn value(engine: &Engine, at: ValueAt) -> Result<Option<Box<RawValue>>, StoreError> {
     let (seq, item) = match at {
         ValueAt::Null => return Ok(raw(Payload::null())),
         ValueAt::Own => return Ok(None),
         ValueAt::Record(seq) => (seq, None),
         ValueAt::Item(seq, index) => (seq, Some(index as usize)),
     };
-    let found = engine::payload(reader, blobs, seq)?.and_then(raw);
+    let found = engine.payload(seq)?.and_then(raw);
     Ok(match item {
         None => found,
         Some(index) => found.and_then(|list| serde_json::from_str::<Vec<Box<RawValue>>>(list.get()).ok()?.into_iter().nth(index)),
@@ -31,19 +32,19 @@ pub fn raw(payload: Payload) -> Option<Box<RawValue>> {
 }
 
 /// The same for one who looks back: why it cannot be read is a sentence, and no failure.
-pub fn legible(reader: &mut dyn Reader, blobs: &dyn BlobStore, at: ValueAt) -> Result<Option<Box<RawValue>>, String> {
+pub fn legible(engine: &Engine, at: ValueAt) -> Result<Option<Box<RawValue>>, String> {
     let seq = match at {
         ValueAt::Null | ValueAt::Own => None,
         ValueAt::Record(seq) | ValueAt::Item(seq, _) => Some(seq),
     };
-    let why = match value(reader, blobs, at) {
+    let why = match value(engine, at) {
         Ok(Some(found)) => return Ok(Some(found)),
         Ok(None) if seq.is_none() => return Ok(None),
         Ok(None) => None,
         Err(error) => Some(error.to_string()),
     };
     let number = seq.map_or(0, |seq| seq.0);
-    let payload = seq.and_then(|seq| reader.payloads(&[seq]).ok()?.pop().flatten());
+    let payload = seq.and_then(|seq| engine.read(|reader| reader.payloads(&[seq])).ok()?.pop().flatten());
     Err(match (why, payload.as_ref().map(|payload| payload.blob_id())) {
         (Some(why), _) => format!("its value cannot be read: {why}"),
         (None, Some(Some(blob))) => {

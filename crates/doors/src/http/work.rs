@@ -169,7 +169,9 @@ async fn put_away(
             None => engine.put_away(output.clone()).map(Ok),
         };
         kept.unwrap_or_else(|error| match error {
+            // It will not get better: the worker tells something else instead.
             StoreError::Corrupt(bad) => Err(Problem::invalid(bad.to_string())),
+            StoreError::Refused(why) => Err(Problem::invalid(why)),
             error => Err(No::from(error).0),
         })
     }

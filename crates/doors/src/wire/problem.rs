@@ -62,7 +62,7 @@ pub struct ProblemAt {
 }
 
 /// Every code with the HTTP status it is answered with.
-pub const CODES: [(&str, u16); 59] = [
+pub const CODES: [(&str, u16); 60] = [
     ("invalid", 400),
     ("invalid_workflow", 400),
     ("invalid_input", 400),
@@ -114,6 +114,7 @@ pub const CODES: [(&str, u16); 59] = [
     ("families_taken", 409),
     ("too_large", 413),
     ("unsupported_media_type", 415),
+    ("blob_refused", 422),
     ("limited", 429),
     ("overrides_taken", 429),
     ("backlog_full", 429),

@@ -1,18 +1,22 @@
 //! Blobs in a folder: the blob `sha256-abcdef…` is the file `ab/cdef…`. A file gets its name when it is whole, and is durable
 //! when `put` returns; what a crash leaves behind without its name is removed at the next start. When a file was changed is when its blob was
 //! put last. The folder belongs to one process, as the lock of the data around it sees to.
+//!
+//! The power may go between the name and the disk, and leave a name with half a file: so a name alone says nothing of the content to
+//! anybody who would mention it (`sound`, `put`).
 
 use super::{BlobId, BlobStore, Hold, Holds, Kept, damaged};
 use crate::sqlite::place;
 use crate::store::StoreError;
 use kernel::limits::PAYLOAD_BYTES_MAX;
 use kernel::time::Time;
+use rustc_hash::FxHashSet;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How a file is called that is not whole yet.
@@ -26,7 +30,17 @@ pub struct Blobs {
     /// Names of files that are not whole yet.
     next: AtomicU64,
     holds: Holds,
+    /// Those that this process has made durable, or found so.
+    sound: Mutex<FxHashSet<BlobId>>,
+    /// Of each folder, who puts something there. What one could not make durable goes again, and nobody else may have gone by it
+    /// meanwhile: of a disk that failed only the first who asks hears of it.
+    putting: Vec<Mutex<()>>,
+    /// Makes a file durable.
+    sync: Box<dyn Fn(&File) -> io::Result<()> + Send + Sync>,
 }
+
+/// So many are known to be sound; of more it is found out again.
+const SOUND_MAX: usize = 100_000;
 
 /// What is larger is written while its hash is worked out, which takes as long: values are not, and most of the rest is new.
 const WRITTEN_AHEAD_MIN: usize = PAYLOAD_BYTES_MAX;
@@ -49,11 +63,11 @@ struct Unnamed {
 impl Unnamed {
     /// It is durable when this returns. First the name and then the disk, so that one write of the disk's journal is enough for both: until
     /// this has returned nobody mentions it, and what a crash leaves here is held against its hash before anybody gets it.
-    fn name(mut self, path: &Path) -> Result<(), StoreError> {
+    fn name(mut self, path: &Path, sync: impl Fn(&File) -> io::Result<()>) -> Result<(), StoreError> {
         fs::rename(&self.path, path).map_err(failed(path, "written"))?;
         // What could not be made durable may not be found there: it goes again.
         self.path = path.to_owned();
-        self.file.sync_all().map_err(failed(path, "written"))?;
+        sync(&self.file).map_err(failed(path, "written"))?;
         self.path = PathBuf::new();
         Ok(())
     }
@@ -119,7 +133,37 @@ impl Blobs {
 
     /// The same for one who only reads, while a server may be writing there.
     pub fn peek(dir: &Path) -> Blobs {
-        Blobs { dir: dir.to_owned(), is_made: Mutex::default(), next: AtomicU64::new(0), holds: Holds::default() }
+        Blobs {
+            dir: dir.to_owned(),
+            is_made: Mutex::default(),
+            next: AtomicU64::new(0),
+            holds: Holds::default(),
+            sound: Mutex::default(),
+            putting: (0..=u8::MAX).map(|_| Mutex::default()).collect(),
+            sync: Box::new(File::sync_all),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn syncing(self, sync: impl Fn(&File) -> io::Result<()> + Send + Sync + 'static) -> Blobs {
+        Blobs { sync: Box::new(sync), ..self }
+    }
+
+    /// Alone with its folder.
+    fn alone(&self, id: &BlobId) -> MutexGuard<'_, ()> {
+        self.putting[usize::from(id.0[0])].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, FxHashSet<BlobId>> {
+        self.sound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_sound(&self, id: BlobId) {
+        let mut known = self.known();
+        if known.len() >= SOUND_MAX {
+            known.clear();
+        }
+        known.insert(id);
     }
 
     fn path(&self, id: &BlobId) -> PathBuf {
@@ -165,23 +209,26 @@ impl Blobs {
         let path = self.path(&id);
         let folder = path.parent().expect("a blob lies in a folder");
         self.make()?;
+        let _alone = self.alone(&id);
         // One that is there but damaged is written anew.
         if !fs::read(&path).is_ok_and(|kept| kept == bytes) {
-            written.map_or_else(|| self.write(bytes), Ok)?.name(&path)?;
+            written.map_or_else(|| self.write(bytes), Ok)?.name(&path, &self.sync)?;
         } else {
-            // Somebody else may be writing it: it is there, and not yet durable.
-            let renew = || {
-                let file = File::options().write(true).open(&path)?;
-                if anew {
-                    file.set_modified(SystemTime::now())?;
-                }
-                file.sync_all()
-            };
-            renew().map_err(failed(&path, "renewed"))?;
+            self.renew(&path, anew).map_err(failed(&path, "renewed"))?;
         }
         // The same of its name.
         place::sync(folder).map_err(failed(folder, "made durable"))?;
+        self.note_sound(id);
         Ok(hold)
+    }
+
+    /// Makes one durable that is there: a crash may have come before that.
+    fn renew(&self, path: &Path, anew: bool) -> io::Result<()> {
+        let file = File::options().write(true).open(path)?;
+        if anew {
+            file.set_modified(SystemTime::now())?;
+        }
+        (self.sync)(&file)
     }
 
     /// The blobs in one of the 256 folders, by id.
@@ -219,6 +266,22 @@ impl BlobStore for Blobs {
         Ok(found(fs::metadata(&path), &path)?.map(|metadata| kept(*id, &metadata)))
     }
 
+    fn sound(&self, id: &BlobId) -> Result<Option<Kept>, StoreError> {
+        // Not while it is being put, or it might go again.
+        let _alone = self.alone(id);
+        if !self.known().contains(id) {
+            let path = self.path(id);
+            let folder = path.parent().expect("a blob lies in a folder");
+            if found(read_hashing(&path), &path)?.is_none_or(|(_, content)| content != *id) {
+                return Ok(None);
+            }
+            self.renew(&path, false).map_err(failed(&path, "made durable"))?;
+            place::sync(folder).map_err(failed(folder, "made durable"))?;
+            self.note_sound(*id);
+        }
+        self.look(id)
+    }
+
     fn list(&self, after: Option<&BlobId>, limit: usize) -> Result<Vec<Kept>, StoreError> {
         let mut all = Vec::new();
         for number in after.map_or(0, |after| after.0[0])..=u8::MAX {
@@ -234,6 +297,7 @@ impl BlobStore for Blobs {
 
     fn remove(&self, id: &BlobId) -> Result<(), StoreError> {
         let path = self.path(id);
+        self.known().remove(id);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(&path, "removed")(error)),
             // That a name is gone need not be durable: what comes back is looked at again.

@@ -9,7 +9,7 @@ mod connector;
 
 use super::{BlobId, BlobStore, Hold, Holds, Kept, damaged};
 use crate::store::StoreError;
-use connector::Connector;
+use connector::{Connector, Patience, Refusal};
 use futures_util::StreamExt;
 use kernel::time::Time;
 use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
@@ -38,13 +38,9 @@ pub struct S3Options {
 
 /// While it cannot be reached, it is asked so often, by one at a time; all others hear at once that it cannot.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Of one request, however often it is tried again.
-const OPERATION_TIME_MAX: Duration = Duration::from_secs(90);
-const RETRY: RetryConfig = RetryConfig {
-    backoff: BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(2), base: 2. },
-    max_retries: 4,
-    retry_timeout: Duration::from_secs(10),
-};
+const BACKOFF: BackoffConfig =
+    BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(2), base: 2. };
+const RETRIES_MAX: usize = 4;
 /// A put that was refused because the object is there, though it is not, is tried again so often.
 const PUTS_MAX: usize = 4;
 
@@ -56,6 +52,7 @@ pub struct S3Blobs {
     owner: String,
     holds: Holds,
     client: Handle,
+    patience: Patience,
     /// The thread ends when this goes.
     _end: oneshot::Sender<()>,
     reach: Mutex<Reach>,
@@ -79,6 +76,10 @@ fn refused(why: impl Into<String>) -> StoreError {
 impl S3Blobs {
     /// Refuses what can never work. Whether the place can be reached is another matter: see `trouble`.
     pub fn open(options: S3Options) -> Result<S3Blobs, StoreError> {
+        S3Blobs::open_with(options, Patience::USUAL)
+    }
+
+    fn open_with(options: S3Options, patience: Patience) -> Result<S3Blobs, StoreError> {
         let S3Options { url, endpoint, region, access_key_id, secret_access_key, session_token, owner } = options;
         let (bucket, prefix) = url
             .strip_prefix("s3://")
@@ -98,8 +99,8 @@ impl S3Blobs {
             .with_access_key_id(key)
             .with_secret_access_key(secret)
             .with_conditional_put(S3ConditionalPut::ETagMatch)
-            .with_retry(RETRY)
-            .with_http_connector(Connector);
+            .with_retry(RetryConfig { backoff: BACKOFF, max_retries: RETRIES_MAX, retry_timeout: patience.answer })
+            .with_http_connector(Connector(patience));
         if let Some(token) = session_token {
             builder = builder.with_token(token);
         }
@@ -119,13 +120,14 @@ impl S3Blobs {
             owner,
             holds: Holds::default(),
             client,
+            patience,
             _end: end,
             reach: Mutex::default(),
             owned: Mutex::default(),
         };
         match blobs.claim() {
             // It is not there now, and may be later.
-            Err(StoreError::Failed(_)) | Ok(()) => Ok(blobs),
+            Err(StoreError::Unreached(_)) | Ok(()) => Ok(blobs),
             Err(error) => Err(error),
         }
     }
@@ -142,18 +144,23 @@ impl S3Blobs {
     ) -> Result<Result<T, Error>, StoreError> {
         self.may_ask()?;
         let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let time_max = self.patience.whole();
         self.client.spawn(async move {
-            _ = tell.send(tokio::time::timeout(OPERATION_TIME_MAX, asked).await);
+            _ = tell.send(tokio::time::timeout(time_max, asked).await);
         });
         let answered = match told.recv() {
             Ok(Ok(answered)) => answered,
-            Ok(Err(_)) => return Err(self.failed(&format!("no answer within {} s", OPERATION_TIME_MAX.as_secs()))),
+            Ok(Err(_)) => return Err(self.failed(&format!("no answer within {} s", time_max.as_secs()))),
             Err(_) => return Err(self.failed("its client has ended")),
         };
         match answered {
             Err(error @ (Error::NotFound { .. } | Error::AlreadyExists { .. } | Error::Precondition { .. }))
                 if !is_bucket(&error) =>
             {
+                self.note(None);
+                Ok(Err(error))
+            }
+            Err(error) if refusal(&error).is_some() => {
                 self.note(None);
                 Ok(Err(error))
             }
@@ -170,7 +177,7 @@ impl S3Blobs {
         let mut reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(trouble) = &reach.trouble else { return Ok(()) };
         if reach.asking || reach.found_at.is_some_and(|at| at.elapsed() < ASK_EVERY) {
-            return Err(StoreError::Failed(trouble.clone()));
+            return Err(StoreError::Unreached(trouble.clone()));
         }
         reach.asking = true;
         Ok(())
@@ -184,7 +191,19 @@ impl S3Blobs {
     fn failed(&self, why: &str) -> StoreError {
         let sentence = format!("the blobs in {} cannot be reached: {why}", self.url);
         self.note(Some(sentence.clone()));
-        StoreError::Failed(sentence)
+        StoreError::Unreached(sentence)
+    }
+
+    /// Why these bytes were not put.
+    fn not_put(&self, error: &Error, bytes: &[u8]) -> StoreError {
+        match refusal(error) {
+            Some(refusal) => StoreError::Refused(format!("{} does not take a blob of {} bytes: {refusal}", self.url, bytes.len())),
+            None => self.failed(&reason(error)),
+        }
+    }
+
+    fn owner_path(&self) -> Path {
+        self.prefix.clone().join("owner")
     }
 
     /// Makes the place ours, or finds that it is.
@@ -192,7 +211,7 @@ impl S3Blobs {
         if *self.owned.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(());
         }
-        let (bucket, path, owner) = (self.bucket.clone(), self.prefix.clone().join("owner"), self.owner.clone());
+        let (bucket, path, owner) = (self.bucket.clone(), self.owner_path(), self.owner.clone());
         let found = self.wait(async move {
             match bucket.put_opts(&path, PutPayload::from(owner), PutMode::Create.into()).await {
                 Ok(_) | Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => bucket.get(&path).await?.bytes().await,
@@ -213,7 +232,17 @@ impl S3Blobs {
 
     fn write(&self, path: &Path, bytes: &[u8], mode: PutMode) -> Result<Result<(), Error>, StoreError> {
         let (bucket, path, payload) = (self.bucket.clone(), path.clone(), PutPayload::from(bytes.to_vec()));
-        self.wait(async move { bucket.put_opts(&path, payload, mode.into()).await.map(drop) })
+        let owner = self.owner_path();
+        self.wait(async move {
+            let put = bucket.put_opts(&path, payload, mode.into()).await.map(drop);
+            let refused = put.as_ref().err().and_then(refusal).map(ToString::to_string);
+            match refused {
+                // A wrong region or a token that has expired is refused in the same way, whatever is asked for: then it is not for the
+                // sake of what was put.
+                Some(refused) if bucket.head(&owner).await.is_err() => Err(Error::Generic { store: "S3", source: refused.into() }),
+                _ => put,
+            }
+        })
     }
 }
 
@@ -233,15 +262,25 @@ fn is_bucket(error: &Error) -> bool {
     error.to_string().contains("NoSuchBucket")
 }
 
+/// What was put is not taken: that is told by the innermost cause.
+fn refusal(error: &Error) -> Option<&Refusal> {
+    innermost(error).downcast_ref()
+}
+
+fn innermost(error: &Error) -> &(dyn StdError + 'static) {
+    let mut innermost: &(dyn StdError + 'static) = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost
+}
+
 /// The innermost cause says most, and says it once.
 fn reason(error: &Error) -> String {
     if is_bucket(error) {
         return "there is no such bucket".into();
     }
-    let mut innermost: &dyn StdError = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
+    let innermost = innermost(error);
     match error {
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => format!("the credentials are refused: {innermost}"),
         _ => innermost.to_string(),
@@ -264,7 +303,7 @@ impl BlobStore for S3Blobs {
                 Err(error) => error,
             };
             if !matches!(error, Error::AlreadyExists { .. } | Error::Precondition { .. }) {
-                return Err(self.failed(&reason(&error)));
+                return Err(self.not_put(&error, bytes));
             }
             // It may be refused while somebody else's is being written, which need not come to anything.
             match self.look(&hold.id())? {
@@ -281,7 +320,7 @@ impl BlobStore for S3Blobs {
         let hold = self.holds.hold(BlobId::of(bytes));
         match self.write(&self.path(&hold.id()), bytes, PutMode::Overwrite)? {
             Ok(()) => Ok(hold),
-            Err(error) => Err(self.failed(&reason(&error))),
+            Err(error) => Err(self.not_put(&error, bytes)),
         }
     }
 
@@ -353,3 +392,6 @@ impl BlobStore for S3Blobs {
         self.reach.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone()
     }
 }
+
+#[cfg(test)]
+mod tests;

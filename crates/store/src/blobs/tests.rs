@@ -336,3 +336,52 @@ fn the_folders_are_private() {
         assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
     }
 }
+
+#[test]
+fn a_name_that_a_power_cut_left_says_nothing_of_its_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = Blobs::open(dir.path()).unwrap().put(b"abc").unwrap().id();
+    let file = file_of(dir.path(), &id);
+    for torn in [&b"\0\0\0"[..], b"a", b""] {
+        fs::write(&file, torn).unwrap();
+        let blobs = Blobs::open(dir.path()).unwrap();
+        assert!(blobs.look(&id).unwrap().is_some());
+        assert_eq!(blobs.sound(&id).unwrap(), None, "{torn:?}");
+        blobs.put(b"abc").unwrap();
+        assert_eq!(blobs.sound(&id).unwrap().map(|kept| kept.size), Some(3));
+    }
+    let again = Blobs::open(dir.path()).unwrap();
+    assert_eq!(again.sound(&id).unwrap().map(|kept| kept.size), Some(3), "it is whole, and was put before");
+    again.remove(&id).unwrap();
+    assert_eq!(again.sound(&id).unwrap(), None);
+}
+
+#[test]
+fn nobody_goes_by_what_another_could_not_make_durable() {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+    let dir = tempfile::tempdir().unwrap();
+    let (begin, begun) = channel();
+    let (told, tell) = channel();
+    let (begin, tell) = (Mutex::new(Some(begin)), Mutex::new(tell));
+    // The first file is given up by the disk, after somebody else has had the time to find it.
+    let sync = move |file: &File| match begin.lock().unwrap().take() {
+        Some(begin) => {
+            begin.send(()).unwrap();
+            _ = tell.lock().unwrap().recv_timeout(Duration::from_millis(300));
+            Err(std::io::Error::other("the disk failed"))
+        }
+        None => file.sync_all(),
+    };
+    let blobs = Blobs::open(dir.path()).unwrap().syncing(sync);
+    let second = std::thread::scope(|scope| {
+        let first = scope.spawn(|| blobs.put(b"abc").map(drop));
+        begun.recv().unwrap();
+        let second = blobs.put(b"abc").unwrap().id();
+        _ = told.send(());
+        let failed = first.join().unwrap().unwrap_err();
+        assert!(failed.to_string().contains("the disk failed"), "{failed}");
+        second
+    });
+    assert_eq!(blobs.get(&second).unwrap().as_deref(), Some(&b"abc"[..]), "what was put is there");
+}

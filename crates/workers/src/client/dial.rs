@@ -6,12 +6,13 @@ use http::Uri;
 use hyper_util::rt::TokioIo;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
@@ -25,9 +26,33 @@ const ADDRESSES_MAX: usize = 8;
 pub type Lookup = Arc<dyn Fn(String, u16) -> Found + Send + Sync>;
 pub type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
+/// Names that are looked up at once. One that is being looked up has a thread, which all that may wait shares; it cannot be ended, and
+/// a resolver that does not answer keeps it long after nobody waits for it any more.
+const LOOKUPS_MAX: usize = 64;
+static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
+
 /// As the system looks names up.
 pub fn system() -> Lookup {
-    Arc::new(|host, port| Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) }))
+    let resolve = |host: &str, port| Ok((host, port).to_socket_addrs()?.collect());
+    Arc::new(move |host, port| Box::pin(looked_up(&LOOKUPS, resolve, host, port)))
+}
+
+async fn looked_up(
+    places: &'static Semaphore,
+    resolve: impl FnOnce(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    host: String,
+    port: u16,
+) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let place = places.acquire().await.map_err(io::Error::other)?;
+    let looked_up = tokio::task::spawn_blocking(move || {
+        let found = resolve(&host, port);
+        drop(place);
+        found
+    });
+    looked_up.await.map_err(io::Error::other)?
 }
 
 /// None of its addresses may be connected to.
@@ -99,5 +124,44 @@ impl Service<Uri> for Dialer {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         Box::pin(self.clone().dial(uri))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_resolver_that_does_not_answer_takes_no_thread_from_others() {
+        static PLACES: Semaphore = Semaphore::const_new(2);
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(3).build().unwrap();
+        let (answer, answers) = mpsc::channel::<()>();
+        let answers = Arc::new(std::sync::Mutex::new(answers));
+        runtime.block_on(async {
+            let look_up = |host: &str| {
+                let answers = answers.clone();
+                let resolve = move |_: &str, port| {
+                    ASKED.fetch_add(1, Ordering::SeqCst);
+                    _ = answers.lock().unwrap().recv();
+                    Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])
+                };
+                looked_up(&PLACES, resolve, host.to_owned(), 80)
+            };
+            for _ in 0..10 {
+                let given_up = timeout(Duration::from_millis(10), look_up("gone.test")).await;
+                assert!(given_up.is_err());
+            }
+            let other = tokio::task::spawn_blocking(|| "done");
+            assert_eq!(timeout(Duration::from_secs(30), other).await.expect("a thread is left for it").unwrap(), "done");
+            assert_eq!((ASKED.load(Ordering::SeqCst), PLACES.available_permits()), (2, 0));
+            let literal = timeout(Duration::from_secs(30), look_up("::1")).await.expect("an address is not looked up");
+            assert_eq!(literal.unwrap(), [SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 80))]);
+            drop(answer);
+            let found = timeout(Duration::from_secs(30), look_up("back.test")).await.expect("the places come back");
+            assert_eq!(found.unwrap(), [SocketAddr::from(([127, 0, 0, 1], 80))]);
+        });
     }
 }

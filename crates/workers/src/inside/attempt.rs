@@ -1,35 +1,94 @@
 //! One attempt from its start to the answer to its outcome. Its work runs apart, so that a panic in it is a failed attempt
 //! and not the end of the worker.
 
-use super::{Job, Performs, REST};
-use engine::{Answer, Engine, PutAway, Refused, Request};
+use super::{Job, Performs, REST, Unread, read_inputs};
+use engine::{Answer, Delivery, Engine, PutAway, Refused, Request};
 use kernel::command::{Command, Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{ERROR_CODE_BYTES_MAX, ERROR_MESSAGE_BYTES_MAX, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use kernel::names::clip;
-use kernel::record::{Failure, Payload};
+use kernel::record::Failure;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::{Hold, StoreError};
 use thiserror::Error;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// When what could not be put away is tried again.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// Why an attempt is ended before its time.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+/// So long an output may still take to be put away when its attempt is to end.
+const PUT_AWAY_GRACE: Duration = Duration::from_secs(2);
+
+/// Why an attempt is ended before its time; what comes later weighs more.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum End {
-    /// The lease is another's, or nobody's: nothing is told.
-    Lost,
-    /// It was cancelled, or its time budget is spent.
-    Asked,
     /// The worker stops.
     Released,
+    /// It was cancelled, or its time budget is spent.
+    Asked,
+    /// The lease is another's, or nobody's: nothing is told.
+    Lost,
+}
+
+/// Hears that an attempt is to end, from its first moment to its last.
+pub struct Ending(pub watch::Receiver<Option<End>>);
+
+impl Ending {
+    /// Returns when it is told, and how.
+    async fn told(&mut self) -> End {
+        let told = self.0.wait_for(Option::is_some).await.ok().and_then(|told| *told);
+        match told {
+            Some(end) => end,
+            // Whoever could tell is gone, and the attempt goes with it.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The same for what is done and only has to be put away: unless nobody wants it any more, that has a moment.
+    async fn given_up(&mut self) -> End {
+        let end = self.told().await;
+        if end != End::Lost {
+            _ = timeout(PUT_AWAY_GRACE, self.0.wait_for(|told| *told == Some(End::Lost))).await;
+        }
+        self.told().await
+    }
+}
+
+/// What an attempt is given.
+pub enum Given {
+    /// With its input.
+    Whole(Delivery),
+    /// Its input has to be read first.
+    Unread(Delivery),
+}
+
+impl Given {
+    pub fn grant(&self) -> &Grant {
+        let (Given::Whole(delivery) | Given::Unread(delivery)) = self;
+        &delivery.grant
+    }
+
+    /// With its input. `None`: that cannot be made, which is told; or not be read now, and it is handed back, unburnt.
+    async fn whole(self, engine: &Engine) -> Option<Delivery> {
+        let delivery = match self {
+            Given::Whole(delivery) => return Some(delivery),
+            Given::Unread(delivery) => delivery,
+        };
+        match read_inputs(engine, std::slice::from_ref(&delivery)).await {
+            Ok(mut filled) => filled.pop(),
+            Err(Unread { is_away }) => {
+                // Not at once, or it would be granted again at once.
+                sleep(if is_away { AGAIN_AFTER } else { REST }).await;
+                engine.undelivered(&[delivery]);
+                None
+            }
+        }
+    }
 }
 
 /// Tells the work of an attempt that it is to stop.
@@ -78,14 +137,18 @@ impl fmt::Debug for Say {
     }
 }
 
-pub async fn attempt<P: Performs>(
-    engine: &Engine,
-    performs: Arc<P>,
-    grant: Grant,
-    input: Payload,
-    ending: oneshot::Receiver<End>,
-) {
-    let (task, fence, grace) = (grant.task, grant.fence, performs.grace());
+pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, given: Given, mut ending: Ending) {
+    let (task, fence, grace) = (given.grant().task, given.grant().fence, performs.grace());
+    let whole = tokio::select! {
+        whole = given.whole(engine) => whole,
+        end = ending.told() => return match end {
+            End::Lost => {}
+            End::Asked => report(engine, task, fence, stopped()).await,
+            End::Released => report(engine, task, fence, Outcome::Released).await,
+        },
+    };
+    let Some(Delivery { grant, input }) = whole else { return };
+    let input = input.expect("a delivery is filled");
     let (told, stop) = watch::channel(false);
     let say = Say { engine: engine.clone(), task, fence, kept: Arc::default() };
     let kept = say.kept.clone();
@@ -93,33 +156,48 @@ pub async fn attempt<P: Performs>(
     let mut work = Work(tokio::spawn(async move { performs.perform(job).await }));
     let outcome = tokio::select! {
         ended = &mut work.0 => ended.unwrap_or_else(|_| panicked()),
-        Ok(end) = ending => {
+        end = ending.told() => {
             told.send_replace(true);
             match (work.stop(grace).await, end) {
                 (_, End::Lost) => return,
                 // It was quicker than the wish to end it.
                 (Some(outcome @ Outcome::Done { .. }), End::Asked | End::Released) => outcome,
-                (_, End::Asked) => failed("stopped", "the worker ended it on request", false),
+                (_, End::Asked) => stopped(),
                 (_, End::Released) => Outcome::Released,
             }
         },
     };
-    // What was done is not done again because it could not be put away: the lease is kept alive meanwhile.
-    let outcome = bounded(outcome);
-    let (outcome, _hold) = loop {
-        match put_away(engine, outcome.clone()).await {
-            Ok(kept) => break kept,
-            Err(away) if engine.is_up() => {
-                tracing::warn!(%task, %away, "an output waits");
-                tokio::time::sleep(AGAIN_AFTER).await;
-            }
-            Err(_) => return,
-        }
+    let (outcome, _hold) = tokio::select! {
+        biased;
+        kept = until_kept(engine, task, bounded(outcome)) => match kept {
+            Some(kept) => kept,
+            None => return,
+        },
+        end = ending.given_up() => match end {
+            End::Lost => return,
+            End::Asked => (stopped(), None),
+            // Handed back it would be done a second time for certain, as if it had not been done: so it is an attempt, and failed.
+            End::Released => (failed("output_unkept", "the server stopped before its output could be written", true), None),
+        },
     };
     report(engine, task, fence, outcome).await;
     // Held until the report of it is in.
     drop(kept);
     engine.logs().ended(task);
+}
+
+/// What was done is not done again because it could not be put away: the lease is kept alive meanwhile. `None`: the engine is down.
+async fn until_kept(engine: &Engine, task: TaskId, outcome: Outcome) -> Option<(Outcome, Option<PutAway>)> {
+    loop {
+        match put_away(engine, outcome.clone()).await {
+            Ok(kept) => return Some(kept),
+            Err(away) if engine.is_up() => {
+                tracing::warn!(%task, %away, "an output waits");
+                sleep(AGAIN_AFTER).await;
+            }
+            Err(_) => return None,
+        }
+    }
 }
 
 /// The work itself, which ends with whoever waits for it.
@@ -147,6 +225,10 @@ impl Drop for Work {
 pub(crate) fn failed(code: &str, message: impl Into<String>, retryable: bool) -> Outcome {
     let failure = Failure { code: code.into(), message: message.into() };
     Outcome::Failed { failure, retryable, retry_after_ms: None }
+}
+
+fn stopped() -> Outcome {
+    failed("stopped", "the worker ended it on request", false)
 }
 
 fn panicked() -> Outcome {
@@ -183,7 +265,7 @@ pub(crate) async fn with_blobs<T: Send + 'static>(
 ) -> Result<Result<T, StoreError>, Away> {
     let asking = engine.clone();
     match tokio::task::spawn_blocking(move || ask(&asking)).await {
-        Ok(Err(error)) if engine.blobs().trouble().is_some() => Err(Away(error)),
+        Ok(Err(error @ StoreError::Unreached(_))) => Err(Away(error)),
         Ok(answered) => Ok(answered),
         Err(_) => Ok(Err(StoreError::Failed("whoever was asked for it panicked".into()))),
     }
@@ -197,7 +279,11 @@ pub(crate) async fn put_away(engine: &Engine, outcome: Outcome) -> Result<(Outco
     };
     Ok(match with_blobs(engine, move |engine| engine.put_away(output)).await? {
         Ok(away) => (Outcome::Done { output: away.payload.clone() }, Some(away)),
-        Err(error) => (failed("output_unkept", format!("its output could not be written: {error}"), true), None),
+        // What is refused would be so again.
+        Err(error) => {
+            let retryable = !matches!(error, StoreError::Refused(_));
+            (failed("output_unkept", format!("its output could not be written: {error}"), retryable), None)
+        }
     })
 }
 
@@ -211,7 +297,7 @@ pub(crate) async fn report(engine: &Engine, task: TaskId, fence: Fence, outcome:
             Ok(Answer::Reply(Err(rejection))) => {
                 return tracing::warn!(%task, %rejection, "the outcome of an attempt came too late");
             }
-            Ok(_) | Err(Refused::Full { .. }) => tokio::time::sleep(REST).await,
+            Ok(_) | Err(Refused::Full { .. }) => sleep(REST).await,
         }
     }
 }

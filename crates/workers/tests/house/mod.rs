@@ -160,7 +160,7 @@ impl House {
     pub fn output(&self, task: TaskId) -> String {
         let done = |entry: &&Entry| entry.owner == Owner::Task(task) && matches!(entry.record, Record::TaskDone { .. });
         let seq = self.told.iter().find(done).expect("it is done").seq;
-        let payload = self.engine.read(|reader| engine::payload(reader, self.engine.blobs(), seq)).unwrap();
+        let payload = self.engine.payload(seq).unwrap();
         payload.expect("it is there").text().to_owned()
     }
 
