@@ -3,7 +3,7 @@
 
     python3 examples/worker.py greet        # SIGNALLER_URL and SIGNALLER_TOKEN as for the command line
 """
-import json, os, socket, sys, threading, time, urllib.request
+import http.client, json, os, socket, sys, threading, time, urllib.request
 
 URL = os.environ.get("SIGNALLER_URL", "http://127.0.0.1:7400")
 WORKER = f"{socket.gethostname()}-{os.getpid()}"  # Used by no other worker: one poll at a time for each name.
@@ -21,12 +21,20 @@ def handle(task):
 
 
 def poll(**body):
+    """One round trip, again until it is answered: a result that is sent twice counts once."""
     headers = {"content-type": "application/json"}
     if token := os.environ.get("SIGNALLER_TOKEN"):
         headers["authorization"] = f"Bearer {token}"
     request = urllib.request.Request(URL + "/v1/work", json.dumps({"worker": WORKER, **body}).encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if 400 <= getattr(error, "code", 0) < 429:
+                raise  # The server will not have this worker: it would say so for ever.
+            print(error, file=sys.stderr)
+            time.sleep(0.5)
 
 
 def work(task):
@@ -34,7 +42,9 @@ def work(task):
 
     def attempt():
         try:
-            outcome.update(status="done", output=handle(task))
+            output = handle(task)
+            json.dumps(output, allow_nan=False)  # What is no JSON fails this task, and not the poll.
+            outcome.update(status="done", output=output)
         except Exception as error:
             failure = {"code": type(error).__name__.lower(), "message": str(error)}
             outcome.update(status="failed", error=failure, retryable=isinstance(error, Busy))
@@ -44,16 +54,17 @@ def work(task):
     while thread.join(task["heartbeat_ms"] / 3000) or thread.is_alive():
         held = poll(types=[], holding=[lease])["holding"][0]  # A heartbeat; `cancel` in it asks to stop early.
         if not held["ok"]:
-            return []  # The lease is lost: what comes of it no longer counts.
-    return [{**lease, **outcome}]
+            return  # The lease is lost: what comes of it no longer counts.
+    while (taken := poll(types=[], results=[{**lease, **outcome}])["results"][0]).get("code") not in (None, "lease_lost"):
+        print(taken["message"], file=sys.stderr)
+        if taken["code"] == "unavailable":
+            time.sleep(0.5)  # It cannot be kept now.
+        elif outcome["status"] == "failed":
+            return
+        else:
+            outcome = {"status": "failed", "error": {"code": "result_refused", "message": taken["message"]}, "retryable": False}
 
 
-results = []
 while True:
-    try:
-        answer = poll(types=sys.argv[1:], want=1, wait_ms=20_000, results=results)
-    except OSError as error:  # Sending a result again is safe: it counts once.
-        print(error, file=sys.stderr)
-        time.sleep(1)
-        continue
-    results = [result for task in answer["tasks"] for result in work(task)]
+    for task in poll(types=sys.argv[1:], want=1, wait_ms=20_000)["tasks"]:
+        work(task)

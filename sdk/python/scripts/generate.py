@@ -40,10 +40,23 @@ def hint(schema: dict[str, Any]) -> str:
     return PLAIN.get(schema.get("type", ""), "Any")
 
 
-def typed(name: str, base: str, fields: dict[str, Any]) -> str:
-    """Any field may be missing; the few whose name is a word of Python are left out."""
+def typed(name: str, bases: list[str], fields: dict[str, Any], total: bool) -> str:
+    """The few fields whose name is a word of Python are left out."""
     lines = [f"    {field}: {hint(schema)}" for field, schema in sorted(fields.items()) if not keyword.iskeyword(field)]
-    return "\n".join([f"class {name}({base}, total=False):", *lines, "", ""])
+    heads = [*(bases or ["TypedDict"]), *([] if total else ["total=False"])]
+    return "\n".join([f"class {name}({', '.join(heads)}):", *(lines or ["    pass"]), "", ""])
+
+
+def types(name: str, schema: dict[str, Any]) -> list[str]:
+    """One class, or more: options have one of their own, and so has what is never missing, where other fields may be."""
+    fields, bases, made = schema["properties"], [], []
+    required, options = {*schema.get("required", [])}, fields.keys() - NEW[name] if name in NEW else set()
+    for part, chosen in ((f"{name}Options", options), (f"{name}Required", required)):
+        if chosen and chosen != fields.keys():
+            made.append(typed(part, [], {field: fields[field] for field in chosen}, part.endswith("Required")))
+            bases.append(part)
+            fields = {field: fields[field] for field in fields.keys() - chosen}
+    return [*made, typed(name, bases, fields, fields.keys() == required)]
 
 
 def generate(described: dict[str, Any]) -> str:
@@ -54,14 +67,8 @@ def generate(described: dict[str, Any]) -> str:
         names |= found
         found = {name for one in found for name in re.findall(r"'#/components/schemas/(\w+)'", str(schemas[one]))} - names
     plain = [f"{name} = {hint(schemas[name])}" for name in sorted(names) if "properties" not in schemas[name]]
-    parts = [HEAD, "\n".join(plain), "", ""]
-    for name in sorted(name for name in names if "properties" in schemas[name]):
-        fields, first = schemas[name]["properties"], NEW.get(name, set())
-        if first:
-            parts.append(typed(f"{name}Options", "TypedDict", {field: fields[field] for field in fields.keys() - first}))
-        base = f"{name}Options" if first else "TypedDict"
-        parts.append(typed(name, base, {field: fields[field] for field in first or fields}))
-    return "\n".join(parts).rstrip("\n") + "\n"
+    made = [part for name in sorted(names) if "properties" in schemas[name] for part in types(name, schemas[name])]
+    return "\n".join([HEAD, "\n".join(plain), "", "", *made]).rstrip("\n") + "\n"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import http.server
 import json
 import logging
 import os
@@ -13,6 +15,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +24,9 @@ from typing import Any, TypeVar
 from signaller import Client, Worker
 
 T = TypeVar("T")
+Json = dict[str, Any]
+# What is asked of a door, and how it asks the server; the answer, or None to hang up.
+Around = Callable[[Json, Callable[[Json], Json]], Json | None]
 BIN = os.environ.get("SIGNALLER_BIN") or str(Path(__file__).parents[3] / "target/debug/signaller")
 LONG_S = 30.0
 # What workers say of failures that the tests mean.
@@ -63,6 +69,58 @@ class House(unittest.TestCase):
     def put_text(self, method: str, path: str, text: str) -> None:
         headers = {"content-type": "text/yaml"}
         urllib.request.urlopen(urllib.request.Request(self.url + path, text.encode(), headers, method=method)).close()
+
+    def door(self, around: Around) -> str:
+        """The address of a door to the server, which may lose or change what goes through it. An `error` is answered as one."""
+        url = self.url
+
+        class Door(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                with urllib.request.urlopen(url + self.path) as answered:
+                    self.answer(answered.read(), 200)
+
+            def do_POST(self) -> None:
+                status = 200
+
+                def ask(body: Json) -> Json:
+                    nonlocal status
+                    headers = {"content-type": "application/json"}
+                    request = urllib.request.Request(url + self.path, json.dumps(body).encode(), headers)
+                    try:
+                        with urllib.request.urlopen(request) as answered:
+                            return dict(json.load(answered))
+                    except urllib.error.HTTPError as no:
+                        status = no.code
+                        return dict(json.load(no))
+
+                answer = around(json.loads(self.rfile.read(int(self.headers["content-length"]))), ask)
+                if answer is None:
+                    self.close_connection = True
+                else:
+                    self.answer(json.dumps(answer).encode(), status if "error" not in answer or status >= 400 else 400)
+
+            def answer(self, body: bytes, status: int) -> None:
+                self.send_response(status)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        class Doors(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                pass  # A server that was killed, or a worker that has gone, leaves it in the middle.
+
+        server = Doors(("127.0.0.1", 0), Door)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}"
 
     def work(self, worker: Worker) -> threading.Thread:
         thread = threading.Thread(target=worker.run)
@@ -114,6 +172,47 @@ class House(unittest.TestCase):
             time.sleep(0.02)
         raise AssertionError(f"it never came: {what}")
 
+    def counted(self, task: str) -> collections.Counter[str]:
+        """How often each kind of record is in its history."""
+        records = self.client.request("GET", f"/v1/tasks/{task}/history")["records"]
+        return collections.Counter(record["record"]["record"] for record in records)
+
     def terminate(self, process: subprocess.Popen[str]) -> int:
         process.send_signal(signal.SIGTERM)
         return process.wait(LONG_S)
+
+
+def lossy() -> Around:
+    """Loses the first answer to everything that is not a poll without results."""
+    heard: list[Json] = []
+
+    def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
+        answer = ask(body)
+        told = [{**result, "log": []} for result in body["results"]] if "worker" in body else [body]
+        news = [each for each in told if each not in heard]
+        heard.extend(news)
+        return None if news else answer
+
+    return around
+
+
+def refusing(is_over: Callable[[], bool], seen: Callable[[Json], object]) -> Around:
+    """Says of every result that it cannot be kept, until that is over; its lease is kept."""
+
+    def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
+        seen(body)
+        if is_over():
+            return ask(body)
+        refused = body["results"]
+        answer = ask({**body, "results": [], "holding": [*body["holding"], *map(lease, refused)]})
+        answer["results"] = [
+            {"task": each["task"], "ok": False, "code": "unavailable", "message": "no room"} for each in refused
+        ]
+        answer["holding"] = answer["holding"][: len(body["holding"])]
+        return answer
+
+    return around
+
+
+def lease(result: Json) -> Json:
+    return {"task": result["task"], "fence": result["fence"]}

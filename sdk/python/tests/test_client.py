@@ -9,7 +9,7 @@ from typing import Any
 from scripts.generate import API, generate
 from signaller import Client, SignallerError, Worker, api
 
-from .house import LONG_S, House
+from .house import LONG_S, House, lossy
 
 REGISTRY = "handlers:\n  mail: {on: order/paid, task: mail}\n"
 WORKFLOW = """
@@ -101,6 +101,42 @@ class Bringing(House):
             thread.join(LONG_S)
         self.assertEqual(len(answers), 3)
         self.assertEqual(len(self.client.request("GET", "/v1/tasks")["tasks"]), 2)
+
+    def test_what_was_done_though_its_answer_was_lost_is_not_done_twice(self) -> None:
+        client = Client(self.door(lossy()))
+        self.addCleanup(client.close)
+        self.put_text("POST", "/v1/workflows", WORKFLOW)
+        self.put_text("PUT", "/v1/registry", REGISTRY)
+        client.emit("order/paid", id=None)
+        client.emit_many([{"name": "order/paid", "id": None}])
+        tasks = [client.tasks.add("a", idempotency_key=None), *client.tasks.add_many([{"type": "a", "idempotency_key": None}])]
+        run = client.runs.start("double", {"n": 1}, idempotency_key=None)["run"]
+        self.assertEqual(len(self.client.request("GET", "/v1/runs")["runs"]), 1)
+        added = [task["type"] for task in self.client.request("GET", "/v1/tasks")["tasks"]]
+        self.assertEqual(sorted(added), ["a", "a", "mail", "mail", "twice"])
+        for _ in range(2):
+            client.tasks.cancel(tasks[0]["task"])
+            client.runs.cancel(run)
+        self.assertEqual(client.tasks.get(tasks[0]["task"])["status"], "cancelled")
+        worker = Worker(self.url)
+        worker.task("a")(lambda input: input)
+        self.work(worker)
+        self.assertEqual(self.ended(tasks[1]["task"]), ("done", None))
+        with self.assertRaises(SignallerError) as no:
+            client.tasks.cancel(tasks[1]["task"])
+        self.assertEqual(no.exception.code, "wrong_state")
+
+    def test_what_a_type_says_is_always_there_is(self) -> None:
+        with self.assertRaises(SignallerError):
+            self.client.emit_many([{"data": 1}])  # type: ignore[typeddict-item]
+        self.assertEqual(api.EventEmit.__required_keys__, {"name"})
+        added = self.client.tasks.add("a")
+        self.assertLessEqual(api.TaskAdded.__required_keys__, added.keys())
+        self.assertLessEqual(api.TaskView.__required_keys__, self.client.tasks.get(added["task"]).keys())
+        self.assertLessEqual({"output", "error"}, api.TaskView.__optional_keys__)
+
+    def test_a_long_wait_stays_a_short_one_after_any_number_of_tries(self) -> None:
+        self.assertLessEqual(SignallerError("unreachable", "away", 0).wait(100_000), 5)
 
     def test_types_are_as_the_server_describes_them(self) -> None:
         self.assertEqual(API.read_text(), generate(self.client.request("GET", "/openapi.json")), "run `make sdk-types`")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import collections
-import http.server
-import json
 import signal
 import threading
 import time
-import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 from signaller import Client, Worker
 
-from .house import LONG_S, House
+from .house import LONG_S, House, lossy
 
 SLOW = """
 import logging, sys, time
@@ -34,44 +30,7 @@ print("over", flush=True)
 """
 
 
-def lossy(url: str, cleanup: Callable[..., Any]) -> str:
-    """The address of a door to the server that loses the first answer to every result: it hangs up instead."""
-    told: set[str] = set()
-
-    class Door(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            request = urllib.request.Request(url + self.path, body, {"content-type": "application/json"})
-            with urllib.request.urlopen(request) as answered:
-                answer = answered.read()
-            results = {result["task"] for result in json.loads(body)["results"]}
-            if results - told:
-                told.update(results)
-                self.close_connection = True
-                return
-            self.send_response(200)
-            self.send_header("content-length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Door)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    cleanup(server.server_close)
-    cleanup(server.shutdown)
-    return f"http://127.0.0.1:{server.server_port}"
-
-
 class Crash(House):
-    def counted(self, task: str) -> collections.Counter[str]:
-        records = self.client.request("GET", f"/v1/tasks/{task}/history")["records"]
-        return collections.Counter(record["record"]["record"] for record in records)
-
     def test_the_server_is_killed_under_load_and_nothing_is_lost_or_counted_twice(self) -> None:
         done: collections.Counter[int] = collections.Counter()
         worker = Worker(self.url, concurrency=8)
@@ -112,7 +71,7 @@ class Crash(House):
         self.assertEqual(done, collections.Counter(range(400)))
 
     def test_a_result_whose_answer_is_lost_is_told_again_and_counts_once(self) -> None:
-        worker = Worker(lossy(self.url, self.addCleanup), concurrency=4)
+        worker = Worker(self.door(lossy()), concurrency=4)
         done: collections.Counter[int] = collections.Counter()
 
         @worker.task("count")

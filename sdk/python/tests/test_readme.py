@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .house import LONG_S, House
+from .house import LONG_S, House, Json, lossy, refusing
 
 HERE = Path(__file__).parents[1]
 
@@ -58,3 +59,30 @@ class Examples(House):
             ]
         )
         self.assertEqual(self.terminate(process), 0)
+
+    def test_the_worker_without_a_library_outlives_what_the_others_do(self) -> None:
+        """It loses half of its heartbeats and the first answer to its result, which cannot be kept for a while."""
+        script = (HERE.parents[1] / "examples/worker.py").read_text()
+        beats, told = 0, 0
+        lost = lossy()
+
+        def count(body: Json) -> None:
+            nonlocal told
+            told += len(body["results"])
+
+        kept = refusing(lambda: told > 3, count)
+
+        def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
+            nonlocal beats
+            body = {"results": [], "holding": [], **body}
+            beats += len(body["holding"])
+            if body["holding"] and beats % 2:
+                return None
+            return lost(body, lambda body: kept(body, ask) or {})
+
+        self.queue("greet", heartbeat_ms=3000)
+        self.process(script.replace("http://127.0.0.1:7400", self.door(around)).replace("SIGNALLER_URL", "NO_URL"), "greet")
+        task = self.add("greet", {"name": "slow", "seconds": 3.5})
+        self.assertEqual(self.ended(task), ("done", {"greeting": "Hello, slow!"}))
+        self.assertEqual(self.client.tasks.get(task)["attempt"], 1)
+        self.assertTrue(beats > 1 and told > 3, (beats, told))

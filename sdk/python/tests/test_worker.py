@@ -16,6 +16,11 @@ ONCE_MORE = {"attempts": 2, "backoff_ms": 0, "jitter_percent": 0}
 RICH = {"text": 'Grüße, 世界 🚂 \u0000 " \\ \u2028', "n": [1.5, -3, True, None, 2**53]}
 
 
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to say")
+
+
 RUNS: collections.Counter[str] = collections.Counter()
 
 
@@ -35,7 +40,8 @@ def behave(input: Any, context: Context) -> Any:
         case {"strange": what}:
             return {"nan": float("nan"), "object": object(), "half": "\ud800", "key": {(1, 2): 3}}[what]
         case {"raise": what}:
-            raise {"value": ValueError, "stop": StopIteration, "exit": SystemExit, "half": RuntimeError}[what]("no \ud800")
+            kinds = {"value": ValueError, "stop": StopIteration, "exit": SystemExit, "half": RuntimeError, "mute": Mute}
+            raise kinds[what]("no \ud800")
         case {"fail": code}:
             raise Fail("for good", code=code)
         case {"again": code}:
@@ -54,6 +60,11 @@ async def behave_async(input: Any, context: Context) -> Any:
     return behave(input, context)
 
 
+class Behaving:
+    async def __call__(self, input: Any, context: Context) -> Any:
+        return await behave_async(input, context)
+
+
 TABLE: list[tuple[Any, str, Any, int]] = [
     ({"return": None}, "done", None, 1),
     ({"return": RICH}, "done", RICH, 1),
@@ -67,9 +78,14 @@ TABLE: list[tuple[Any, str, Any, int]] = [
     ({"strange": "key"}, "failed", "output_not_json", 1),
     ({"raise": "value"}, "failed", "value_error", 2),
     ({"raise": "half"}, "failed", "runtime_error", 2),
+    ({"raise": "mute"}, "failed", "result_refused", 1),
     ({"fail": "no_such_order"}, "failed", "no_such_order", 1),
+    ({"fail": 404}, "failed", "404", 1),
     ({"again": "http_503"}, "failed", "http_503", 2),
     ({"retry": 0.05}, "done", 2, 2),
+    ({"retry": "0.05"}, "done", 2, 2),
+    ({"retry": "nan"}, "done", 2, 2),
+    ({"retry": "soon"}, "failed", "result_refused", 1),
     ({"show": "attempt"}, "done", 1, 1),
     ({"show": "queue"}, "done", "QUEUE", 1),
     ({"show": "run"}, "done", None, 1),
@@ -95,14 +111,16 @@ class Outcomes(House):
         worker = Worker(self.url, concurrency=4)
         worker.task("plain")(behave)
         worker.task("async")(behave_async)
+        worker.task("object")(Behaving())
+        worker.task("wrapped")(lambda input, context: behave_async(input, context))
         worker.batch("batch", size=8)(lambda inputs, contexts: [one(*each) for each in zip(inputs, contexts, strict=True)])
-        for type in ("plain", "async", "batch"):
+        for type in ("plain", "async", "object", "wrapped", "batch"):
             self.queue(type, retry=ONCE_MORE)
         self.work(worker)
         RUNS.clear()
         self.check("plain", TABLE + PLAIN_ONLY)
-        self.check("async", TABLE)
-        self.check("batch", TABLE)
+        for type in ("async", "object", "wrapped", "batch"):
+            self.check(type, TABLE)
 
     def test_a_batch_is_many_tasks_in_one_call(self) -> None:
         sizes: list[int] = []
@@ -203,13 +221,14 @@ class Stopping(House):
             finally:
                 ended.append("async")
 
+        worker.task("wrapped")(lambda input: asynchronous(input))
         thread = self.work(worker)
-        for type in ("plain", "async"):
+        for type, said in (("plain", "plain"), ("async", "async"), ("wrapped", "async")):
             task = self.add(type)
             self.until("it runs", lambda: ended and ended[-1] == "began")
             self.client.tasks.cancel(task, "not needed")
             self.assertEqual(self.ended(task)[0], "cancelled")
-            self.until("the function ends", lambda: ended[-1] == type)  # noqa: B023
+            self.until("the function ends", lambda: ended[-1] == said)  # noqa: B023
             self.until("its lease ends", lambda: "lease" not in self.client.tasks.get(task))  # noqa: B023
         worker.stop()
         thread.join(LONG_S)
@@ -272,6 +291,7 @@ class Stopping(House):
 
         @worker.task("talk")
         def talk(input: Any, context: Context) -> None:
+            context.progress(float("nan"))
             context.log("begun \ud800")
             go.wait(LONG_S)
             for line in range(1000):
@@ -358,6 +378,7 @@ class Stopping(House):
             lambda: worker.batch("b", size=0),
             lambda: Worker(self.url, concurrency=1001),
             lambda: Worker("localhost:7400"),
+            lambda: Worker(self.url, name="n" * 111),
             Worker(self.url).run,
         ]:
             with self.assertRaises(ValueError):

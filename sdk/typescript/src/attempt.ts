@@ -49,10 +49,13 @@ export class Attempt {
   share: number | undefined;
   #lines: string[] = [];
 
-  constructor(task: Task, linesMax: number) {
+  constructor(
+    readonly task: Task,
+    readonly linesMax: number,
+  ) {
     const progress = (share: number): void => void (this.share = Math.min(Math.max(share, 0), 1) || 0);
     const log = (line: string): void => {
-      this.#lines = [...this.#lines, String(line).slice(0, LOG_LINE_LENGTH_MAX).toWellFormed()].slice(-linesMax);
+      this.#lines = [...this.#lines, text(line, LOG_LINE_LENGTH_MAX)].slice(-linesMax);
     };
     this.context = { ...task, signal: this.stop.signal, progress, log };
   }
@@ -62,31 +65,52 @@ export class Attempt {
     return this.#lines.splice(0);
   }
 
-  /** What a poll says of it, as JSON. An error that is none of ours may be tried again; its name is the code. */
+  /** These were not heard: they are told again. */
+  unheard(lines: string[]): void {
+    this.#lines = [...lines, ...this.#lines].slice(-this.linesMax);
+  }
+
+  /** What a poll says of it, as JSON without the last brace: its log comes then. There is a result of whatever comes. */
   result(outcome: unknown): string {
-    const { task, fence, signal } = this.context;
-    const log = this.said();
-    if (!(outcome instanceof Error)) {
-      try {
-        // What is undefined is null; a function, for example, is nothing that can be told.
-        const output: string | undefined = JSON.stringify(outcome ?? null);
-        if (output === undefined) throw new TypeError(`a ${typeof outcome} is not`);
-        if (Buffer.byteLength(output) <= OUTPUT_BYTES_MAX) {
-          return `${JSON.stringify({ task, fence, log, status: "done" }).slice(0, -1)},"output":${output}}`;
-        }
-        outcome = new Fail(`the output is larger than ${OUTPUT_BYTES_MAX} bytes of JSON`, { code: "output_too_large" });
-      } catch (error) {
-        outcome = new Fail(`the output is no JSON: ${(error as Error).message}`, { code: "output_not_json" });
-      }
-    } else if (signal.aborted) {
-      return JSON.stringify({ task, fence, log, status: "released" });
+    const { task, fence } = this.task;
+    let told: string;
+    try {
+      told = toldOf(outcome, this.stop.signal.aborted);
+    } catch (error) {
+      told = toldOf(new Fail(`its end cannot be told: ${text(error, 200)}`, { code: "result_refused" }), false);
     }
-    const { name, message } = outcome as Error;
-    const code = name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
-    const fail = outcome instanceof Fail ? outcome : new Fail("", { code, retryable: true });
-    // Half a surrogate pair is no text, and the server would not read the poll.
-    const error = { code: fail.code.toWellFormed(), message: message.slice(0, 2_000).toWellFormed() };
-    const retry_after_ms = fail.afterMs === undefined ? undefined : Math.min(Math.max(0, Math.round(fail.afterMs)), RETRY_AFTER_MS_MAX);
-    return JSON.stringify({ task, fence, log, status: "failed", error, retryable: fail.retryable, retry_after_ms });
+    return `${JSON.stringify({ task, fence }).slice(0, -1)},${told}`;
+  }
+}
+
+/** An error that is none of ours may be tried again; its name is the code. */
+function toldOf(outcome: unknown, isAborted: boolean): string {
+  if (!(outcome instanceof Error)) {
+    try {
+      // What is undefined is null; a function, for example, is nothing that can be told.
+      const output: string | undefined = JSON.stringify(outcome ?? null);
+      if (output === undefined) throw new TypeError(`a ${typeof outcome} is not`);
+      if (Buffer.byteLength(output) <= OUTPUT_BYTES_MAX) return `"status":"done","output":${output}`;
+      outcome = new Fail(`the output is larger than ${OUTPUT_BYTES_MAX} bytes of JSON`, { code: "output_too_large" });
+    } catch (error) {
+      outcome = new Fail(`the output is no JSON: ${(error as Error).message}`, { code: "output_not_json" });
+    }
+  } else if (isAborted) {
+    return '"status":"released"';
+  }
+  const { name, message } = outcome as Error;
+  const code = text(name, 200).replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
+  const fail = outcome instanceof Fail ? outcome : new Fail("", { code, retryable: true });
+  const error = { code: text(fail.code, 200), message: text(message, 2_000) };
+  const retry_after_ms = fail.afterMs === undefined ? undefined : Math.min(Math.max(0, Math.round(fail.afterMs)) || 0, RETRY_AFTER_MS_MAX);
+  return JSON.stringify({ status: "failed", error, retryable: Boolean(fail.retryable), retry_after_ms }).slice(1, -1);
+}
+
+/** Half a surrogate pair is no text, and the server would not read the poll; what has no text at all is an empty one. */
+export function text(value: unknown, lengthMax: number): string {
+  try {
+    return String(value).slice(0, lengthMax).toWellFormed();
+  } catch {
+    return "";
   }
 }

@@ -41,9 +41,9 @@ export class SignallerError extends Error {
     return this.problem?.retryable ?? (this.status === 0 || this.status >= 500);
   }
 
-  /** How long to wait before the given try, from 1: longer each time, by chance, and as long as the server asks. */
-  waitMs(tried: number): number {
-    const patience = Math.min(100 * 2 ** (tried - 1), 5_000) * (0.5 + Math.random() / 2);
+  /** How long to wait after so many tries: longer each time, by chance, and as long as the server asks. */
+  waitMs(tried: number, mostMs = 5_000): number {
+    const patience = Math.min(100 * 2 ** (tried - 1), mostMs) * (0.5 + Math.random() / 2);
     return Math.max(patience, this.problem?.retry_after_ms ?? 0);
   }
 }
@@ -63,12 +63,12 @@ export class Client {
 
   /** Durable when it resolves. The same `id` again is the same event, and has no second effect. */
   emit(name: string, data?: unknown, options: Omit<Schemas["EventEmit"], "name" | "data"> = {}): Promise<Schemas["EventEmitted"]> {
-    return this.request("POST", "/v1/events", { id: randomUUID(), ...options, name, data }, { again: true });
+    return this.request("POST", "/v1/events", keyed("id", { ...options, name, data }), { again: true });
   }
 
   /** All of them or none; at most 1,000. */
   async emitMany(events: Schemas["EventEmit"][]): Promise<Schemas["EventEmitted"][]> {
-    const body = { events: events.map((event) => ({ id: randomUUID(), ...event })) };
+    const body = { events: events.map((event) => keyed("id", event)) };
     return (await this.request<{ events: Schemas["EventEmitted"][] }>("POST", "/v1/events/batch", body, { again: true })).events;
   }
 
@@ -76,10 +76,10 @@ export class Client {
     ...this.#begun<Schemas["TaskView"]>("/v1/tasks"),
     /** The same `idempotency_key` again answers the same task. */
     add: (type: string, input?: unknown, options: Omit<Schemas["TaskAdd"], "type" | "input"> = {}): Promise<Schemas["TaskAdded"]> =>
-      this.request("POST", "/v1/tasks", { idempotency_key: randomUUID(), ...options, type, input }, { again: true }),
+      this.request("POST", "/v1/tasks", keyed("idempotency_key", { ...options, type, input }), { again: true }),
     /** All of them or none; at most 1,000. */
     addMany: async (tasks: Schemas["TaskAdd"][]): Promise<Schemas["TaskAdded"][]> => {
-      const body = { tasks: tasks.map((task) => ({ idempotency_key: randomUUID(), ...task })) };
+      const body = { tasks: tasks.map((task) => keyed("idempotency_key", task)) };
       return (await this.request<{ tasks: Schemas["TaskAdded"][] }>("POST", "/v1/tasks/batch", body, { again: true })).tasks;
     },
   };
@@ -88,7 +88,7 @@ export class Client {
     ...this.#begun<Schemas["RunView"]>("/v1/runs"),
     /** The same `idempotency_key` again answers the same run. */
     start: (workflow: string, input?: unknown, options: Omit<Schemas["RunStart"], "workflow" | "input"> = {}): Promise<Schemas["RunStarted"]> =>
-      this.request("POST", "/v1/runs", { idempotency_key: randomUUID(), ...options, workflow, input }, { again: true }),
+      this.request("POST", "/v1/runs", keyed("idempotency_key", { ...options, workflow, input }), { again: true }),
   };
 
   /** Bytes, up to 64 MiB, under a name that values may mention; they stay as long as one does. */
@@ -148,9 +148,13 @@ export class Client {
     const get = (id: string): Promise<View> => this.request("GET", `${path}/${encodeURIComponent(id)}`);
     return {
       get,
-      /** Workers that are at it are told to stop. */
+      /** Workers that are at it are told to stop. One that is cancelled already stays so. */
       cancel: async (id: string, reason?: string): Promise<void> => {
-        await this.request("POST", `${path}/${encodeURIComponent(id)}/cancel`, { reason });
+        try {
+          await this.request("POST", `${path}/${encodeURIComponent(id)}/cancel`, { reason }, { again: true });
+        } catch (no) {
+          if (!(no instanceof SignallerError && no.status === 409 && (await get(id)).status === "cancelled")) throw no;
+        }
       },
       /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
       wait: async (id: string, { timeoutMs = Infinity } = {}): Promise<View> => {
@@ -164,4 +168,9 @@ export class Client {
       },
     };
   }
+}
+
+/** With a key of its own if it has none: then it may be sent twice. */
+function keyed(key: string, body: Record<string, unknown>): Record<string, unknown> {
+  return { ...body, [key]: body[key] ?? randomUUID() };
 }

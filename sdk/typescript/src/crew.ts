@@ -7,11 +7,11 @@
  */
 
 import { setImmediate as breath, setTimeout as sleep } from "node:timers/promises";
-import { Attempt, type Context, Fail } from "./attempt.js";
+import { Attempt, type Context, Fail, text } from "./attempt.js";
 import { type Client, type Schemas, SignallerError } from "./client.js";
 
+/** Leases that one poll may name, and lines of logs that it may bring; fewer of one task. */
 const POLL_TASKS_MAX = 1_000;
-/** Lines of logs that one poll may bring; fewer of one task. */
 const [POLL_LINES_MAX, TASK_LINES_MAX] = [5_000, 100];
 /** Results beyond this wait for the next poll, as held. */
 const POLL_RESULTS_LENGTH = 512 * 1024;
@@ -19,10 +19,10 @@ const POLL_RESULTS_LENGTH = 512 * 1024;
 const [WAIT_MS, ANSWER_MS_MAX] = [20_000, 30_000];
 /** A worker that is full asks so often whether something should stop; one that asked in vain rests so long. */
 const [BEAT_MS, REST_MS] = [1_000, 100];
-/** A worker that is to stop tries so often to reach a server that went away: for about ten seconds. */
-const FAREWELL_TRIES = 8;
-/** A result that the server cannot keep now is told again after this. */
-const LATER_MS = 1_000;
+/** A server that cannot be reached, or cannot keep a result, is asked again after this at the latest. */
+const AGAIN_MS_MAX = 5_000;
+/** A worker that is to stop tries so long to tell the last of its results. */
+const FAREWELL_MS = 10_000;
 /** What is aborted to be handed back gets so long to clean up. */
 const GRACE_MS = 2_000;
 
@@ -30,14 +30,16 @@ const GRACE_MS = 2_000;
 export type Perform = (contexts: Context[]) => Promise<readonly unknown[]>;
 
 export class Crew {
-  /** What was given is held; then its result, as JSON, is owed until the server has taken it. */
+  /** What was given is held; then its result is owed until the server has taken it. */
   readonly #held = new Set<Attempt>();
   readonly #owed = new Map<Attempt, string>();
   #calls = 0;
   #closing = false;
   #waits = false;
   #inVain = false;
-  #unanswered = 0;
+  /** Tries since the server last took all it was told, and when there was last a reason to begin trying. */
+  #tried = 0;
+  #triesSince = 0;
   #isNews = false;
   #wake = (): void => {};
 
@@ -54,8 +56,7 @@ export class Crew {
   async work(): Promise<void> {
     while (this.#held.size || this.#owed.size || !this.#closing) {
       if (!this.#owed.size && (this.#inVain || this.#closing || this.#calls === this.slots)) {
-        const beats = [...this.#held].map(({ context }) => context.heartbeat_ms / 3);
-        await this.#woken(this.#inVain ? REST_MS : Math.min(BEAT_MS, ...beats));
+        await this.#woken(this.#inVain ? REST_MS : this.#beatMs(BEAT_MS));
       }
       await breath(); // What ends at once is told in the same poll.
       const overtaken = new AbortController();
@@ -67,9 +68,10 @@ export class Crew {
       asking.catch(() => {}); // It is awaited below.
       try {
         while (!isOver) {
-          await this.#woken();
+          // One that waits is overtaken when the worker is to stop: what it brings after that is not its own.
           if (this.#waits && this.#closing) overtaken.abort();
-          else if (this.#waits && this.#owed.size) await this.#poll({ apart: true });
+          if (this.#waits && !this.#closing && this.#owed.size) await this.#poll({ apart: true });
+          else await this.#woken();
         }
         await asking;
       } finally {
@@ -81,7 +83,7 @@ export class Crew {
 
   /** Takes nothing more on; what still runs after `limitMs` is handed back. */
   close(limitMs: number): void {
-    [this.#closing, this.#unanswered] = [true, 0];
+    [this.#closing, this.#triesSince] = [true, performance.now()];
     this.#news();
     setTimeout(() => this.#held.forEach(({ stop }) => stop.abort()), limitMs).unref();
     setTimeout(() => this.#held.forEach((attempt) => this.#release(attempt)), limitMs + GRACE_MS).unref();
@@ -105,53 +107,60 @@ export class Crew {
     this.#isNews = false;
   }
 
+  /** How long the server may hear nothing. */
+  #beatMs(mostMs: number): number {
+    return [...this.#held, ...this.#owed.keys()].reduce((least, { task }) => Math.min(least, task.heartbeat_ms / 3), mostMs);
+  }
+
   async #poll({ apart = false, overtaken = new AbortController() } = {}): Promise<void> {
     const { name, slots, size } = this;
-    const { queues, log } = this.options;
-    const results: Attempt[] = [];
+    const results = new Map<Attempt, string>();
     let length = 0;
     for (const [attempt, result] of this.#owed) {
       length += result.length;
-      if (!results.length || length <= POLL_RESULTS_LENGTH) results.push(attempt);
+      if (!results.size || length <= POLL_RESULTS_LENGTH) results.set(attempt, result);
     }
-    const told = new Set(results);
-    const holding = apart ? [] : [...this.#held, ...this.#owed.keys()].filter((attempt) => !told.has(attempt));
-    const places = Math.min((slots - this.#calls) * size, POLL_TASKS_MAX - holding.length);
-    const want = apart || this.#closing ? 0 : places;
-    const waits = want > 0 && results.length === 0;
+    const holding = apart ? [] : [...this.#held, ...this.#owed.keys()].filter((attempt) => !results.has(attempt));
+    let want = 0;
+    // Who could not tell what it has done takes nothing more on until it can.
+    if (!apart && !this.#closing && !this.#tried) {
+      const left = this.#owed.size - results.size;
+      const room = (slots - this.#calls) * size - left;
+      want = Math.max(0, Math.min(room, POLL_TASKS_MAX - this.#held.size - this.#owed.size));
+    }
+    const waits = want > 0 && !results.size;
     if (!apart) this.#waits = waits;
+    const said = new Map([...results.keys(), ...holding].map((attempt) => [attempt, attempt.said()]));
     const head = JSON.stringify({
       worker: apart ? `${name}/results` : name,
       types: [...this.performs.keys()],
-      queues,
+      queues: this.options.queues,
       want,
       wait_ms: waits ? WAIT_MS : 0,
-      holding: holding.map((each) => ({ task: each.context.task, fence: each.context.fence, progress: each.share, log: each.said() })),
+      holding: holding.map((each) => ({ task: each.task.task, fence: each.task.fence, progress: each.share, log: said.get(each) })),
     });
-    const body = `${head.slice(0, -1)},"results":[${results.map((attempt) => this.#owed.get(attempt)).join()}]}`;
+    const told = Array.from(results, ([attempt, result]) => `${result},"log":${JSON.stringify(said.get(attempt))}}`).join();
     let answer: Required<Schemas["WorkAnswer"]>;
     const patience = setTimeout(() => overtaken.abort(), ANSWER_MS_MAX);
     try {
+      const body = `${head.slice(0, -1)},"results":[${told}]}`;
       answer = (await this.client.sendOnce("POST", "/v1/work", body, overtaken.signal)) as typeof answer;
     } catch (error) {
       if (this.#closing && waits) return;
-      this.#unanswered += 1;
-      const isFarewell = this.#closing && !this.#held.size && this.#unanswered > FAREWELL_TRIES;
-      if (!(error instanceof SignallerError && error.retryable) || isFarewell) throw error;
-      if (this.#unanswered === 1) log(`${error.message}; trying again`);
-      return sleep(error.waitMs(this.#unanswered));
+      for (const [attempt, lines] of said) attempt.unheard(lines);
+      return this.#rest(error);
     } finally {
       clearTimeout(patience);
     }
-    const later = answer.results.find(({ code }) => code === "unavailable");
-    this.#unanswered = later ? this.#unanswered + 1 : 0;
-    for (const [at, { ok, code, message }] of answer.results.entries()) {
-      const attempt = results[at]!;
+    let unkept: SignallerError | undefined;
+    for (const [at, attempt] of [...results.keys()].entries()) {
+      const { ok, code, message } = answer.results[at]!;
       const result = this.#owed.get(attempt)!;
       this.#owed.delete(attempt);
-      // It cannot be kept now: it is told again, after the others.
-      if (code === "unavailable") this.#owed.set(attempt, result);
-      else if (!ok) log(`the result of ${attempt.context.task} was not taken: ${message}`);
+      if (code === "unavailable") {
+        this.#owed.set(attempt, result); // It is told again, after the others.
+        unkept = new SignallerError(code, `a result cannot be kept now: ${message}`, 503);
+      } else if (!ok) this.#say(() => `the result of ${attempt.task.task} was not taken: ${message}`);
       if (code === "invalid") this.#owe(attempt, new Fail(message ?? "", { code: "result_refused" }));
     }
     for (const [at, { ok, cancel }] of answer.holding.entries()) {
@@ -161,12 +170,17 @@ export class Crew {
     const attempts = answer.tasks.map((task) => new Attempt(task, Math.min(TASK_LINES_MAX, Math.floor(POLL_LINES_MAX / (slots * size)))));
     for (let first = 0; first < attempts.length; first += size) void this.#start(attempts.slice(first, first + size));
     this.#inVain = waits && attempts.length === 0;
-    if (later) {
-      const isFarewell = this.#closing && !this.#held.size && this.#unanswered > FAREWELL_TRIES;
-      if (isFarewell) throw new SignallerError("unavailable", later.message ?? "", 503);
-      log(`a result cannot be kept now: ${later.message}; trying again`);
-      await sleep(LATER_MS);
-    }
+    if (unkept) return this.#rest(unkept);
+    this.#tried = 0;
+  }
+
+  /** Until the next try, if there is one. */
+  #rest(error: unknown): Promise<void> {
+    this.#tried += 1;
+    const isFarewell = this.#closing && !this.#held.size && performance.now() - this.#triesSince > FAREWELL_MS;
+    if (!(error instanceof SignallerError && error.retryable) || isFarewell) throw error;
+    if (this.#tried === 1) this.#say(() => `${error.message}; trying again`);
+    return sleep(error.waitMs(this.#tried, this.#beatMs(AGAIN_MS_MAX)));
   }
 
   async #start(attempts: Attempt[]): Promise<void> {
@@ -175,9 +189,9 @@ export class Crew {
     this.#calls += 1;
     let outcomes: readonly unknown[];
     try {
-      outcomes = await this.performs.get(attempts[0]!.context.type)!(attempts.map(({ context }) => context));
+      outcomes = await this.performs.get(attempts[0]!.task.type)!(attempts.map(({ context }) => context));
     } catch (error) {
-      outcomes = attempts.map(() => (error instanceof Error ? error : new Error(String(error))));
+      outcomes = attempts.map(() => (error instanceof Error ? error : new Error(text(error, 2_000))));
     }
     this.#calls -= 1;
     for (const [at, attempt] of attempts.entries()) if (this.#held.has(attempt)) this.#owe(attempt, outcomes[at]);
@@ -190,12 +204,20 @@ export class Crew {
   }
 
   #owe(attempt: Attempt, outcome: unknown): void {
-    const { task, type, signal } = attempt.context;
-    if (outcome instanceof Error && !(outcome instanceof Fail || signal.aborted)) {
-      this.options.log(`${task} of type ${type} failed: ${outcome.stack}`);
-    }
+    const { task, type } = attempt.task;
     this.#held.delete(attempt);
     this.#owed.set(attempt, attempt.result(outcome));
+    this.#triesSince = performance.now();
     this.#news();
+    if (outcome instanceof Error && !(outcome instanceof Fail || attempt.stop.signal.aborted)) {
+      this.#say(() => `${task} of type ${type} failed: ${outcome.stack}`);
+    }
+  }
+
+  /** For people: that it cannot be said stops nothing. */
+  #say(line: () => string): void {
+    try {
+      this.options.log(line());
+    } catch {}
   }
 }

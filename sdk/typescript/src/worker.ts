@@ -21,6 +21,8 @@ export interface WorkerOptions extends ClientOptions {
   log?: (line: string) => void;
 }
 
+/** The server's bound is 128, and `/12/results` may be added. */
+const NAME_BYTES_MAX = 110;
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 /** Does the work of tasks: `worker.task("greet", …)` says how, `worker.run()` goes on until it is told to stop. */
@@ -40,6 +42,7 @@ export class Worker {
     this.#concurrency = bounded("concurrency", options.concurrency ?? 10);
     const host = hostname().replace(/[^A-Za-z0-9._-]/g, "").slice(0, 60) || "worker";
     this.name = options.name ?? `${host}-${process.pid}-${randomBytes(2).toString("hex")}`;
+    if (Buffer.byteLength(this.name) > NAME_BYTES_MAX) throw new RangeError(`name \`${this.name}\` is longer than ${NAME_BYTES_MAX} bytes`);
   }
 
   /** What the function returns is the output, as JSON. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { generate } from "../scripts/generate.js";
 import { Client, SignallerError } from "../src/index.js";
-import { House, LONG_MS, PACKAGE } from "./house.js";
+import { House, LONG_MS, lossy, PACKAGE } from "./house.js";
 
 const WORKFLOW = `
 workflow: double
@@ -106,6 +106,26 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     await house.startServer();
     await Promise.all(asked);
     assert.equal(await count(), 2);
+  });
+
+  it("does not do twice what was done though its answer was lost", async () => {
+    const client = new Client({ url: await house.door(lossy()) });
+    await house.putText("POST", "/v1/workflows", "workflow: stuck\nnodes: {first: {type: nobody}}\n");
+    await client.emit("order/paid", {}, { id: null });
+    await client.tasks.add("c", 1, JSON.parse('{"idempotency_key": null}'));
+    const [task] = await client.tasks.addMany([{ type: "c", ...({ idempotency_key: undefined } as object) }]);
+    const { run } = await client.runs.start("stuck", {}, { tags: ["lost"], ...({ idempotency_key: undefined } as object) });
+    const count = async (path: string, kind: string): Promise<number> => (await house.client.request<any>("GET", path))[kind].length;
+    assert.deepEqual([await count("/v1/tasks?type=c", "tasks"), await count("/v1/runs?tag=lost", "runs")], [2, 1]);
+    for (let time = 0; time < 2; time++) {
+      await client.tasks.cancel(task!.task);
+      await client.runs.cancel(run);
+    }
+    assert.deepEqual([(await client.tasks.get(task!.task)).status, (await client.runs.get(run)).status], ["cancelled", "cancelled"]);
+    void house.work(house.worker().task("done", () => 1));
+    const done = await house.add("done");
+    assert.deepEqual(await house.ended(done), ["done", 1]);
+    await assert.rejects(client.tasks.cancel(done), { code: "wrong_state" });
   });
 
   it("has the types that the server describes", async () => {

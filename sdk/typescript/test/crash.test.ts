@@ -1,11 +1,10 @@
 /** Nothing is lost and nothing counts twice: the server, the worker and the connection between them are killed. */
 
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "../src/index.js";
-import { House, LONG_MS } from "./house.js";
+import { House, LONG_MS, lossy } from "./house.js";
 
 const SLOW = `
 import { Worker } from "signaller";
@@ -22,27 +21,6 @@ console.log("over");
 process.exit();
 `;
 const OFTEN = { attempts: 10, backoff_ms: 0, jitter_percent: 0 };
-
-/** A door to the server that loses the first answer to every result: it hangs up instead. */
-async function lossy(url: string): Promise<{ url: string; close: () => Promise<void> }> {
-  const told = new Set<string>();
-  const door = createServer(async (request, response) => {
-    let body = "";
-    for await (const part of request) body += part;
-    const answer = await fetch(url + request.url, { method: "POST", body, headers: { "content-type": "application/json" } });
-    const text = await answer.text();
-    const fresh = (JSON.parse(body).results as { task: string }[]).filter(({ task }) => !told.has(task));
-    fresh.forEach(({ task }) => told.add(task));
-    if (fresh.length) request.socket.destroy();
-    else response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
-  }).listen(0, "127.0.0.1");
-  await new Promise((listening) => door.once("listening", listening));
-  const close = async (): Promise<void> => {
-    door.close();
-    door.closeAllConnections();
-  };
-  return { url: `http://127.0.0.1:${(door.address() as { port: number }).port}`, close };
-}
 
 describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
   let house: House;
@@ -90,14 +68,12 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
   });
 
   it("a result whose answer is lost is told again and counts once", async () => {
-    const door = await lossy(house.url);
     const done: number[] = [];
-    void house.work(house.worker({ url: door.url, concurrency: 4 }).task<number>("count", (input) => (done.push(input), input)));
+    void house.work(house.worker({ url: await house.door(lossy()), concurrency: 4 }).task<number>("count", (input) => (done.push(input), input)));
     const numbers = Array.from({ length: 20 }, (_, n) => n);
     const tasks = await Promise.all(numbers.map((n) => house.add("count", n)));
     for (const [n, task] of tasks.entries()) await once(task, n);
     assert.deepEqual(done.sort((a, b) => a - b), numbers);
-    house.atEnd(door.close);
   });
 
   it("a server that stops and comes back gets the result", async () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +17,32 @@ export const PACKAGE = join(import.meta.dirname, "../..");
 /** Of the repository; the tests may run in a copy elsewhere, and are told. */
 export const ROOT = process.env["SIGNALLER_ROOT"] ?? join(PACKAGE, "../..");
 const BIN = process.env["SIGNALLER_BIN"] ?? join(ROOT, "target/debug/signaller");
+
+/** What is asked of a door, and how it asks the server; the answer, or nothing to hang up. An `error` is answered as one. */
+export type Around = (body: any, ask: (body: unknown) => Promise<any>) => Promise<unknown>;
+
+/** Loses the first answer to everything that is not a poll without results. */
+export function lossy(): Around {
+  const heard = new Set<string>();
+  return async (body, ask) => {
+    const answer = await ask(body);
+    const told: object[] = body.worker ? body.results.map((result: object) => ({ ...result, log: [] })) : [body];
+    const news = told.map((each) => JSON.stringify(each)).filter((each) => !heard.has(each));
+    news.forEach((each) => heard.add(each));
+    return news.length ? undefined : answer;
+  };
+}
+
+/** Says of every result that it cannot be kept, until that is over; its lease is kept. */
+export function refusing(isOver: () => boolean): Around {
+  return async (body, ask) => {
+    if (isOver()) return ask(body);
+    const leases = body.results.map(({ task, fence }: { task: string; fence: string }) => ({ task, fence }));
+    const answer = await ask({ ...body, results: [], holding: [...body.holding, ...leases] });
+    const results = leases.map(({ task }: { task: string }) => ({ task, ok: false, code: "unavailable", message: "no room" }));
+    return { ...answer, results, holding: answer.holding.slice(0, body.holding.length) };
+  };
+}
 
 /** A process and the lines it says. */
 export class Program {
@@ -78,6 +105,30 @@ export class House {
 
   atEnd(end: () => Promise<unknown>): void {
     this.#ends.unshift(end);
+  }
+
+  /** The address of a door to the server, which may lose or change what goes through it. */
+  async door(around: Around): Promise<string> {
+    const door = createHttpServer(async (request, response) => {
+      const { method = "GET", url, socket } = request;
+      let [status, text] = [200, ""];
+      const ask = async (body?: unknown): Promise<any> => {
+        const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+        const answered = await fetch(this.url + url, { method, ...sent });
+        status = answered.status;
+        return answered.json();
+      };
+      for await (const part of request) text += part;
+      const answer: any = method === "GET" ? await ask() : await around(JSON.parse(text), ask);
+      if (answer === undefined) return void socket.destroy();
+      response.writeHead(answer.error && status < 400 ? 400 : status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    }).listen(0, "127.0.0.1");
+    await once(door, "listening");
+    this.atEnd(async () => {
+      door.close();
+      door.closeAllConnections();
+    });
+    return `http://127.0.0.1:${(door.address() as { port: number }).port}`;
   }
 
   queue(name: string, config: object): Promise<unknown> {

@@ -27,8 +27,10 @@ async function behave(input: any, context: Context): Promise<unknown> {
       around.push(around);
       return { nothing: undefined, bigint: 7n, around, function: () => 1, half: "\ud800" }[value as string];
     }
-    case "raise":
-      throw { type: new TypeError("no"), half: new Error("no \ud800"), text: "only a text" }[value as string];
+    case "raise": {
+      const mute = Object.defineProperty(new Error(), "message", { get: () => assert.fail("nothing to say") });
+      throw { type: new TypeError("no"), half: new Error("no \ud800"), text: "only a text", nothing: Object.create(null), mute }[value as string];
+    }
     case "fail":
       throw new Fail("for good", { code: value });
     case "again":
@@ -57,9 +59,14 @@ const TABLE: [input: object, status: string, said: unknown, attempt: number][] =
   [{ raise: "type" }, "failed", "type_error", 2],
   [{ raise: "half" }, "failed", "error", 2],
   [{ raise: "text" }, "failed", "error", 2],
+  [{ raise: "nothing" }, "failed", "error", 2],
+  [{ raise: "mute" }, "failed", "result_refused", 1],
   [{ fail: "no_such_order" }, "failed", "no_such_order", 1],
+  [{ fail: 404 }, "failed", "404", 1],
   [{ again: "http_503" }, "failed", "http_503", 2],
   [{ retry: 50 }, "done", 2, 2],
+  [{ retry: "50" }, "done", 2, 2],
+  [{ retry: "soon" }, "done", 2, 2],
   [{ show: "attempt" }, "done", 1, 1],
   [{ show: "run" }, "done", null, 1],
 ];
@@ -72,7 +79,8 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
   after(() => house.end());
 
   it("makes of a task what its function does", async () => {
-    const worker = house.worker({ concurrency: 4 }).task("one", behave);
+    // What cannot even be said in the worker's log stops nothing.
+    const worker = house.worker({ concurrency: 4, log: () => assert.fail("it is not written") }).task("one", behave);
     worker.batch("many", { size: 8 }, async (inputs, contexts) => {
       const outcomes = await Promise.allSettled(inputs.map((input, at) => behave(input, contexts[at]!)));
       return outcomes.map((each) => (each.status === "fulfilled" ? each.value : each.reason instanceof Error ? each.reason : new Error()));
@@ -167,7 +175,8 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
   it("keeps what a function says as the log of its task", async () => {
     let go = (): void => {};
     const gone = new Promise<void>((resolve) => (go = resolve));
-    const worker = house.worker().task("talk", async (_, { log }) => {
+    const worker = house.worker().task("talk", async (_, { log, progress }) => {
+      progress(NaN);
       log("begun \ud800");
       await gone;
       for (let line = 0; line < 1_000; line++) log(`${line} ${"x".repeat(10_000)}`);
@@ -241,6 +250,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     await assert.rejects(new Worker().run(), TypeError);
     assert.throws(() => new Worker({ concurrency: 1_001 }), RangeError);
     assert.throws(() => new Worker({ url: "localhost:7400" }), TypeError);
+    assert.throws(() => new Worker({ name: "n".repeat(111) }), RangeError);
     assert.throws(() => new Worker().batch("a", { size: 0 }, (inputs) => inputs), RangeError);
     assert.throws(() => new Worker().task("a", () => 1).task("a", () => 1), TypeError);
   });

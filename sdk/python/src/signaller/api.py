@@ -14,17 +14,20 @@ RunStatus = Literal["running", "done", "failed", "cancelled"]
 Status = Literal["idle", "queued", "running", "done", "failed", "cancelled"]
 
 
-class AnswerView(TypedDict, total=False):
+class AnswerViewRequired(TypedDict):
     approved: bool
     by: str
+
+
+class AnswerView(AnswerViewRequired, total=False):
     comment: str
 
 
-class AwaitKey(TypedDict, total=False):
+class AwaitKey(TypedDict):
     of: str
 
 
-class CancelledView(TypedDict, total=False):
+class CancelledView(TypedDict):
     by: str
     cause: CancelCause
     reason: str
@@ -39,16 +42,22 @@ class EventEmitOptions(TypedDict, total=False):
     ts: Instant | None
 
 
-class EventEmit(EventEmitOptions, total=False):
-    data: Any
+class EventEmitRequired(TypedDict):
     name: str
 
 
-class EventEmitted(TypedDict, total=False):
-    differs: bool
+class EventEmit(EventEmitOptions, EventEmitRequired, total=False):
+    data: Any
+
+
+class EventEmittedRequired(TypedDict):
     duplicate: bool
     event: str
     handled: list[HandledView]
+
+
+class EventEmitted(EventEmittedRequired, total=False):
+    differs: bool
     heard: list[str]
 
 
@@ -65,26 +74,32 @@ class FrameCounts(TypedDict, total=False):
     undone: int
 
 
-class HandledView(TypedDict, total=False):
+class HandledViewRequired(TypedDict):
     handler: str
     outcome: str
+    why: str
+
+
+class HandledView(HandledViewRequired, total=False):
     run: str | None
     run_status: RunStatus | None
     status: Status | None
     task: str | None
-    why: str
 
 
-class LeaseView(TypedDict, total=False):
+class LeaseViewRequired(TypedDict):
     budget_until: Instant
-    ending: EndingView | None
     fence: str
     heartbeat_ms: int
+    since: Instant
+    worker: str
+
+
+class LeaseView(LeaseViewRequired, total=False):
+    ending: EndingView | None
     message: str | None
     progress: float | None
     run: str | None
-    since: Instant
-    worker: str
 
 
 class NodeCounts(TypedDict, total=False):
@@ -102,12 +117,18 @@ class NodeCounts(TypedDict, total=False):
     waiting: int
 
 
-class NodeSetBy(TypedDict, total=False):
+class NodeSetBy(TypedDict):
     by: str
     reason: str
 
 
-class NodeView(TypedDict, total=False):
+class NodeViewRequired(TypedDict):
+    id: str
+    node: str
+    status: NodeStatus
+
+
+class NodeView(NodeViewRequired, total=False):
     again_at: Instant | None
     answer: AnswerView | None
     attempts: int | None
@@ -121,18 +142,15 @@ class NodeView(TypedDict, total=False):
     frame: str
     frames: FrameCounts | None
     heard: str | None
-    id: str
     input: Any
     items: int | None
     last_error: TaskError | None
     message: str | None
-    node: str
     output: Any
     progress: float | None
     removed: int | None
     set: NodeSetBy | None
     since: Instant | None
-    status: NodeStatus
     sub_run: str | None
     task: str | None
     then: str | None
@@ -153,18 +171,21 @@ class Retry(TypedDict, total=False):
     jitter_percent: int
 
 
-class RunCancelledView(TypedDict, total=False):
+class RunCancelledView(TypedDict):
     by: str
     reason: str
 
 
-class RunOrigin(TypedDict, total=False):
-    node: str | None
+class RunOriginRequired(TypedDict):
     record: Cursor
     run: str
 
 
-class RunPauseView(TypedDict, total=False):
+class RunOrigin(RunOriginRequired, total=False):
+    node: str | None
+
+
+class RunPauseView(TypedDict):
     by: str
     reason: str
     since: Instant
@@ -180,18 +201,32 @@ class RunStartOptions(TypedDict, total=False):
     version: int | None
 
 
-class RunStart(RunStartOptions, total=False):
-    input: Any
+class RunStartRequired(TypedDict):
     workflow: str
 
 
-class RunStarted(TypedDict, total=False):
+class RunStart(RunStartOptions, RunStartRequired, total=False):
+    input: Any
+
+
+class RunStartedRequired(TypedDict):
     duplicate: bool
-    input_differs: bool
     run: str
 
 
-class RunView(TypedDict, total=False):
+class RunStarted(RunStartedRequired, total=False):
+    input_differs: bool
+
+
+class RunViewRequired(TypedDict):
+    run: str
+    started_at: Instant
+    status: RunStatus
+    version: int
+    workflow: str
+
+
+class RunView(RunViewRequired, total=False):
     cancelled: RunCancelledView | None
     counts: NodeCounts | None
     deadline: Instant | None
@@ -213,14 +248,9 @@ class RunView(TypedDict, total=False):
     priority: int | None
     retryable: bool
     revision: int
-    run: str
-    started_at: Instant
-    status: RunStatus
     stopping: bool
     tags: list[str]
     undone: bool
-    version: int
-    workflow: str
 
 
 class TaskAddOptions(TypedDict, total=False):
@@ -238,26 +268,40 @@ class TaskAddOptions(TypedDict, total=False):
     tags: list[str]
 
 
-class TaskAdd(TaskAddOptions, total=False):
-    input: Any
+class TaskAddRequired(TypedDict):
     type: str
 
 
-class TaskAdded(TypedDict, total=False):
+class TaskAdd(TaskAddOptions, TaskAddRequired, total=False):
+    input: Any
+
+
+class TaskAdded(TypedDict):
     duplicate: bool
     task: str
 
 
-class TaskError(TypedDict, total=False):
+class TaskErrorRequired(TypedDict):
     code: str
+
+
+class TaskError(TaskErrorRequired, total=False):
     message: str
 
 
-class TaskView(TypedDict, total=False):
+class TaskViewRequired(TypedDict):
     attempt: int
+    created_at: Instant
+    priority: int
+    queue: str
+    status: Status
+    task: str
+    type: str
+
+
+class TaskView(TaskViewRequired, total=False):
     blocked_by: list[str]
     cancelled: CancelledView | None
-    created_at: Instant
     error: TaskError | None
     finished_at: Instant | None
     held: bool
@@ -267,26 +311,24 @@ class TaskView(TypedDict, total=False):
     lease: LeaseView | None
     node: str | None
     output: Any
-    priority: int
-    queue: str
     ready_at: Instant | None
     run: str | None
     run_now: bool
     scheduled_for: Instant | None
     since: Instant | None
     start_by: Instant | None
-    status: Status
     tags: list[str]
-    task: str
     trigger: TriggerView | None
-    type: str
 
 
-class TriggerView(TypedDict, total=False):
-    critical: bool
+class TriggerViewRequired(TypedDict):
     event: str
     events: int
     handler: str
     name: str
+
+
+class TriggerView(TriggerViewRequired, total=False):
+    critical: bool
     window: str | None
     workflow: str | None

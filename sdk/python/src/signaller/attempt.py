@@ -14,6 +14,7 @@ from typing import Any
 
 OUTPUT_BYTES_MAX = 256 * 1024
 LOG_LINE_LENGTH_MAX = 500
+RETRY_AFTER_S_MAX = 7 * 24 * 3600
 
 
 class Fail(Exception):
@@ -52,7 +53,9 @@ class Context:
     def __init__(self, task: dict[str, Any], lines_max: int) -> None:
         vars(self).update(task)
         self._lines: deque[str] = deque(maxlen=lines_max)
+        self._unheard: list[str] = []
         self._cancelled = threading.Event()
+        self._is_awaited = False
         self._progress: float | None = None
 
     @property
@@ -62,14 +65,17 @@ class Context:
 
     def progress(self, share: float) -> None:
         """From 0 to 1, told with the next heartbeat."""
-        self._progress = min(max(float(share), 0.0), 1.0)
+        self._progress = min(max(0.0, float(share)), 1.0)  # In this order, what is not a number is 0.
 
     def log(self, line: str) -> None:
         """For people: kept with the task, told with the next heartbeat or the result. Of too many by then, the last are."""
         self._lines.append(str(line)[:LOG_LINE_LENGTH_MAX].encode("utf-8", "replace").decode())
 
     def _said(self) -> list[str]:
-        return [self._lines.popleft() for _ in range(len(self._lines))]
+        """What the server has not been told, or has not heard."""
+        said = [self._lines.popleft() for _ in range(len(self._lines))]
+        lines, self._unheard = [*self._unheard, *said][-(self._lines.maxlen or 0) :], []
+        return lines
 
 
 class Function:
@@ -77,7 +83,7 @@ class Function:
 
     def __init__(self, call: Callable[..., Any], batch: int | None) -> None:
         self._call, self.is_batch, self.size = call, batch is not None, batch or 1
-        self.is_async = inspect.iscoroutinefunction(call)
+        self.is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         kinds = [parameter.kind for parameter in inspect.signature(call).parameters.values()]
         self._arguments = sum(kind < inspect.Parameter.KEYWORD_ONLY for kind in kinds)
 
@@ -86,7 +92,11 @@ class Function:
         inputs = [context.input for context in contexts]
         given: list[Any] = [inputs, contexts] if self.is_batch else [inputs[0], contexts[0]]
         arguments = given[: self._arguments]
-        output = await (self._call(*arguments) if self.is_async else in_thread(self._call, *arguments))
+        output = self._call(*arguments) if self.is_async else await in_thread(self._call, *arguments)
+        if inspect.isawaitable(output):  # Also that of a plain function around a coroutine's.
+            for context in contexts:
+                context._is_awaited = True
+            output = await output
         if not self.is_batch:
             return [output]
         if not isinstance(output, (list, tuple)) or len(output) != len(contexts):
@@ -95,25 +105,34 @@ class Function:
 
 
 def result(context: Context, outcome: Any) -> str:
-    """What a poll says of it, as JSON. An exception that is none of ours may be tried again; its class is the code."""
-    told: dict[str, Any] = {"task": context.task, "fence": context.fence, "log": context._said()}
+    """What a poll says of it, as JSON without the last brace: its log comes then. There is a result of whatever comes."""
+    try:
+        told = told_of(outcome, context.cancelled)
+    except Exception as error:
+        told = told_of(Fail(f"its end cannot be told: {type(error).__name__}", code="result_refused"), False)
+    return f"{json.dumps({'task': context.task, 'fence': context.fence})[:-1]}, {told}"
+
+
+def told_of(outcome: Any, is_cancelled: bool) -> str:
+    """An exception that is none of ours may be tried again; its class is the code."""
     if not isinstance(outcome, BaseException):
         try:
             output = json.dumps(outcome, allow_nan=False, ensure_ascii=False)
             if len(output.encode()) <= OUTPUT_BYTES_MAX:
-                return json.dumps({**told, "status": "done"})[:-1] + f', "output": {output}}}'
+                return f'"status": "done", "output": {output}'
             outcome = Fail(f"the output is larger than {OUTPUT_BYTES_MAX} bytes of JSON", code="output_too_large")
-        except (TypeError, ValueError, RecursionError) as error:
+        except Exception as error:
             outcome = Fail(f"the output is no JSON: {error}", code="output_not_json")
-    elif context.cancelled:
-        return json.dumps({**told, "status": "released"})
+    elif is_cancelled:
+        return '"status": "released"'
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(outcome).__name__).lower()
     fail = outcome if isinstance(outcome, Fail) else Fail(code=name, retryable=True)
-    told |= {"status": "failed", "retryable": fail.retryable, "error": {"code": fail.code, "message": str(outcome)[:2000]}}
+    told: dict[str, Any] = {"status": "failed", "retryable": bool(fail.retryable)}
+    told["error"] = {"code": str(fail.code), "message": str(outcome)[:2000]}
     if fail.after is not None:
-        told["retry_after_ms"] = round(min(max(fail.after, 0), 7 * 24 * 3600) * 1000)
+        told["retry_after_ms"] = round(min(max(0.0, float(fail.after)), RETRY_AFTER_S_MAX) * 1000)
     # Half a surrogate pair is no text, and the server would not read the poll.
-    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").decode()[1:-1]
 
 
 def in_thread(function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:

@@ -8,7 +8,7 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from urllib.parse import quote, urlsplit
@@ -37,6 +37,10 @@ class SignallerError(Exception):
         self.retryable: bool = self.problem.get("retryable", status == 0 or status >= 500)
         self.retry_after: float = (self.problem.get("retry_after_ms") or 0) / 1000
 
+    def wait(self, tried: int, most: float = 5.0) -> float:
+        """Seconds to wait after so many tries: longer each time, by chance, and as long as the server asks."""
+        return max(min(0.1 * 2.0 ** min(tried - 1, 10), most) * random.uniform(0.5, 1.0), self.retry_after)
+
     def __str__(self) -> str:
         fix = self.problem.get("fix")
         return f"{self.message} ({self.code})" + (f"; {fix}" if fix else "")
@@ -62,29 +66,29 @@ class Client:
 
     def emit(self, name: str, data: Any = None, **options: Unpack[api.EventEmitOptions]) -> api.EventEmitted:
         """Durable when it returns. The same `id` again is the same event, and has no second effect."""
-        body = {"id": new_key(), **options, "name": name, "data": data}
+        body = keyed("id", {**options, "name": name, "data": data})
         return cast(api.EventEmitted, self.request("POST", "/v1/events", body, again=True))
 
     def emit_many(self, events: Iterable[api.EventEmit]) -> list[api.EventEmitted]:
         """All of them or none; at most 1,000."""
-        body = {"events": [{"id": new_key(), **event} for event in events]}
+        body = {"events": [keyed("id", event) for event in events]}
         return cast("list[api.EventEmitted]", self.request("POST", "/v1/events/batch", body, again=True)["events"])
 
     def request(self, method: str, path: str, body: Any = None, *, again: bool = False) -> Any:
         """Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any
         GET may. Bytes go and come as they are, everything else as JSON."""
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False)
-        end, wait = time.monotonic() + self._timeout, 0.1
+        end, tried = time.monotonic() + self._timeout, 0
         while True:
+            tried += 1
             try:
                 return self.send_once(method, path, sent, max(end - time.monotonic(), 0.01))
             except SignallerError as error:
-                rest = max(wait * random.uniform(0.5, 1.0), error.retry_after)
+                rest = error.wait(tried)
                 may = error.retryable and (again or method == "GET")
                 if not may or time.monotonic() + rest >= end:
                     raise
             time.sleep(rest)
-            wait = min(wait * 2, 2.0)
 
     def send_once(self, method: str, path: str, body: str | bytes | None = None, timeout: float = 30.0) -> Any:
         """The answer's JSON, or its bytes. Raises `SignallerError`, also when the server cannot be reached."""
@@ -143,8 +147,12 @@ class Begun(Generic[View]):
         return cast(View, self._client.request("GET", f"{self._path}/{quote(id, safe='')}"))
 
     def cancel(self, id: str, reason: str | None = None) -> None:
-        """Workers that are at it are told to stop."""
-        self._client.request("POST", f"{self._path}/{quote(id, safe='')}/cancel", {"reason": reason})
+        """Workers that are at it are told to stop. One that is cancelled already stays so."""
+        try:
+            self._client.request("POST", f"{self._path}/{quote(id, safe='')}/cancel", {"reason": reason}, again=True)
+        except SignallerError as no:
+            if no.status != 409 or self.get(id)["status"] != "cancelled":
+                raise
 
     def wait(self, id: str, timeout: float | None = None) -> View:
         """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
@@ -160,19 +168,19 @@ class Begun(Generic[View]):
 class Tasks(Begun[api.TaskView]):
     def add(self, type: str, input: Any = None, **options: Unpack[api.TaskAddOptions]) -> api.TaskAdded:
         """The same `idempotency_key` again answers the same task."""
-        body = {"idempotency_key": new_key(), **options, "type": type, "input": input}
+        body = keyed("idempotency_key", {**options, "type": type, "input": input})
         return cast(api.TaskAdded, self._client.request("POST", self._path, body, again=True))
 
     def add_many(self, tasks: Iterable[api.TaskAdd]) -> list[api.TaskAdded]:
         """All of them or none; at most 1,000."""
-        body = {"tasks": [{"idempotency_key": new_key(), **task} for task in tasks]}
+        body = {"tasks": [keyed("idempotency_key", task) for task in tasks]}
         return cast("list[api.TaskAdded]", self._client.request("POST", "/v1/tasks/batch", body, again=True)["tasks"])
 
 
 class Runs(Begun[api.RunView]):
     def start(self, workflow: str, input: Any = None, **options: Unpack[api.RunStartOptions]) -> api.RunStarted:
         """The same `idempotency_key` again answers the same run."""
-        body = {"idempotency_key": new_key(), **options, "workflow": workflow, "input": input}
+        body = keyed("idempotency_key", {**options, "workflow": workflow, "input": input})
         return cast(api.RunStarted, self._client.request("POST", self._path, body, again=True))
 
 
@@ -192,5 +200,6 @@ class Blobs:
         return cast(bytes, self._client.request("GET", f"/v1/blobs/{quote(ref, safe='')}"))
 
 
-def new_key() -> str:
-    return uuid.uuid4().hex
+def keyed(key: str, body: Mapping[str, object]) -> Mapping[str, object]:
+    """With a key of its own if it has none: then it may be sent twice."""
+    return {**body, key: uuid.uuid4().hex} if body.get(key) is None else body

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import random
 from typing import Any
 
 from .attempt import Context, Fail, Function, in_thread, result
@@ -19,8 +18,8 @@ from .client import Client, SignallerError
 
 log = logging.getLogger("signaller")
 
+# Leases that one poll may name, and lines of logs that it may bring; fewer of one task.
 POLL_TASKS_MAX = 1000
-# Lines of logs that one poll may bring; fewer of one task.
 POLL_LINES_MAX, TASK_LINES_MAX = 5_000, 100
 # Results beyond this wait for the next poll, as held.
 POLL_RESULTS_LENGTH = 512 * 1024
@@ -28,10 +27,10 @@ POLL_RESULTS_LENGTH = 512 * 1024
 WAIT_S, ANSWER_S_MAX = 20, 30
 # A worker that is full asks so often whether something should stop; one that asked in vain rests so long.
 BEAT_S, REST_S = 1.0, 0.1
-# A worker that is to stop tries so often to reach a server that went away: for about ten seconds.
-FAREWELL_TRIES = 7
-# A result that the server cannot keep now is told again after this.
-LATER_S = 1.0
+# A server that cannot be reached, or cannot keep a result, is asked again after this at the latest.
+AGAIN_S_MAX = 5.0
+# A worker that is to stop tries so long to tell the last of its results.
+FAREWELL_S = 10.0
 # What is cancelled to be handed back gets so long to clean up.
 GRACE_S = 2.0
 
@@ -43,28 +42,29 @@ class Crew:
         self._client, self._name, self._queues, self._functions, self._slots = client, name, queues, functions, slots
         self._size = max(function.size for function in functions.values())
         self._lines_max = min(TASK_LINES_MAX, POLL_LINES_MAX // (slots * self._size))
-        # What was given is held; then its result, as JSON, is owed until the server has taken it.
+        # What was given is held; then its result is owed until the server has taken it.
         self._held: dict[Context, None] = {}
         self._owed: dict[Context, str] = {}
         self._calls: dict[asyncio.Task[list[Any]], list[Context]] = {}
         self._wake = asyncio.Event()
         self._waits = self._in_vain = self._closing = False
-        self._unanswered = 0
+        # Tries since the server last took all it was told, and when there was last a reason to begin trying.
+        self._tried, self._tries_since = 0, 0.0
 
     async def work(self) -> None:
         while self._held or self._owed or not self._closing:
             if not self._owed and (self._in_vain or self._closing or len(self._calls) == self._slots):
-                beats = [context.heartbeat_ms / 3000 for context in self._held]
-                await self._woken(REST_S if self._in_vain else min([BEAT_S, *beats]))
+                await self._woken(REST_S if self._in_vain else self._beat(BEAT_S))
             self._waits = False
             asking = asyncio.create_task(self._poll())
             asking.add_done_callback(lambda _: self._wake.set())
             try:
                 # One that waits is overtaken when the worker is to stop: what it brings after that is not its own.
                 while not asking.done() and not (self._waits and self._closing):
-                    await self._woken()
-                    if self._owed and self._waits and not asking.done():
+                    if self._waits and self._owed:
                         await self._poll(apart=True)
+                    else:
+                        await self._woken()
                 if asking.done():
                     asking.result()
             finally:
@@ -73,9 +73,9 @@ class Crew:
 
     def close(self, limit: float) -> None:
         """Takes nothing more on; what still runs after `limit` is handed back."""
-        self._closing, self._unanswered = True, 0
-        self._wake.set()
         loop = asyncio.get_running_loop()
+        self._closing, self._tries_since = True, loop.time()
+        self._wake.set()
         loop.call_later(limit, lambda: self._cancel(*self._held))
         loop.call_later(limit + GRACE_S, lambda: self._release(*self._held))
 
@@ -83,6 +83,10 @@ class Crew:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._wake.wait(), timeout)
         self._wake.clear()
+
+    def _beat(self, most: float) -> float:
+        """How long the server may hear nothing."""
+        return min([most, *(context.heartbeat_ms / 3000 for context in [*self._held, *self._owed])])
 
     async def _poll(self, apart: bool = False) -> None:
         results: dict[Context, str] = {}
@@ -92,10 +96,15 @@ class Crew:
             if not results or length <= POLL_RESULTS_LENGTH:
                 results[context] = text
         holding = [] if apart else [context for context in [*self._held, *self._owed] if context not in results]
-        places = min((self._slots - len(self._calls)) * self._size, POLL_TASKS_MAX - len(holding))
-        want = 0 if apart or self._closing else places
+        want = 0
+        # Who could not tell what it has done takes nothing more on until it can.
+        if not (apart or self._closing or self._tried):
+            left = len(self._owed) - len(results)
+            room = (self._slots - len(self._calls)) * self._size - left
+            want = max(0, min(room, POLL_TASKS_MAX - len(self._held) - len(self._owed)))
         waits = want > 0 and not results
         self._waits = self._waits or waits
+        said = {context: context._said() for context in [*results, *holding]}
         head = {
             "worker": self._name + "/results" if apart else self._name,
             "types": list(self._functions),
@@ -103,29 +112,27 @@ class Crew:
             "want": want,
             "wait_ms": WAIT_S * 1000 if waits else 0,
             "holding": [
-                {"task": each.task, "fence": each.fence, "progress": each._progress, "log": each._said()} for each in holding
+                {"task": each.task, "fence": each.fence, "progress": each._progress, "log": said[each]} for each in holding
             ],
         }
-        body = f'{json.dumps(head)[:-1]}, "results": [{", ".join(results.values())}]}}'
+        told = ", ".join(f'{text}, "log": {json.dumps(said[context])}}}' for context, text in results.items())
         try:
+            body = f'{json.dumps(head)[:-1]}, "results": [{told}]}}'
             answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, ANSWER_S_MAX)
         except SignallerError as error:
-            self._unanswered += 1
-            if not error.retryable or (self._closing and not self._held and self._unanswered > FAREWELL_TRIES):
-                raise
-            if self._unanswered == 1:
-                log.warning("%s; trying again", error)
-            await asyncio.sleep(max(min(0.1 * 2**self._unanswered, 5.0) * random.uniform(0.5, 1.0), error.retry_after))
+            for context, lines in said.items():
+                context._unheard += lines
+            await self._rest(error)
             return
-        later = [taken["message"] for taken in answer["results"] if taken.get("code") == "unavailable"]
-        self._unanswered = self._unanswered + 1 if later else 0
+        unkept = None
         for context, taken in zip(results, answer["results"], strict=True):
-            text = self._owed.pop(context)
-            if taken.get("code") == "unavailable":
-                self._owed[context] = text  # It cannot be kept now: it is told again, after the others.
+            text, code = self._owed.pop(context), taken.get("code")
+            if code == "unavailable":
+                self._owed[context] = text  # It is told again, after the others.
+                unkept = SignallerError(code, f"a result cannot be kept now: {taken['message']}", 503)
             elif not taken["ok"]:
                 log.warning("the result of %s was not taken: %s", context.task, taken["message"])
-            if taken.get("code") == "invalid":
+            if code == "invalid":
                 self._owe(context, Fail(taken["message"], code="result_refused"))
         for context, held in zip(holding, answer["holding"], strict=True):
             if held["cancel"]:
@@ -136,11 +143,20 @@ class Crew:
         for first in range(0, len(contexts), self._size):
             self._start(contexts[first : first + self._size])
         self._in_vain = waits and not contexts
-        if later:
-            if self._closing and not self._held and self._unanswered > FAREWELL_TRIES:
-                raise SignallerError("unavailable", later[0], 503)
-            log.warning("a result cannot be kept now: %s; trying again", later[0])
-            await asyncio.sleep(LATER_S)
+        if unkept:
+            await self._rest(unkept)
+        else:
+            self._tried = 0
+
+    async def _rest(self, error: SignallerError) -> None:
+        """Until the next try, if there is one."""
+        self._tried += 1
+        waited = asyncio.get_running_loop().time() - self._tries_since
+        if not error.retryable or (self._closing and not self._held and waited > FAREWELL_S):
+            raise error
+        if self._tried == 1:
+            log.warning("%s; trying again", error)
+        await asyncio.sleep(error.wait(self._tried, self._beat(AGAIN_S_MAX)))
 
     # ---- Attempts -----------------------------------------------------------------------------------------------
 
@@ -168,7 +184,8 @@ class Crew:
             context._cancelled.set()
         for call, given in self._calls.items():
             # One of a batch is not ended while others of it are wanted; a thread cannot be ended.
-            if self._functions[given[0].type].is_async and news & {*given} and all(each.cancelled for each in given):
+            may_end = self._functions[given[0].type].is_async or given[0]._is_awaited
+            if may_end and news & {*given} and all(each.cancelled for each in given):
                 call.cancel()
 
     def _release(self, *contexts: Context) -> None:
@@ -177,8 +194,9 @@ class Crew:
             self._owe(context, asyncio.CancelledError())
 
     def _owe(self, context: Context, outcome: Any) -> None:
-        if isinstance(outcome, Exception) and not isinstance(outcome, Fail):
-            log.warning("%s of type %s failed", context.task, context.type, exc_info=outcome)
         self._held.pop(context, None)
         self._owed[context] = result(context, outcome)
+        self._tries_since = asyncio.get_running_loop().time()
         self._wake.set()
+        if isinstance(outcome, Exception) and not isinstance(outcome, Fail):
+            log.warning("%s of type %s failed", context.task, context.type, exc_info=outcome)

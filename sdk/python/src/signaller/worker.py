@@ -17,6 +17,8 @@ from .client import Client
 from .crew import Crew
 
 F = TypeVar("F", bound=Callable[..., Any])
+# The server's bound is 128, and `/12/results` may be added.
+NAME_BYTES_MAX = 110
 
 
 class Worker:
@@ -24,7 +26,7 @@ class Worker:
 
     `name` is used by no other worker; without one it is made of host, process and chance. `concurrency`: tasks at once,
     batches apart. `stop_limit`: seconds that what runs may take when the worker is to stop; then it is handed back.
-    `queues`: only from these.
+    `queues`: only from these. `signals`: whether SIGTERM and Ctrl-C stop it, where it runs in the main thread.
     """
 
     def __init__(
@@ -36,10 +38,14 @@ class Worker:
         *,
         queues: list[str] | None = None,
         stop_limit: float = 25.0,
+        signals: bool = True,
     ) -> None:
         host = re.sub(r"[^A-Za-z0-9._-]", "", socket.gethostname())[:60] or "worker"
         self.name = name or f"{host}-{os.getpid()}-{random.randrange(0x10000):04x}"
+        if len(self.name.encode()) > NAME_BYTES_MAX:
+            raise ValueError(f"name `{self.name}` is longer than {NAME_BYTES_MAX} bytes")
         self.stop_limit = stop_limit
+        self._signals = (signal.SIGTERM, signal.SIGINT) if signals else ()
         self._client = Client(url, token)
         self._queues = queues or []
         self._concurrency = bounded("concurrency", concurrency)
@@ -63,7 +69,7 @@ class Worker:
         asyncio.run(self.serve())
 
     async def serve(self) -> None:
-        """The same in an event loop that is there already."""
+        """The same in an event loop that is there already. Cancelled, it first hands back what it holds."""
         if not self._functions:
             raise ValueError("this worker has nothing to do: say how with @worker.task")
         self._loop = asyncio.get_running_loop()
@@ -72,22 +78,23 @@ class Worker:
         self._crews = [Crew(self._client, f"{self.name}/{n}", self._queues, batch, 1) for n, batch in enumerate(batches, 1)]
         if tasks:
             self._crews.append(Crew(self._client, self.name, self._queues, tasks, self._concurrency))
-        working = [asyncio.create_task(crew.work()) for crew in self._crews]
         is_main = threading.current_thread() is threading.main_thread()
-        handled = [name for name in (signal.SIGTERM, signal.SIGINT) if is_main and os.name == "posix"]
-        for name in handled:
-            self._loop.add_signal_handler(name, self.stop)
+        before = {name: signal.signal(name, lambda *_: self.stop()) for name in self._signals if is_main}
+        working = [asyncio.create_task(crew.work()) for crew in self._crews]
         try:
             if self._stops:
                 self._close(self.stop_limit)
-            await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
-            self._close(0.0)  # If one was refused for good, the others hand back what they hold.
-            await asyncio.gather(*working)
+            try:
+                await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
+            finally:
+                self._close(0.0)  # If one was refused for good, the others hand back what they hold.
+                outcomes = await asyncio.gather(*working, return_exceptions=True)
+            for outcome in outcomes:
+                if isinstance(outcome, BaseException):
+                    raise outcome
         finally:
-            for work in working:
-                work.cancel()
-            for name in handled:
-                self._loop.remove_signal_handler(name)
+            for name, handler in before.items():
+                signal.signal(name, handler or signal.SIG_DFL)
             self._loop, self._crews, self._stops = None, [], 0
             self._client.close()
 

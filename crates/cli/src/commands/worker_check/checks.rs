@@ -1,6 +1,6 @@
 //! What is checked. Each check gives a sentence when the worker does not do as it should.
 
-use super::yard::{Done, Yard};
+use super::yard::{Done, HEARTBEAT_MS, Yard};
 use doors::wire::{RecordBody, RecordView};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -166,9 +166,22 @@ fn server_restart(yard: &mut Yard) -> Done {
     std::thread::sleep(Duration::from_millis(400));
     yard.start_server()?;
     for (number, task) in tasks {
-        yard.gives(task, &json!(number))?;
+        kept(&yard.gives(task, &json!(number))?)?;
     }
+    // One that ends while the server is away, and is known to be at work: else its lease would go back as never delivered.
+    let task = yard.add(&json!({"do": "sleep", "ms": HEARTBEAT_MS + 500, "value": "meanwhile"}))?;
+    yard.runs(task)?;
+    std::thread::sleep(Duration::from_millis(HEARTBEAT_MS + 100));
+    yard.kill_server();
+    std::thread::sleep(Duration::from_millis(700));
+    yard.start_server()?;
+    kept(&yard.gives(task, &json!("meanwhile"))?)?;
     if yard.is_working() { Ok(()) } else { Err("the worker ended when its server did".into()) }
+}
+
+/// What was done before the server came back is told to it, and not done again.
+fn kept(shown: &Value) -> Done {
+    first_attempt(shown).map_err(|why| format!("{why}: a result is told again until the server has answered"))
 }
 
 fn worker_restart(yard: &mut Yard) -> Done {

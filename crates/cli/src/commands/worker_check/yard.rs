@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// The type of tasks that the worker is to do, and their queue.
 const TYPE: &str = "check";
 /// A worker is believed dead after this: short, so that the checks are.
-const HEARTBEAT_MS: u64 = 1_500;
+pub const HEARTBEAT_MS: u64 = 1_500;
 /// Longer than this nothing is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How much of the worker's last words is told.
