@@ -19,7 +19,7 @@ use workers::http::{FIELDS, HTTP_TYPE, Http, Preset, RESPONSE_BYTES_MAX};
 use workers::inside::{self, Performs, Place};
 use workers::process::{self, Configured, GRACE, Guard, PROCESS_TYPE, Process, program};
 use workers::redis;
-use workers::secrets::{From, Revealed, Secret, Secrets, is_name, named};
+use workers::secrets::{From, Revealed, Secret, Secrets, is_host_pattern, is_name, named};
 use workers::{Allowed, Client, Gate, system};
 
 const HTTP_CONCURRENCY: usize = 32;
@@ -111,6 +111,10 @@ fn secrets(file: &BTreeMap<String, place::Secret>) -> Result<Secrets, Failure> {
                 return Err(wrong(message, "write {env = \"VARIABLE\"} or {file = \"/run/secrets/it\"}"));
             }
         };
+        if let Some(host) = said.hosts.iter().find(|host| !is_host_pattern(host)) {
+            let message = format!("secrets.{name}.hosts: `{host}` is no host");
+            return Err(wrong(message, "write a host alone, such as \"api.example.com\", \"*.example.com\" or \"*\""));
+        }
         known.push((name.clone(), Secret { from, hosts: said.hosts.clone() }));
     }
     Ok(Secrets::new(known))
@@ -169,6 +173,10 @@ fn presets(
             return Err(wrong(format!("{what} needs a url"), "write url = \"https://HOST/PATH\""));
         }
         let request = Value::Object(request);
+        if let Some(problem) = flow::built_in::request(&request.to_string()) {
+            let message = format!("{what}.{}: {}", problem.path, problem.message);
+            return Err(wrong(message, problem.suggestion.unwrap_or_else(|| "write it as it says".into())));
+        }
         known_secrets(&what, &request.to_string(), secrets)?;
         let preset = Preset::new(&request, output.as_ref().and_then(Value::as_str));
         let preset = Arc::new(preset.map_err(|why| wrong(format!("{what}: {why}"), "it reads the task's input as ${input.…}"))?);
@@ -199,6 +207,10 @@ fn commands(
         let program = if first.contains('/') { program.as_os_str() } else { OsStr::new(first) };
         program::check(program)
             .map_err(|why| wrong(format!("{what}.command: `{first}` {why}"), "name a program that is there"))?;
+        if let Some(word) = said.command.iter().find(|word| named(word).next().is_some()) {
+            let message = format!("{what}.command: `{word}` names a secret, which everybody on the machine could read there");
+            return Err(wrong(message, "hand it over in env: env = {KEY = \"secret://NAME\"}"));
+        }
         for value in said.env.values() {
             known_secrets(&format!("{what}.env"), value, secrets)?;
         }
@@ -429,6 +441,14 @@ mod tests {
             ("[http.s]\ntypes = [\"s\"]\nurl = \"https://s.test\"\nhedaers = {}", Err("http.s has no field `hedaers`")),
             ("[http.s]\ntypes = [\"s\"]\nurl = \"${nodes.a.output}\"", Err("http.s: ")),
             ("[http.s]\ntypes = [\"s\"]\nurl = \"secret://K\"", Err("http.s: there is no secret `K`")),
+            ("[http.s]\ntypes = [\"s\"]\nurl = \"127.0.0.1:1/x\"", Err("http.s.url: a URL such as")),
+            ("[http.s]\ntypes = [\"s\"]\nurl = \"http://x\"\ntimeout = 10", Err("http.s.timeout: ")),
+            ("[http.s]\ntypes = [\"s\"]\nurl = \"http://x\"\nmethod = \"FETCH\"", Err("http.s.method: one of GET, HEAD")),
+            (
+                "[secrets]\nK = {env = \"K\", hosts = [\"https://a.test/x\"]}",
+                Err("secrets.K.hosts: `https://a.test/x` is no host"),
+            ),
+            ("[process.c]\ncommand = [\"sh\", \"secret://K\"]", Err("process.c.command: `secret://K` names a secret")),
             ("[http.s]\ntypes = [\"http\"]\nurl = \"https://s.test\"", Err("`http` is the server's own")),
             ("[process.c]\ncommand = []", Err("process.c has no command")),
             ("[process.c]\ncommand = [\"no-such-program\"]", Err("`no-such-program` is not on PATH")),

@@ -153,7 +153,10 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
             // Somebody may have written a secret there itself: it is not told again.
             let before = &text[..error.span().map_or(0, |span| text.floor_char_boundary(span.start))];
             if before.lines().rfind(|line| line.starts_with('[')).is_some_and(|header| header.starts_with("[secrets")) {
-                let why = format!("line {} says not where a secret is kept", before.lines().count().max(1));
+                // The names of fields are no secrets.
+                let field = Some(error.message()).filter(|message| message.starts_with("unknown field `"));
+                let why = field.unwrap_or("it does not say where a secret is kept, or not in this form");
+                let why = format!("line {}: {why}", before.lines().count().max(1));
                 return wrong(why, "write NAME = {env = \"NAME\"} or NAME = {file = \"/run/secrets/name\"}, with hosts = [\"…\"] where it may go");
             }
             wrong(error.to_string().trim_end().to_owned(), "mend that line; `signaller serve --help` shows one")
@@ -282,7 +285,7 @@ mod tests {
         let file = folder.path().join("s.toml");
         std::fs::write(&file, "listen = \"7400\"\n[secrets]\nA = {env = \"A\"}\nB = \"sk-live-123456\"\n").unwrap();
         let told = format!("{:?}", read(Some(&file)).unwrap_err());
-        assert!(told.contains("line 4 says not where a secret is kept") && !told.contains("sk-live"), "{told}");
+        assert!(told.contains("line 4: it does not say where a secret is kept") && !told.contains("sk-live"), "{told}");
         std::fs::write(&file, "listen = 7\n").unwrap();
         assert!(format!("{:?}", read(Some(&file)).unwrap_err()).contains("invalid type"));
     }

@@ -34,6 +34,16 @@ fn node(value: &Value, given: &str, problems: &mut Problems) {
     }
 }
 
+/// The first that is wrong with a request that is written out as JSON, such as a preset.
+pub fn request(text: &str) -> Option<Problem> {
+    let mut problems = Problems::default();
+    match crate::source::parse(text.as_bytes()) {
+        Ok(with) => http(&with, &mut problems),
+        Err(problem) => return Some(problem),
+    }
+    problems.into_sorted().into_iter().next()
+}
+
 fn http(with: &Value, problems: &mut Problems) {
     let Some(mut fields) = Fields::of(with, "what an `http` node is given", problems) else { return };
     if let Some(url) = fields.require("url", problems).and_then(literal)

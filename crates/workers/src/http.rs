@@ -21,7 +21,7 @@ use kernel::limits::PAYLOAD_BYTES_MAX;
 use kernel::names::{TypeName, WorkerName, clip};
 use kernel::record::{Failure, Payload};
 use redirect::{follow, is_redirect};
-use request::{Prepared, bad, prepare};
+use request::{Prepared, bad, host_of, prepare};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Http {
         let until = Instant::now() + prepared.sending.time_max;
         let (mut sending, mut followed) = (prepared.sending.clone(), 0);
         loop {
-            let host = mask.text(sending.url.authority().map_or("it", |authority| authority.as_str()));
+            let host = if followed == 0 { prepared.shown.clone() } else { mask.text(host_of(&sending.url)) };
             sending.time_max = until.saturating_duration_since(Instant::now());
             let sent = self.client.send(sending.clone()).await;
             let answered = sent.map_err(|unheard| not_answered(&host, unheard, prepared.sending.time_max, mask))?;
@@ -177,7 +177,7 @@ impl Http {
             let redirected = |why: String| {
                 lasting(Failure {
                     code: "redirected".into(),
-                    message: format!("{host} redirects: {why}; name the final address"),
+                    message: format!("{host} redirects{}: {why}; name the final address", told_place(&answered, mask)),
                 })
             };
             if followed == prepared.redirects_max {
@@ -197,6 +197,11 @@ impl Performs for Http {
             Err(failed) => failed,
         }
     }
+}
+
+/// Where a redirect leads, as far as that may be told.
+fn told_place(answered: &Answered, mask: &Mask) -> String {
+    answered.location().map_or_else(String::new, |place| format!(" to {}", clip(&mask.text(place), TOLD_BYTES_MAX)))
 }
 
 /// No answer came. Where the address is refused it will be so again; else nobody knows whether it arrived, and it is tried again,

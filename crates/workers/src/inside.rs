@@ -9,7 +9,7 @@ mod attempt;
 pub(crate) use attempt::{AGAIN_AFTER, Away, bounded, failed, put_away, report, with_blobs};
 use attempt::{End, Ending, Given, attempt};
 pub use attempt::{Say, Stop};
-use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Work, Worked};
+use engine::{Answer, Delivery, Engine, Held, Holding, Refused, Request, Work, Worked};
 use kernel::command::{Grant, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{HEARTBEAT_MS_DEFAULT, POLL_TASKS_MAX};
@@ -72,6 +72,7 @@ pub struct Place {
 /// Works until `stop` or the engine's own stop, and returns when everything is reported or handed back.
 pub async fn work<P: Performs>(engine: Engine, performs: Arc<P>, place: Place, stop: impl Future<Output = ()>) {
     let mut stop = pin!(stop);
+    give_up_lost(&engine, &place.worker).await;
     let mut crew = Crew::new(engine, performs, place);
     loop {
         if crew.stopping.is_some() && crew.held.is_empty() {
@@ -134,6 +135,23 @@ async fn read_inputs(engine: &Engine, deliveries: &[Delivery]) -> Result<Vec<Del
         unread => {
             tracing::error!(?unread, "the inputs of tasks could not be read; they go back to their queues");
             Err(Unread { is_away: matches!(unread, Ok(Err(StoreError::Unreached(_)))) })
+        }
+    }
+}
+
+/// What a server was at that was killed: nobody is at it now. Each is an attempt, since it may be what the server died of.
+async fn give_up_lost(engine: &Engine, worker: &WorkerName) {
+    loop {
+        match engine.ask(Request::Leases { worker: worker.clone() }).await {
+            Ok(Answer::Leases(leases)) => {
+                for (task, fence) in leases {
+                    let lost = failed("worker_lost", "the server ended while it was being done", true);
+                    report(engine, task, fence, lost).await;
+                }
+                return;
+            }
+            Err(Refused::Down) => return,
+            Ok(_) | Err(Refused::Full { .. }) => sleep(REST).await,
         }
     }
 }

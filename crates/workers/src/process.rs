@@ -13,7 +13,7 @@ pub use brief::Brief;
 pub use child::{Ended, Exited, Group, Launch, start};
 pub use guard::Guard;
 pub use progress::Progress;
-pub use verdict::{Reading, Verdict, judge};
+pub use verdict::{Verdict, judge};
 
 use crate::inside::{Job, Performs, Place};
 use crate::secrets::{Mask, NoSecret, Revealed, Secrets};
@@ -156,9 +156,18 @@ impl Process {
     async fn run(&self, job: Job) -> Result<Outcome, Failure> {
         let (command, given) = self.asked(&job)?;
         let mut stop = job.stop.clone();
-        let _slot = tokio::select! {
-            slot = command.slots.acquire() => slot.expect("it is never closed"),
-            () = stop.told() => return Ok(Outcome::Released),
+        let _slot = match command.slots.try_acquire() {
+            Ok(slot) => slot,
+            Err(_) => {
+                let places = command.configured.concurrency;
+                job.say.progress(0, Some(&format!("it waits for one of {places} places of its command")));
+                let slot = tokio::select! {
+                    slot = command.slots.acquire() => slot.expect("it is never closed"),
+                    () = stop.told() => return Ok(Outcome::Released),
+                };
+                job.say.begins();
+                slot
+            }
         };
         let (launch, mask) =
             self.launch(&command.configured, &job, given.json()).map_err(|no| failure("no_secret", no.to_string()))?;
@@ -247,9 +256,9 @@ fn not_started(command: &Configured, error: &std::io::Error) -> Outcome {
 fn outcome(ended: Ended, mask: &Mask) -> Outcome {
     let Ended { exit, stdout, stderr_tail, left_behind } = ended;
     let ended = Ended { exit, stdout, stderr_tail: mask.text(&stderr_tail), left_behind };
-    match judge(ended, Reading::LastLine) {
+    match judge(ended) {
         Verdict::Done(output) => Outcome::Done { output: Payload(mask.json(output.get()).into()) },
-        Verdict::Failed { failure, retryable } => Outcome::Failed { failure, retryable, retry_after_ms: None },
+        Verdict::Failed { failure, retryable, retry_after_ms } => Outcome::Failed { failure, retryable, retry_after_ms },
     }
 }
 

@@ -59,6 +59,14 @@ pub fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
+/// What may stand among a secret's hosts: `*` at most at the beginning.
+pub fn is_host_pattern(text: &str) -> bool {
+    let rest = text.strip_prefix('*').unwrap_or(text);
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    let is_address = rest.starts_with('[') && rest.ends_with(']');
+    !text.is_empty() && (is_address || rest.bytes().all(is_host))
+}
+
 /// The secrets that a text names.
 pub fn named(text: &str) -> impl Iterator<Item = &str> {
     text.split(MARK).skip(1).map(|after| split(after).0)

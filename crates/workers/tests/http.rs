@@ -147,11 +147,11 @@ async fn what_the_peer_answers_is_the_output_or_the_failure() {
             "leased; failed unfit_response: the answer cannot be kept as it should be: it is no JSON".to_owned(),
         ),
         ("404", json!({"expect": [404, "2xx"]}), r#"leased; done {"body":"no: ü","status":404}"#.to_owned()),
-        ("404", json!({}), "leased; failed http_404: PEER answered 404 Not Found: no: ü".to_owned()),
-        ("200", json!({"expect": 204}), "leased; failed http_200: PEER answered 200 OK: no: ü".to_owned()),
-        ("503", json!({}), retried("http_503: PEER answered 503 Service Unavailable: no: ü")),
-        ("never", json!({"timeout": "50ms"}), retried("timed_out: PEER: it did not answer within 50 ms")),
-        ("huge", json!({}), format!("leased; failed response_too_large: PEER answered with more than {BYTES_MAX} bytes")),
+        ("404", json!({}), "leased; failed http_404: GET PEER/404 answered 404 Not Found: no: ü".to_owned()),
+        ("200", json!({"expect": 204}), "leased; failed http_200: GET PEER/200 answered 200 OK: no: ü".to_owned()),
+        ("503", json!({}), retried("http_503: GET PEER/503 answered 503 Service Unavailable: no: ü")),
+        ("never", json!({"timeout": "50ms"}), retried("timed_out: GET PEER/never: it did not answer within 50 ms")),
+        ("huge", json!({}), format!("leased; failed response_too_large: GET PEER/huge answered with more than {BYTES_MAX} bytes")),
         (
             "packed",
             json!({}),
@@ -163,12 +163,12 @@ async fn what_the_peer_answers_is_the_output_or_the_failure() {
         (
             "round",
             json!({"redirects": 3}),
-            "leased; failed redirected: PEER redirects: no more than 3 redirects are followed; name the final address".to_owned(),
+            "leased; failed redirected: PEER redirects to /round: no more than 3 redirects are followed; name the final address".to_owned(),
         ),
         (
             "round",
             json!({"redirects": 0}),
-            "leased; failed redirected: PEER redirects: no more than 0 redirects are followed; name the final address".to_owned(),
+            "leased; failed redirected: GET PEER/round redirects to /round: no more than 0 redirects are followed; name the final address".to_owned(),
         ),
     ] {
         let (address, _) = peer("127.0.0.1:0").await;
@@ -226,7 +226,7 @@ async fn a_secret_goes_where_it_may_and_never_comes_back() {
         (json!({"url": url("echo"), "headers": bearer, "body": {"token": "secret://KEY"}}), "Bearer secret://KEY"),
         (
             json!({"url": url("scold"), "headers": bearer}),
-            "failed http_403: PEER answered 403 Forbidden: no such key: Bearer secret://KEY",
+            "failed http_403: GET PEER/scold answered 403 Forbidden: no such key: Bearer secret://KEY",
         ),
         (
             json!({"url": url("text"), "headers": {"x": "secret://ELSEWHERE"}}),
@@ -235,7 +235,7 @@ async fn a_secret_goes_where_it_may_and_never_comes_back() {
         (json!({"url": url("text"), "headers": {"x": "secret://NONE"}}), "failed no_secret: there is no secret `NONE`"),
         (
             json!({"url": url(&format!("abroad?to=http://{other}/text")), "headers": bearer}),
-            "failed redirected: PEER redirects: it leads to another host, and a secret is not sent on; name the final address",
+            "failed redirected: GET PEER/abroad redirects to http://OTHER/text: it leads to another host, and a secret is not sent on; name the final address",
         ),
         (json!({"url": format!("http://127.0.0.1:1/?k={}", "secret://KEY")}), "failed bad_request"),
         (json!({"url": "http://secret://SMALL.x.test/"}), "failed no_secret: secret `SMALL` cannot be a part of a host"),
@@ -244,7 +244,7 @@ async fn a_secret_goes_where_it_may_and_never_comes_back() {
         (json!({"url": "secret://HOOK"}), "failed no_secret: secret `HOOK` may not go to secret://HOOK: name that host"),
     ] {
         let mut sender = Sender::open();
-        let story = sender.story("http", &input).await.replace(&address.to_string(), "PEER");
+        let story = sender.story("http", &input).await.replace(&address.to_string(), "PEER").replace(&other.to_string(), "OTHER");
         assert!(story.contains(told), "{input}: {story}");
         let everything = format!("{story} {:?}", sender.house.told());
         for piece in ["k3y-", "nobody/may", "nobody%2Fmay", "sm4ll", "h1dden"] {
@@ -271,8 +271,8 @@ async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
     let story = sender.story("http", &json!({"url": "http://169.254.169.254/latest/meta-data"})).await;
     assert_eq!(
         story,
-        "leased; failed address_refused: 169.254.169.254 is 169.254.169.254:80, which is not public: allow it under [workers] in \
-         signaller.toml if it is meant"
+        "leased; failed address_refused: 169.254.169.254 is 169.254.169.254:80, which is not public: if it is meant, allow it \
+         with --allow, or under [workers] in signaller.toml"
     );
     assert!(came.lock().unwrap().is_empty());
 }

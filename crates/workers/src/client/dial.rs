@@ -57,7 +57,7 @@ async fn looked_up(
 
 /// None of its addresses may be connected to.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{host} is {address}, which is not public: allow it under [workers] in signaller.toml if it is meant")]
+#[error("{host} is {address}, which is not public: if it is meant, allow it with --allow, or under [workers] in signaller.toml")]
 pub struct Refused {
     pub host: String,
     pub address: SocketAddr,

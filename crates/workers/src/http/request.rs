@@ -1,10 +1,11 @@
 //! What an `http` task asks for, made into a request: its fields checked, its secrets put in, its key set.
 
 use crate::client::{BadAddress, IDEMPOTENCY_KEY, RESERVED, Sending, address, header_value};
-use crate::secrets::{NoSecret, Revealed, Secrets};
+use crate::secrets::{NoSecret, Revealed, Secrets, named};
 use flow::define::parse_duration_ms;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{HeaderName, Method, StatusCode, Uri};
+use kernel::names::clip;
 use kernel::record::Failure;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -17,6 +18,8 @@ const TIME_DEFAULT: Duration = Duration::from_secs(30);
 const REDIRECTS_DEFAULT: u8 = 5;
 const REDIRECTS_MAX: u8 = 20;
 const HEADERS_MAX: usize = 64;
+/// What is told of a path.
+const SHOWN_BYTES_MAX: usize = 100;
 /// What a query leaves as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -67,6 +70,8 @@ pub struct Prepared {
     pub expect: Expect,
     pub redirects_max: u8,
     pub response: Response,
+    /// How what is asked for may be told.
+    pub shown: String,
 }
 
 /// The statuses that are an answer; others are a failure.
@@ -100,11 +105,23 @@ impl Expect {
 /// `key`: the same for every attempt at this work.
 pub fn prepare(asked: Asked, secrets: &Secrets, key: &str, answer_bytes_max: usize) -> Result<Prepared, Failure> {
     let mut revealed = Revealed::default();
+    // A part of a secret cannot be known again.
+    let is_plain = named(&asked.url).next().is_none();
     match made(asked, secrets, key, answer_bytes_max, &mut revealed) {
-        Ok((sending, expect, redirects_max, response)) => Ok(Prepared { sending, revealed, expect, redirects_max, response }),
+        Ok((sending, expect, redirects_max, response)) => {
+            let path = if is_plain { sending.url.path() } else { "" };
+            let shown = format!("{} {}{}", sending.method, host_of(&sending.url), clip(path, SHOWN_BYTES_MAX));
+            let shown = revealed.mask().text(&shown);
+            Ok(Prepared { sending, revealed, expect, redirects_max, response, shown })
+        }
         // Whatever it says, it says nothing that is secret.
         Err(Failure { code, message }) => Err(Failure { code, message: revealed.mask().text(&message) }),
     }
+}
+
+/// With its port, if that is written.
+pub fn host_of(url: &Uri) -> &str {
+    url.authority().map_or("it", |authority| authority.as_str())
 }
 
 type Made = (Sending, Expect, u8, Response);
@@ -170,7 +187,7 @@ fn url(asked: &Asked, secrets: &Secrets, revealed: &mut Revealed) -> Result<Uri,
         }
     }
     address(&text).map_err(|wrong| {
-        let url = kernel::names::clip(&asked.url, 200);
+        let url = clip(&asked.url, 200);
         bad(match wrong {
             BadAddress::NoUrl => format!("`{url}` is no address: write http://HOST/PATH or https://HOST/PATH"),
             BadAddress::UserInfo => format!("`{url}` holds a user name or a password: send them in a header"),

@@ -125,6 +125,11 @@ impl Say {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
     }
 
+    /// What it waited for has come: what was said of it is said no more.
+    pub fn begins(&self) {
+        self.engine.logs().ended(self.task);
+    }
+
     /// How far it is, from 0 to 1000, and what it is at.
     pub fn progress(&self, permille: u16, message: Option<&str>) {
         self.engine.logs().set_progress(self.task, self.fence, permille, message);
@@ -169,7 +174,7 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, given: Give
     };
     let (outcome, _hold) = tokio::select! {
         biased;
-        kept = until_kept(engine, task, bounded(outcome)) => match kept {
+        kept = until_kept(engine, (task, fence), bounded(outcome)) => match kept {
             Some(kept) => kept,
             None => return,
         },
@@ -187,12 +192,21 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, given: Give
 }
 
 /// What was done is not done again because it could not be put away: the lease is kept alive meanwhile. `None`: the engine is down.
-async fn until_kept(engine: &Engine, task: TaskId, outcome: Outcome) -> Option<(Outcome, Option<PutAway>)> {
+async fn until_kept(engine: &Engine, (task, fence): (TaskId, Fence), outcome: Outcome) -> Option<(Outcome, Option<PutAway>)> {
+    let mut waits = false;
     loop {
         match put_away(engine, outcome.clone()).await {
-            Ok(kept) => return Some(kept),
+            Ok(kept) => {
+                if waits {
+                    tracing::info!(%task, "the output is put away");
+                }
+                return Some(kept);
+            }
             Err(away) if engine.is_up() => {
-                tracing::warn!(%task, %away, "an output waits");
+                if !std::mem::replace(&mut waits, true) {
+                    tracing::warn!(%task, %away, "an output waits");
+                    engine.logs().set_progress(task, fence, 1_000, Some(&format!("its output waits: {away}")));
+                }
                 sleep(AGAIN_AFTER).await;
             }
             Err(_) => return None,

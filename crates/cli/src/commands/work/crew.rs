@@ -232,9 +232,9 @@ impl Crew {
             // It was quicker than the server's wish to end it, which stands all the same.
             (Fate::Stopped, Verdict::Done(output)) => (Told::Stopped, done(task, fence, output)),
             (Fate::Its | Fate::Released, Verdict::Done(output)) => (Told::Done, done(task, fence, output)),
-            (Fate::Its, Verdict::Failed { failure, retryable }) => {
+            (Fate::Its, Verdict::Failed { failure, retryable, retry_after_ms }) => {
                 let error = TaskError { code: failure.code, message: failure.message };
-                (Told::Failed, failed(task, fence, error, retryable))
+                (Told::Failed, WorkResult { retry_after_ms, ..failed(task, fence, error, retryable) })
             }
             (Fate::Stopped, Verdict::Failed { .. }) => {
                 let error = TaskError { code: "stopped".into(), message: "the worker ended it on request".into() };
@@ -318,7 +318,7 @@ mod tests {
                 "large" => Some(Verdict::Done(RawValue::from_string(format!("\"{}\"", "x".repeat(400_000))).unwrap())),
                 "failed" => {
                     let failure = kernel::record::Failure { code: "exit_1".into(), message: String::new() };
-                    Some(Verdict::Failed { failure, retryable: true })
+                    Some(Verdict::Failed { failure, retryable: true, retry_after_ms: None })
                 }
                 _ => None,
             };

@@ -18,7 +18,7 @@ use doors::wire::{EndingView, ServerStatus, TaskView, UnmadeTask, WorkAnswer, Wo
 use kernel::ids::{Fence, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
 use said::Said;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
@@ -26,7 +26,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tally::{Attempt, Last, Tally};
-use workers::process::{Brief, Ended, Group, Guard, Launch, Reading, Verdict, guard, judge, program, start};
+use workers::process::{Brief, Ended, Group, Guard, Launch, Verdict, guard, judge, program, start};
 
 /// After so long SIGTERM becomes SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -142,6 +142,8 @@ struct Worker<'a> {
     running: BTreeMap<TaskId, Running>,
     /// Ended, and told of; the server has not said yet that it took it.
     ended: BTreeMap<TaskId, Attempt>,
+    /// Of those, what the server cannot keep now, and that was said.
+    later: BTreeSet<TaskId>,
     tally: Tally,
     /// The last attempt that came to its end.
     last: Option<(TaskId, Last)>,
@@ -197,6 +199,7 @@ pub fn run(args: WorkArgs, session: &Session) -> Outcome {
         crew: Crew::new(name, args.types, args.queues, slots),
         running: BTreeMap::new(),
         ended: BTreeMap::new(),
+        later: BTreeSet::new(),
         last: None,
         events,
         guard: Guard::start(),
@@ -457,6 +460,9 @@ impl Worker<'_> {
                 self.session.screen.note(&format!("{task} is stopped: {why}"));
             }
             Todo::Taken { task } => {
+                if self.later.remove(&task) {
+                    self.session.screen.note(&format!("the result of {task} is kept now"));
+                }
                 if let Some(mut attempt) = self.ended.remove(&task) {
                     // The server takes a result also of a task that it had ended meanwhile, and does not say so.
                     if attempt.told == Told::Done && attempt.took >= LOOK_AFTER && tally::was_ended(&self.look(task)) {
@@ -465,8 +471,17 @@ impl Worker<'_> {
                     self.settle(task, attempt);
                 }
             }
+            Todo::Later { task, message } if self.give_up_at.is_some_and(|at| Instant::now() >= at) => {
+                let message =
+                    format!("the result of {task} could not be kept: {message}; it is done again when its lease lapses");
+                self.fatal.get_or_insert_with(|| Failure::new(Exit::Unavailable, "unavailable", message));
+                self.close();
+            }
             Todo::Later { task, message } => {
-                self.session.screen.note(&format!("the result of {task} cannot be kept now: {message}; trying again"));
+                // Once for each: an outage may be long.
+                if self.later.insert(task) {
+                    self.session.screen.note(&format!("the result of {task} cannot be kept now: {message}; trying again"));
+                }
                 self.retry_at = Instant::now() + LATER;
             }
             Todo::Refused { task, message, lost, last } => {
@@ -545,7 +560,7 @@ impl Worker<'_> {
         let ended = move |ended: Ended| {
             let left_behind = ended.left_behind;
             // The loop may be gone; then nobody wants to know.
-            let _ = events.send(Event::Ended { task: id, fence, verdict: judge(ended, Reading::Whole), left_behind });
+            let _ = events.send(Event::Ended { task: id, fence, verdict: judge(ended), left_behind });
         };
         let brief = brief(&task);
         let target = self.session.client.target();

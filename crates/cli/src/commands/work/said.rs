@@ -6,11 +6,11 @@ use kernel::ids::{Fence, TaskId};
 use kernel::names::clip;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::LOG_LINE_BYTES_MAX;
+use store::{LOG_LINE_BYTES_MAX, LOG_LINES_MAX};
 use workers::process::Progress;
 
-/// Of each attempt so many lines wait; the oldest make room.
-const LINES_MAX: usize = 500;
+/// Of each attempt so many lines wait, as many as are kept; the oldest make room.
+const LINES_MAX: usize = LOG_LINES_MAX;
 /// What the lines of one poll may come to, as they are written there: a poll that is too large would be refused whole.
 const POLL_LOG_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
@@ -21,6 +21,8 @@ pub struct Said(Arc<Mutex<BTreeMap<(TaskId, Fence), Waiting>>>);
 #[derive(Default)]
 struct Waiting {
     lines: VecDeque<String>,
+    /// Lines that made room.
+    dropped: usize,
     progress: Option<(f64, Option<String>)>,
 }
 
@@ -36,6 +38,7 @@ impl Said {
         }
         if waiting.lines.len() == LINES_MAX {
             waiting.lines.pop_front();
+            waiting.dropped += 1;
         }
         // No more of it would be kept.
         waiting.lines.push_back(clip(line, LOG_LINE_BYTES_MAX));
@@ -53,17 +56,22 @@ impl Said {
         if said.is_empty() {
             return;
         }
-        let mut room = Room { lines: POLL_LINES_MAX, bytes: POLL_LOG_BYTES_MAX };
+        // Beside them each lease may have a line that says how many are missing.
+        let leases = poll.results.len() + poll.holding.len();
+        let mut room = Room { lines: POLL_LINES_MAX - leases.min(POLL_LINES_MAX), bytes: POLL_LOG_BYTES_MAX };
         for result in &mut poll.results {
-            let lines = said.remove(&(result.task, result.fence)).unwrap_or_default().lines;
-            result.log = lines.into_iter().rev().take_while(|line| room.has(line)).collect();
-            result.log.reverse();
+            let mut waiting = said.remove(&(result.task, result.fence)).unwrap_or_default();
+            let fits = waiting.lines.iter().rev().take_while(|line| room.has(line)).count();
+            let over = waiting.lines.len() - fits;
+            waiting.lines.drain(..over);
+            waiting.dropped += over;
+            result.log = waiting.told(fits);
         }
         let mut left = BTreeMap::new();
         for held in &mut poll.holding {
             let Some(mut waiting) = said.remove(&(held.task, held.fence)) else { continue };
             let fits = waiting.lines.iter().take_while(|line| room.has(line)).count();
-            held.log = waiting.lines.drain(..fits).collect();
+            held.log = waiting.told(fits);
             (held.progress, held.message) =
                 waiting.progress.take().map_or((None, None), |(share, message)| (Some(share), message));
             if !waiting.lines.is_empty() {
@@ -71,6 +79,15 @@ impl Said {
             }
         }
         *said = left;
+    }
+}
+
+impl Waiting {
+    /// The first so many lines, behind how many are missing before them.
+    fn told(&mut self, count: usize) -> Vec<String> {
+        let missing = std::mem::take(&mut self.dropped);
+        let missing = (missing > 0).then(|| format!("({missing} lines before this one were too many to be told)"));
+        missing.into_iter().chain(self.lines.drain(..count)).collect()
     }
 }
 
@@ -118,7 +135,9 @@ mod tests {
         assert_eq!((held.progress, held.message.as_deref(), held.log.len()), (Some(0.4), Some("row 4"), 0));
         (0..LINES_MAX + 2).for_each(|n| _ = said.add(task(1), fence, &n.to_string()));
         said.attach(&mut poll);
-        assert_eq!((poll.holding[0].log.len(), poll.holding[0].log[0].as_str()), (LINES_MAX, "2"));
+        let log = &poll.holding[0].log;
+        let missing = "(2 lines before this one were too many to be told)";
+        assert_eq!((log.len(), log[0].as_str(), log[1].as_str()), (LINES_MAX + 1, missing, "2"));
     }
 
     #[test]
@@ -147,6 +166,7 @@ mod tests {
         let mut poll: WorkPoll = serde_json::from_str(ended).unwrap();
         said.attach(&mut poll);
         let log = &poll.results[0].log;
-        assert!(said.is_empty() && (1..LINES_MAX).contains(&log.len()) && log.last().unwrap().starts_with("499"));
+        assert!(said.is_empty() && (2..LINES_MAX).contains(&log.len()) && log.last().unwrap().starts_with("999"));
+        assert_eq!(log[0], format!("({} lines before this one were too many to be told)", LINES_MAX + 1 - log.len()));
     }
 }
