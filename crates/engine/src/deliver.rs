@@ -186,12 +186,7 @@ impl Filler<'_> {
         self.resolve(&input, eyes, fetched)
     }
 
-    fn resolve(
-        &self,
-        recipe: &Payload,
-        mut eyes: Option<&mut Eyes<'_>>,
-        fetched: &mut Fetched,
-    ) -> Result<Evaluated, StoreError> {
+    fn resolve(&self, recipe: &Payload, mut eyes: Option<&mut Eyes<'_>>, fetched: &mut Fetched) -> Result<Evaluated, StoreError> {
         let Ok(recipe) = serde_json::from_str::<Recipe>(recipe.text()) else {
             let message = "what its input is made of cannot be read".into();
             return Ok(Evaluated::Failed(Failure { code: "input_lost".into(), message }));

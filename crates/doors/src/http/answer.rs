@@ -49,7 +49,9 @@ impl From<StoreError> for No {
             StoreError::Refused(why) => {
                 Problem::new("blob_refused", why.clone(), "put less at once, or change what the bucket takes")
             }
-            StoreError::Unreached(why) => Problem::new("unavailable", why.clone(), "send it again when `signaller status` is well"),
+            StoreError::Unreached(why) => {
+                Problem::new("unavailable", why.clone(), "send it again when `signaller status` is well")
+            }
             _ => Problem::new("unavailable", error.to_string(), "look into the server's log; run `signaller verify`"),
         })
     }

@@ -74,8 +74,8 @@ async fn others(door: &Door, again: Vec<(EventId, (EventName, Payload))>) -> Res
         for (event, (name, data)) in again {
             let Some(row) = engine.read(|reader| reader.event(event))? else { continue };
             let kept = Event::from_row(&row.values)?;
-            let same = kept.spec().name == name
-                && engine.payload(kept.data())?.is_none_or(|kept| is_same(kept.text(), data.text()));
+            let same =
+                kept.spec().name == name && engine.payload(kept.data())?.is_none_or(|kept| is_same(kept.text(), data.text()));
             if !same {
                 others.insert(event);
             }

@@ -197,7 +197,9 @@ impl S3Blobs {
     /// Why these bytes were not put.
     fn not_put(&self, error: &Error, bytes: &[u8]) -> StoreError {
         match refusal(error) {
-            Some(refusal) => StoreError::Refused(format!("{} does not take a blob of {} bytes: {refusal}", self.url, bytes.len())),
+            Some(refusal) => {
+                StoreError::Refused(format!("{} does not take a blob of {} bytes: {refusal}", self.url, bytes.len()))
+            }
             None => self.failed(&reason(error)),
         }
     }
@@ -239,7 +241,9 @@ impl S3Blobs {
             match refused {
                 // A wrong region or a token that has expired is refused in the same way, whatever is asked for: then it is not for the
                 // sake of what was put.
-                Some(refused) if bucket.head(&owner).await.is_err() => Err(Error::Generic { store: "S3", source: refused.into() }),
+                Some(refused) if bucket.head(&owner).await.is_err() => {
+                    Err(Error::Generic { store: "S3", source: refused.into() })
+                }
                 _ => put,
             }
         })
