@@ -97,8 +97,9 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Value
 
 /// A run of two tasks: the first has given something large, which the second is made of.
 async fn run(address: SocketAddr, large: &str) -> (String, String, String) {
-    let text = "workflow: w\nnodes:\n  a: {type: t}\n  b: {type: u, after: a, with: {text: '${nodes.a.output.text}'}}\n";
-    ask(address, "PUT", "/v1/workflows", &json!({ "text": text }).to_string()).await;
+    let second = json!({"type": "u", "after": "a", "with": {"text": "${nodes.a.output.text}"}});
+    let workflow = json!({"workflow": "w", "nodes": {"a": {"type": "t"}, "b": second}});
+    ask(address, "POST", "/v1/workflows", &workflow.to_string()).await;
     let run = ask(address, "POST", "/v1/runs", r#"{"workflow":"w"}"#).await["run"].as_str().unwrap().to_owned();
     let poll = json!({"worker": "w", "types": ["t"], "want": 1, "wait_ms": 5_000});
     let leased = ask(address, "POST", "/v1/work", &poll.to_string()).await["tasks"][0].clone();
@@ -110,7 +111,7 @@ async fn run(address: SocketAddr, large: &str) -> (String, String, String) {
     (run, first.to_owned(), second.to_owned())
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn values_that_do_not_come_hold_up_no_other() {
     let blobs = Arc::<Stalling>::default();
     let options = EngineOptions { readers: 4, ..EngineOptions::default() };

@@ -35,9 +35,11 @@ pub struct Blobs {
     /// Of each folder, who puts something there. What one could not make durable goes again, and nobody else may have gone by it
     /// meanwhile: of a disk that failed only the first who asks hears of it.
     putting: Vec<Mutex<()>>,
-    /// Makes a file durable.
-    sync: Box<dyn Fn(&File) -> io::Result<()> + Send + Sync>,
+    sync: MakesDurable,
 }
+
+/// Makes a file durable.
+type MakesDurable = Box<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
 
 /// So many are known to be sound; of more it is found out again.
 const SOUND_MAX: usize = 100_000;

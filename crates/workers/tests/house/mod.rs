@@ -12,6 +12,7 @@ use kernel::retry::RetryPolicy;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use store::BlobStore;
 use store::blobs::MemoryBlobs;
 use store::memory::MemoryDisk;
 use tokio::sync::oneshot;
@@ -58,17 +59,22 @@ impl House {
     }
 
     pub fn over(disk: MemoryDisk) -> House {
-        House::with(disk, PATIENCE)
+        House::with(disk, Arc::<MemoryBlobs>::default(), PATIENCE)
+    }
+
+    /// Its blobs lie there.
+    pub fn keeping(blobs: Arc<dyn BlobStore>) -> House {
+        House::with(MemoryDisk::default(), blobs, PATIENCE)
     }
 
     /// Its engine stops after so long whatever still runs.
     pub fn stopping_within(stop_limit: Duration) -> House {
-        House::with(MemoryDisk::default(), stop_limit)
+        House::with(MemoryDisk::default(), Arc::<MemoryBlobs>::default(), stop_limit)
     }
 
-    fn with(disk: MemoryDisk, stop_limit: Duration) -> House {
+    fn with(disk: MemoryDisk, blobs: Arc<dyn BlobStore>, stop_limit: Duration) -> House {
         let options = EngineOptions { stop_limit, ..EngineOptions::default() };
-        let engine = Engine::open(Box::new(disk.open()), Arc::<MemoryBlobs>::default(), options).expect("it opens");
+        let engine = Engine::open(Box::new(disk.open()), blobs, options).expect("it opens");
         let heard = engine.subscribe();
         House { engine, disk, heard, told: Vec::new() }
     }
