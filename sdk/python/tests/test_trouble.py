@@ -121,7 +121,7 @@ class Trouble(House):
         def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
             if begun.is_set() and body["worker"].endswith("/1"):
                 return {"error": {"code": "invalid", "message": "no", "retryable": False}}
-            return ask({**body, "wait_ms": min(body["wait_ms"], 500)})
+            return ask({**body, "wait_ms": 0, "want": 0 if begun.is_set() else body["want"]})
 
         worker = Worker(self.door(around))
         worker.batch("refused")(lambda inputs: inputs)
