@@ -91,7 +91,7 @@ pub fn run(settings: Settings, screen: Screen, greet: impl FnOnce(&Ready)) -> Ou
         greet(&Ready { address, store, pid: std::process::id(), fresh, registry, registry_refused, asks_token });
     }))?;
     match stopped {
-        Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; nothing is left running.")),
+        Stopped::Drained => Ok(Answer::new(&Ended { ended: "drained" }, "Stopped; nothing runs here any more.")),
         Stopped::Limit => {
             let text =
                 "Stopped at the limit; what still ran keeps its lease and its attempt, and goes on when the server is back.";

@@ -62,7 +62,7 @@ while True:
             seen.add(task["task"])
             poll(holding=[lease])
             continue
-        until = time.monotonic() + input.get("ms", 0) / 1000
+        until = time.monotonic() + (5 if fault == "deaf" else input.get("ms", 0) / 1000)
         while (left := until - time.monotonic()) > 0:
             if fault == "swallow":
                 poll(holding=[lease])
@@ -83,7 +83,8 @@ fn what_a_careless_worker_gets_wrong_is_told() {
         ("", "retry", false, "should have failed with `busy` at its third attempt"),
         ("", "large", false, "should give"),
         ("", "heartbeat", false, "was silent for more than 1500 ms"),
-        ("", "cancel", false, "is done"),
+        ("", "cancel", false, "was to go on until it is cancelled, and is \\\"done"),
+        ("deaf", "cancel", false, "was to go on until it is cancelled, and is \\\"failed"),
         ("touchy", "fence", false, "the worker has ended"),
         ("", "server", false, "the worker has ended"),
         ("swallow", "heartbeat", true, ""),

@@ -104,7 +104,7 @@ async fn run(address: SocketAddr, large: &str) -> (String, String, String) {
     let poll = json!({"worker": "w", "types": ["t"], "want": 1, "wait_ms": 5_000});
     let leased = ask(address, "POST", "/v1/work", &poll.to_string()).await["tasks"][0].clone();
     let result = json!({"task": leased["task"], "fence": leased["fence"], "status": "done", "output": {"text": large}});
-    let told = ask(address, "POST", "/v1/work", &json!({"worker": "w", "results": [result]}).to_string()).await;
+    let told = ask(address, "POST", "/v1/work", &json!({"worker": "w", "types": ["t"], "results": [result]}).to_string()).await;
     assert_eq!(told["results"][0]["ok"], true, "{told}");
     let queued = ask(address, "GET", "/v1/tasks?type=u", "").await;
     let (first, second) = (leased["task"].as_str().unwrap(), queued["tasks"][0]["task"].as_str().unwrap());

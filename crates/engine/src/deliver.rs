@@ -33,7 +33,9 @@ pub struct Filled {
 
 /// Lends a reader for one question at a time: values may lie far away, and nobody waits for them with a reader in hand that others
 /// want.
-pub(crate) struct Eyes<'a>(pub &'a mut dyn FnMut(&mut dyn FnMut(&mut dyn Reader)));
+pub(crate) struct Eyes<'a>(pub &'a mut dyn FnMut(Query<'_>));
+
+type Query<'a> = &'a mut dyn FnMut(&mut dyn Reader);
 
 impl Eyes<'_> {
     pub fn read<T>(&mut self, query: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {

@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use kernel::ids::{Fence, TaskId};
-use kernel::names::TypeName;
+use kernel::names::{TypeName, WorkerName};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
@@ -18,6 +18,11 @@ pub struct Outside {
     /// Tasks of these types go there.
     pub types: Arc<[TypeName]>,
     pub where_is: WhereIs,
+}
+
+/// Whether others stand behind a worker of the server's own, who go on when the server stops: it is called `signaller:NAME/…` then.
+pub(crate) fn outlives(worker: &WorkerName) -> bool {
+    worker.as_str().strip_prefix("signaller:").is_some_and(|name| name.contains('/'))
 }
 
 /// Asks out there where the work of one lease is now, in a sentence.

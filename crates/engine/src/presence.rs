@@ -1,6 +1,7 @@
 //! Who is there: parked polls, heartbeat deadlines, when a type was last asked for. Volatile on purpose; after a
 //! restart every live lease gets one fresh window.
 
+use crate::outside::outlives;
 use crate::request::{Held, Ticket, Work, WorkerSummary};
 use kernel::explain::Heard;
 use kernel::ids::{Fence, TaskId};
@@ -223,8 +224,9 @@ impl Presence {
         self.grants
     }
 
-    pub fn leases(&self) -> usize {
-        self.leases.len()
+    /// Those that a server that stops waits for.
+    pub fn leases_to_end(&self) -> usize {
+        self.leases_by_worker.iter().filter(|(worker, _)| !outlives(worker)).map(|(_, tasks)| tasks.len()).sum()
     }
 
     pub fn next_due(&self) -> Option<Time> {

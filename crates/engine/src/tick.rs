@@ -290,7 +290,7 @@ impl Core {
             self.open.holds.clear();
             self.state.cool();
         }
-        Ok(Decided { next, ahead, drained: self.stopping && self.presence.leases() == 0 })
+        Ok(Decided { next, ahead, drained: self.stopping && self.presence.leases_to_end() == 0 })
     }
 
     /// The values to be read next. No more than may be in memory; but one at least, for who has waited longest, or all would

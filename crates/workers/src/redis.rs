@@ -35,7 +35,8 @@ use tokio::time::{Instant, sleep};
 
 pub use line::{BadAddress, address};
 
-/// How it is called among the workers: by this and a type, since each type has a bound of its own.
+/// How it is called among the workers: by this and a type, since each type has a bound of its own. The engine does not wait for it when
+/// it stops: what is out stays out.
 const WORKER: &str = "signaller:redis/";
 /// How it is called among what the server leans on.
 const OUTSIDE: &str = "redis";

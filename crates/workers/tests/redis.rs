@@ -146,13 +146,13 @@ async fn what_was_being_heard_is_heard_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_out_stays_out_when_the_server_starts_again() {
-    let (house, redis) = (House::stopping_within(Duration::ZERO), Redis::start().await);
+    let (house, redis) = (House::stopping_within(Duration::from_secs(3_600)), Redis::start().await);
     let first = bridge(&house, &redis);
     let task = house.add("t", "1", None).await;
     let token = redis.tokens(STREAM, 1).await.remove(0);
-    first.abort();
     let disk = house.disk.clone();
-    within(house.engine.stop()).await;
+    assert_eq!(within(house.engine.stop()).await, engine::Stopped::Drained, "it is not waited for");
+    first.abort();
     drop(house);
     let mut house = House::over(disk);
     let _second = bridge(&house, &redis);

@@ -115,6 +115,24 @@ class Trouble(House):
         lines = self.client.request("GET", f"/v1/tasks/{task}/log")["lines"]
         self.assertEqual(([line["text"] for line in lines], lost), (["first", "last"], ["first", "last"]))
 
+    def test_what_is_said_by_many_at_once_is_told_in_several_polls(self) -> None:
+        worker, begun, go = Worker(self.url, concurrency=200), [], threading.Event()
+
+        @worker.task("talk")
+        async def talk(input: Any, context: Context) -> None:
+            for _ in range(100):
+                context.log("\u4e16" * 500)
+            begun.append(context.task)
+            while not go.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+        self.queue("talk", heartbeat_ms=3000)
+        tasks = [task["task"] for task in self.client.tasks.add_many([{"type": "talk"}] * 200)]
+        self.work(worker)
+        self.until("they run", lambda: len(begun) == 200)
+        go.set()
+        self.assertEqual({self.ended(task) for task in tasks}, {("done", None)})
+
     def test_when_one_type_is_refused_the_others_hand_back_what_they_hold(self) -> None:
         begun = threading.Event()
 

@@ -5,7 +5,7 @@ import type { Schemas } from "./client.js";
 type Task = Schemas["WorkTask"];
 
 const OUTPUT_BYTES_MAX = 256 * 1024;
-const LOG_LINE_LENGTH_MAX = 500;
+const [LOG_LINES_MAX, LOG_LINE_LENGTH_MAX] = [100, 500];
 const RETRY_AFTER_MS_MAX = 7 * 24 * 3_600_000;
 
 /** Ends the task as failed; it is not tried again unless `retryable` is said. */
@@ -49,13 +49,10 @@ export class Attempt {
   share: number | undefined;
   #lines: string[] = [];
 
-  constructor(
-    readonly task: Task,
-    readonly linesMax: number,
-  ) {
+  constructor(readonly task: Task) {
     const progress = (share: number): void => void (this.share = Math.min(Math.max(share, 0), 1) || 0);
     const log = (line: string): void => {
-      this.#lines = [...this.#lines, text(line, LOG_LINE_LENGTH_MAX)].slice(-linesMax);
+      this.#lines = [...this.#lines, text(line, LOG_LINE_LENGTH_MAX)].slice(-LOG_LINES_MAX);
     };
     this.context = { ...task, signal: this.stop.signal, progress, log };
   }
@@ -67,7 +64,7 @@ export class Attempt {
 
   /** These were not heard: they are told again. */
   unheard(lines: string[]): void {
-    this.#lines = [...lines, ...this.#lines].slice(-this.linesMax);
+    this.#lines = [...lines, ...this.#lines].slice(-LOG_LINES_MAX);
   }
 
   /** What a poll says of it, as JSON without the last brace: its log comes then. There is a result of whatever comes. */

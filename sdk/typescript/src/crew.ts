@@ -10,9 +10,10 @@ import { setImmediate as breath, setTimeout as sleep } from "node:timers/promise
 import { Attempt, type Context, Fail, text } from "./attempt.js";
 import { type Client, type Schemas, SignallerError } from "./client.js";
 
-/** Leases that one poll may name, and lines of logs that it may bring; fewer of one task. */
+/** Leases that one poll may name. */
 const POLL_TASKS_MAX = 1_000;
-const [POLL_LINES_MAX, TASK_LINES_MAX] = [5_000, 100];
+/** Beyond this much of their logs the rest waits for the next poll. Lines are counted, too: each costs something by itself. */
+const [POLL_LOG_LENGTH, LINE_COST] = [1024 * 1024, 120];
 /** Results beyond this wait for the next poll, as held. */
 const POLL_RESULTS_LENGTH = 512 * 1024;
 /** How long a poll waits for work, and how long its answer is waited for. */
@@ -130,7 +131,13 @@ export class Crew {
     }
     const waits = want > 0 && !results.size;
     if (!apart) this.#waits = waits;
-    const said = new Map([...results.keys(), ...holding].map((attempt) => [attempt, attempt.said()]));
+    const said = new Map<Attempt, string[]>();
+    let logRoom = POLL_LOG_LENGTH;
+    for (const attempt of [...results.keys(), ...holding]) {
+      const lines = logRoom > 0 ? attempt.said() : [];
+      said.set(attempt, lines);
+      for (const line of lines) logRoom -= line.length + LINE_COST;
+    }
     const head = JSON.stringify({
       worker: apart ? `${name}/results` : name,
       types: [...this.performs.keys()],
@@ -167,7 +174,7 @@ export class Crew {
       if (cancel) holding[at]!.stop.abort();
       if (!ok) this.#held.delete(holding[at]!);
     }
-    const attempts = answer.tasks.map((task) => new Attempt(task, Math.min(TASK_LINES_MAX, Math.floor(POLL_LINES_MAX / (slots * size)))));
+    const attempts = answer.tasks.map((task) => new Attempt(task));
     for (let first = 0; first < attempts.length; first += size) void this.#start(attempts.slice(first, first + size));
     this.#inVain = waits && attempts.length === 0;
     if (unkept) return this.#rest(unkept);

@@ -102,6 +102,22 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual([lines.map(({ text }) => text), lost], [["first", "last"], ["first", "last"]]);
   });
 
+  it("tells what is said by many at once in several polls", async () => {
+    const [gone, go] = gate();
+    let begun = 0;
+    await house.queue("talk", { heartbeat_ms: 3_000 });
+    const added = await house.client.tasks.addMany(Array.from({ length: 200 }, () => ({ type: "talk" })));
+    const worker = house.worker({ concurrency: 200 }).task("talk", async (_, { log }) => {
+      for (let line = 0; line < 100; line++) log("\u4e16".repeat(500));
+      begun += 1;
+      await gone;
+    });
+    void house.work(worker);
+    await house.until("they run", () => begun === 200);
+    go();
+    for (const { task } of added) assert.deepEqual(await house.ended(task), ["done", null]);
+  });
+
   it("hands back what it holds when one of its types is refused", async () => {
     let begun = false;
     const url = await house.door(async (body, ask) => {

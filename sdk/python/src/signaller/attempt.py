@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import Any
 
 OUTPUT_BYTES_MAX = 256 * 1024
-LOG_LINE_LENGTH_MAX = 500
+LOG_LINES_MAX, LOG_LINE_LENGTH_MAX = 100, 500
 RETRY_AFTER_S_MAX = 7 * 24 * 3600
 
 
@@ -50,9 +50,9 @@ class Context:
     node: str | None = None
     trigger: dict[str, Any] | None = None  #: The event it was made of, if it was.
 
-    def __init__(self, task: dict[str, Any], lines_max: int) -> None:
+    def __init__(self, task: dict[str, Any]) -> None:
         vars(self).update(task)
-        self._lines: deque[str] = deque(maxlen=lines_max)
+        self._lines: deque[str] = deque(maxlen=LOG_LINES_MAX)
         self._unheard: list[str] = []
         self._cancelled = threading.Event()
         self._is_awaited = False
@@ -74,7 +74,7 @@ class Context:
     def _said(self) -> list[str]:
         """What the server has not been told, or has not heard."""
         said = [self._lines.popleft() for _ in range(len(self._lines))]
-        lines, self._unheard = [*self._unheard, *said][-(self._lines.maxlen or 0) :], []
+        lines, self._unheard = [*self._unheard, *said][-LOG_LINES_MAX:], []
         return lines
 
 

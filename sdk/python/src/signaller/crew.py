@@ -18,9 +18,10 @@ from .client import Client, SignallerError
 
 log = logging.getLogger("signaller")
 
-# Leases that one poll may name, and lines of logs that it may bring; fewer of one task.
+# Leases that one poll may name.
 POLL_TASKS_MAX = 1000
-POLL_LINES_MAX, TASK_LINES_MAX = 5_000, 100
+# Beyond this much of their logs the rest waits for the next poll. Lines are counted, too: each costs something by itself.
+POLL_LOG_LENGTH, LINE_COST = 1024 * 1024, 120
 # Results beyond this wait for the next poll, as held.
 POLL_RESULTS_LENGTH = 512 * 1024
 # How long a poll waits for work, and how long its answer is waited for.
@@ -41,7 +42,6 @@ class Crew:
     def __init__(self, client: Client, name: str, queues: list[str], functions: dict[str, Function], slots: int) -> None:
         self._client, self._name, self._queues, self._functions, self._slots = client, name, queues, functions, slots
         self._size = max(function.size for function in functions.values())
-        self._lines_max = min(TASK_LINES_MAX, POLL_LINES_MAX // (slots * self._size))
         # What was given is held; then its result is owed until the server has taken it.
         self._held: dict[Context, None] = {}
         self._owed: dict[Context, str] = {}
@@ -104,7 +104,11 @@ class Crew:
             want = max(0, min(room, POLL_TASKS_MAX - len(self._held) - len(self._owed)))
         waits = want > 0 and not results
         self._waits = self._waits or waits
-        said = {context: context._said() for context in [*results, *holding]}
+        said: dict[Context, list[str]] = {}
+        log_room = POLL_LOG_LENGTH
+        for context in [*results, *holding]:
+            said[context] = context._said() if log_room > 0 else []
+            log_room -= sum(len(line) + LINE_COST for line in said[context])
         head = {
             "worker": self._name + "/results" if apart else self._name,
             "types": list(self._functions),
@@ -115,9 +119,11 @@ class Crew:
                 {"task": each.task, "fence": each.fence, "progress": each._progress, "log": said[each]} for each in holding
             ],
         }
-        told = ", ".join(f'{text}, "log": {json.dumps(said[context])}}}' for context, text in results.items())
+        told = ", ".join(
+            f'{text}, "log": {json.dumps(said[context], ensure_ascii=False)}}}' for context, text in results.items()
+        )
         try:
-            body = f'{json.dumps(head)[:-1]}, "results": [{told}]}}'
+            body = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "results": [{told}]}}'
             answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, ANSWER_S_MAX)
         except SignallerError as error:
             for context, lines in said.items():
@@ -139,7 +145,7 @@ class Crew:
                 self._cancel(context)
             if not held["ok"]:
                 self._held.pop(context, None)
-        contexts = [Context(task, self._lines_max) for task in answer["tasks"]]
+        contexts = [Context(task) for task in answer["tasks"]]
         for first in range(0, len(contexts), self._size):
             self._start(contexts[first : first + self._size])
         self._in_vain = waits and not contexts

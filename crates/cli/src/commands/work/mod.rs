@@ -59,12 +59,13 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// SIGNALLER_TASK, SIGNALLER_TYPE, SIGNALLER_QUEUE, SIGNALLER_ATTEMPT and SIGNALLER_IDEMPOTENCY_KEY in its environment;
 /// if it is a run's, also "run" and "node", SIGNALLER_RUN and SIGNALLER_NODE: with these and SIGNALLER_FENCE its
 /// `signaller run patch` changes its own run.
-/// Exit 0: done, with stdout as the output (JSON; other text becomes a JSON string; nothing becomes null).
+/// Exit 0: done, with stdout as the output (all of it if it is JSON; else its last line, as JSON or text; nothing becomes null).
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message. Stderr is also the task's log; a line `signaller: progress 0.4 row 4 of 10` says how far
 /// it is.
 /// A command whose time budget is spent is stopped, as is one that was cancelled; what it started ends with the worker.
-/// The code of a failure is exit_N, signal_N, output_too_large, result_refused or timed_out; worker_lost comes from
+/// A line `signaller: failed CODE words` on stderr gives a failure a code, `signaller: retry 30s` or `never` says when it is tried again.
+/// Without, the code of a failure is exit_N, signal_N, output_too_large, result_refused or timed_out; worker_lost comes from
 /// the server.
 /// Ctrl-C finishes what runs and ends; a second one stops what runs and hands it back, no attempt burnt.
 #[derive(Args, Debug)]

@@ -4,7 +4,7 @@ use super::yard::{Done, HEARTBEAT_MS, Yard};
 use doors::wire::{RecordBody, RecordView};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub struct Check {
     pub name: &'static str,
@@ -128,8 +128,14 @@ fn heartbeat(yard: &mut Yard) -> Done {
 }
 
 fn cancel(yard: &mut Yard) -> Done {
-    let task = yard.add(&json!({"do": "wait"}))?;
+    let task = yard.add_with(&json!({"do": "wait"}), 1)?;
     yard.runs(task)?;
+    // One that falls silent would seem to have heard of it.
+    let known = Instant::now() + Duration::from_millis(2 * HEARTBEAT_MS);
+    let stands = yard.until(task, "", |task| task["status"] != "running" || Instant::now() >= known)?;
+    if stands["status"] != "running" {
+        return Err(format!("{task} was to go on until it is cancelled, and is {}", stands["status"]));
+    }
     yard.post(&format!("/v1/tasks/{task}/cancel"), &json!({"by": "worker-check", "reason": "a check"}))?;
     yard.until(task, "was cancelled, and the worker did not say that it stopped", |task| task["status"] == "cancelled")?;
     // By the worker, not because it was silent for too long.

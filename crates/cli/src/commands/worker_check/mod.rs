@@ -81,7 +81,11 @@ pub fn run(args: WorkerCheckArgs, screen: Screen) -> Outcome {
     let failed = report.checks.iter().filter(|checked| checked.ok == Some(false)).count();
     let text = told(&screen, &report);
     if failed == 0 {
-        return Ok(Answer::new(&report, format!("{text}\n\nThe worker keeps to the protocol.")));
+        let end = match report.checks.len() {
+            all if all == CHECKS.len() => "The worker keeps to the protocol.".to_owned(),
+            some => format!("So far the worker keeps to the protocol: {some} of {} checks were made.", CHECKS.len()),
+        };
+        return Ok(Answer::new(&report, format!("{text}\n\n{end}")));
     }
     let message = format!("{failed} of {} checks failed:\n{text}", report.checks.len());
     Err(Failure::new(Exit::WorkFailed, "worker_check_failed", message)
