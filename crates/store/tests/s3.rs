@@ -71,25 +71,26 @@ fn a_bucket_keeps_blobs_as_a_folder_does() {
 fn every_request_is_signed_and_a_wrong_signature_is_told() {
     let server = S3Server::start();
     server.make_bucket("box");
-    // What has to be escaped is signed as it is escaped. Of other signs than this the server makes something else itself, and refuses
-    // Amazon's own library as well.
-    let signed = server.want_signatures("s3://box/a b/c");
-    let blobs = S3Blobs::open(signed.clone()).unwrap();
-    assert_eq!(blobs.trouble(), None);
-    let large = vec![7; 1_000_000];
-    for bytes in [&b""[..], b"abc", &large] {
-        // The second time it is there, and the third it is written over.
-        let id = blobs.put(bytes).unwrap().id();
-        blobs.put(bytes).unwrap();
-        blobs.put_anew(bytes).unwrap();
-        assert_eq!(blobs.get(&id).unwrap().as_deref(), Some(bytes));
-        assert_eq!(blobs.look(&id).unwrap().unwrap().size, bytes.len() as u64);
+    let signed = server.want_signatures("s3://box");
+    // What has to be escaped is signed as it is escaped. Of most other signs, and of a slash in a query, the server makes something
+    // else itself, and refuses Amazon's own library as well.
+    for url in ["s3://box", "s3://box/a b/c"] {
+        let blobs = S3Blobs::open(S3Options { url: url.into(), ..signed.clone() }).unwrap();
+        assert_eq!(blobs.trouble(), None);
+        let large = vec![7; 1_000_000];
+        for bytes in [&b""[..], b"abc", &large] {
+            // The second time it is there, and the third it is written over.
+            let id = blobs.put(bytes).unwrap().id();
+            blobs.put(bytes).unwrap();
+            blobs.put_anew(bytes).unwrap();
+            assert_eq!(blobs.get(&id).unwrap().as_deref(), Some(bytes));
+            assert_eq!(blobs.look(&id).unwrap().unwrap().size, bytes.len() as u64);
+        }
+        blobs.remove(&BlobId::of(b"abc")).unwrap();
+        assert_eq!(blobs.look(&BlobId::of(b"abc")).unwrap(), None);
+        assert!(url != "s3://box" || blobs.list(None, 10).unwrap().len() == 2);
+        assert_eq!(blobs.trouble(), None);
     }
-    let listed = blobs.list(None, 10).unwrap();
-    assert_eq!((listed.len(), blobs.list(Some(&listed[0].id), 10).unwrap().len()), (3, 2));
-    blobs.remove(&listed[0].id).unwrap();
-    assert_eq!(blobs.list(None, 10).unwrap().len(), 2);
-    assert_eq!(blobs.trouble(), None);
     let wrong = [
         (S3Options { secret_access_key: Some("wrong".into()), ..signed.clone() }, "SignatureDoesNotMatch"),
         (S3Options { access_key_id: Some("nobody".into()), ..signed }, "InvalidAccessKeyId"),
