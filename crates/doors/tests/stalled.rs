@@ -56,7 +56,7 @@ impl BlobStore for Stalling {
         let mut gate = self.gate.lock().unwrap();
         gate.waiting += 1;
         self.changed.notify_all();
-        let mut gate = self.changed.wait_while(gate, |gate| gate.is_shut).unwrap();
+        let (mut gate, _) = self.changed.wait_timeout_while(gate, 2 * PATIENCE, |gate| gate.is_shut).unwrap();
         gate.waiting -= 1;
         drop(gate);
         self.blobs.get(id)

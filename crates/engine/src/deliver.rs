@@ -111,6 +111,11 @@ impl Filler<'_> {
         Ok(self.fill(deliveries, Some(&mut eyes), DELIVERY_COST_MAX)?.unwrap_or_default())
     }
 
+    /// The same for one who has a reader of its own.
+    pub fn read_with(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
+        self.read(deliveries, Eyes(&mut |query| query(&mut *reader)))
+    }
+
     /// `None`: something has to be read, or it costs more than it may here.
     fn fill(
         &self,

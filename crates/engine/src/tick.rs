@@ -7,7 +7,7 @@ mod held;
 mod looks;
 mod watched;
 
-use crate::deliver::{Eyes, Filled, Filler, Unread};
+use crate::deliver::{Filled, Filler, Unread};
 use crate::flows::Flows;
 use crate::inputs::Inputs;
 use crate::load::{load, take_row};
@@ -156,8 +156,7 @@ impl Core {
     pub fn fill(&self, deliveries: &[Delivery], reader: &mut dyn Reader) -> Result<Filled, StoreError> {
         let Flows { library, values, .. } = &self.flows;
         let now_ms = self.seen_at.ms_since(Time::ZERO);
-        Filler { library, values, blobs: &*self.blobs, unread: &self.unread, now_ms }
-            .read(deliveries, Eyes(&mut |query| query(&mut *reader)))
+        Filler { library, values, blobs: &*self.blobs, unread: &self.unread, now_ms }.read_with(deliveries, reader)
     }
 
     pub(crate) fn flows(&self) -> &Flows {

@@ -57,6 +57,11 @@ pub trait Performs: Send + Sync + 'static {
     fn grace(&self) -> Duration {
         Duration::ZERO
     }
+
+    /// What becomes of work that the server was at when it was killed. Nobody is at it now.
+    fn cut_off(&self) -> Outcome {
+        Outcome::Released
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +77,7 @@ pub struct Place {
 /// Works until `stop` or the engine's own stop, and returns when everything is reported or handed back.
 pub async fn work<P: Performs>(engine: Engine, performs: Arc<P>, place: Place, stop: impl Future<Output = ()>) {
     let mut stop = pin!(stop);
-    give_up_lost(&engine, &place.worker).await;
+    give_up_cut_off(&engine, &place.worker, &performs.cut_off()).await;
     let mut crew = Crew::new(engine, performs, place);
     loop {
         if crew.stopping.is_some() && crew.held.is_empty() {
@@ -139,14 +144,13 @@ async fn read_inputs(engine: &Engine, deliveries: &[Delivery]) -> Result<Vec<Del
     }
 }
 
-/// What a server was at that was killed: nobody is at it now. Each is an attempt, since it may be what the server died of.
-async fn give_up_lost(engine: &Engine, worker: &WorkerName) {
+/// The leases of an earlier process that was killed.
+async fn give_up_cut_off(engine: &Engine, worker: &WorkerName, outcome: &Outcome) {
     loop {
         match engine.ask(Request::Leases { worker: worker.clone() }).await {
             Ok(Answer::Leases(leases)) => {
                 for (task, fence) in leases {
-                    let lost = failed("worker_lost", "the server ended while it was being done", true);
-                    report(engine, task, fence, lost).await;
+                    report(engine, task, fence, outcome.clone()).await;
                 }
                 return;
             }

@@ -238,6 +238,12 @@ impl Performs for Process {
         ran.unwrap_or_else(|failure| Outcome::Failed { failure, retryable: false, retry_after_ms: None })
     }
 
+    /// It may be what the server died of: as often as there are attempts, and no more.
+    fn cut_off(&self) -> Outcome {
+        let failure = failure("worker_lost", "the server was killed while the command ran");
+        Outcome::Failed { failure, retryable: true, retry_after_ms: None }
+    }
+
     /// What ignores SIGTERM is killed after the grace, and reaped a moment later.
     fn grace(&self) -> Duration {
         self.grace + Duration::from_secs(2)

@@ -93,7 +93,8 @@ impl BlobStore for Far {
         if self.asked()? == Mood::Hides {
             return Err(StoreError::Unreached("it is away".into()));
         }
-        drop(self.changed.wait_while(self.mood.lock().unwrap(), |mood| mood.0 == Mood::Still).unwrap());
+        let mood = self.mood.lock().unwrap();
+        drop(self.changed.wait_timeout_while(mood, house::PATIENCE, |mood| mood.0 == Mood::Still).unwrap());
         self.blobs.get(id)
     }
 

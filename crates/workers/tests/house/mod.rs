@@ -125,7 +125,11 @@ impl House {
                 return entry.record.clone();
             }
             match within(self.heard.next()).await {
-                Heard::Records(entries) => self.told.extend(entries.iter().cloned()),
+                // Some may have been read already, when others were missed.
+                Heard::Records(entries) => {
+                    let last = self.told.last().map(|entry| entry.seq);
+                    self.told.extend(entries.iter().filter(|entry| Some(entry.seq) > last).cloned());
+                }
                 Heard::Missed => {
                     self.told = self.engine.read(|reader| reader.records(kernel::ids::RecordSeq(0), 100_000)).unwrap();
                 }
