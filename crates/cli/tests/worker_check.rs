@@ -84,7 +84,7 @@ fn what_a_careless_worker_gets_wrong_is_told() {
         ("", "large", false, "should give"),
         ("", "heartbeat", false, "was silent for more than 1500 ms"),
         ("", "cancel", false, "should still be worked at, and is done"),
-        ("deaf", "cancel", false, "should still be worked at, and is failed"),
+        ("deaf", "cancel", false, "was not kept alive until it is cancelled: \\\"worker "),
         ("touchy", "fence", false, "the worker has ended"),
         ("", "server", false, "the worker has ended"),
         ("swallow", "heartbeat", true, ""),

@@ -132,7 +132,10 @@ fn cancel(yard: &mut Yard) -> Done {
     yard.runs(task)?;
     // One that falls silent would seem to have heard of it.
     let known = Instant::now() + Duration::from_millis(2 * HEARTBEAT_MS);
-    yard.until(task, "was not kept alive", |_| Instant::now() >= known)?;
+    let stands = yard.until(task, "", |task| task["status"] != "running" || Instant::now() >= known)?;
+    if stands["status"] != "running" {
+        return Err(format!("{task} was not kept alive until it is cancelled: {}", stands["error"]["message"]));
+    }
     yard.post(&format!("/v1/tasks/{task}/cancel"), &json!({"by": "worker-check", "reason": "a check"}))?;
     yard.until(task, "was cancelled, and the worker did not say that it stopped", |task| task["status"] == "cancelled")?;
     // By the worker, not because it was silent for too long.
