@@ -191,7 +191,7 @@ impl Client {
         let failure = Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"));
         if self.target.is_loopback() {
             let fix = format!("{}; or name another with --url or SIGNALLER_URL", place::advice(url));
-            return failure.fix(fix).retryable().next("dev", "start a server here");
+            return failure.fix(fix).retryable().next(place::starter(), "start a server here");
         }
         failure
             .fix("check that it runs and that this address is its own, or name another with --url or SIGNALLER_URL")

@@ -159,7 +159,12 @@ pub fn read(named: Option<&Path>) -> Result<File, Failure> {
                 let why = format!("line {}: {why}", before.lines().count().max(1));
                 return wrong(why, "write NAME = {env = \"NAME\"} or NAME = {file = \"/run/secrets/name\"}, with hosts = [\"…\"] where it may go");
             }
-            wrong(error.to_string().trim_end().to_owned(), "mend that line; `signaller serve --help` shows one")
+            let table = before.lines().rfind(|line| line.starts_with('[')).map(str::trim);
+            let fix = match table {
+                Some("[process]" | "[http]") => "each has a name of its own: write [process.NAME] or [http.NAME]",
+                _ => "mend that line; `signaller serve --help` shows one",
+            };
+            wrong(error.to_string().trim_end().to_owned(), fix)
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(File::default()),
         Err(error) => Err(wrong(error.to_string(), "name a file that is there and can be read, or leave --config out")),
@@ -245,10 +250,14 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
+/// Which command starts a server here.
+pub fn starter() -> &'static str {
+    if Path::new(FILE_DEFAULT).is_file() { "serve" } else { "dev" }
+}
+
 /// How to start a server here that answers at `url`, for whoever found none there.
 pub fn advice(url: &str) -> String {
-    let file = read(None).unwrap_or_default();
-    let command = if Path::new(FILE_DEFAULT).is_file() { "serve" } else { "dev" };
+    let (file, command) = (read(None).unwrap_or_default(), starter());
     let data = DataDir::resolve(None, file.data_dir.filter(|_| command == "serve"), env);
     let there = if data.path.is_dir() { "" } else { ", which is not there yet" };
     let listens = listen(None, file.listen.filter(|_| command == "serve"), env).map(|address| address.to_string());
@@ -286,6 +295,11 @@ mod tests {
         std::fs::write(&file, "listen = \"7400\"\n[secrets]\nA = {env = \"A\"}\nB = \"sk-live-123456\"\n").unwrap();
         let told = format!("{:?}", read(Some(&file)).unwrap_err());
         assert!(told.contains("line 4: it does not say where a secret is kept") && !told.contains("sk-live"), "{told}");
+        std::fs::write(&file, "[secrets]\nA = {env = \"A\", host = [\"a.test\"]}\n").unwrap();
+        let told = format!("{:?}", read(Some(&file)).unwrap_err());
+        assert!(told.contains("line 2: unknown field `host`") && told.contains("`hosts`"), "{told}");
+        std::fs::write(&file, "[process]\ncommand = [\"cat\"]\n").unwrap();
+        assert!(format!("{:?}", read(Some(&file)).unwrap_err()).contains("write [process.NAME]"));
         std::fs::write(&file, "listen = 7\n").unwrap();
         assert!(format!("{:?}", read(Some(&file)).unwrap_err()).contains("invalid type"));
     }

@@ -25,6 +25,7 @@ use kernel::limits::HEARTBEAT_MS_DEFAULT;
 use kernel::names::{TypeName, WorkerName};
 use line::Line;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::Future;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -139,6 +140,15 @@ impl Outlet {
 enum Half {
     Sending,
     Hearing,
+}
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Half::Sending => "for what goes there",
+            Half::Hearing => "for what comes from there",
+        })
+    }
 }
 
 /// What both halves know.
@@ -299,12 +309,15 @@ impl Rest {
 
     /// All went well.
     fn is_over(&mut self) {
+        if self.next > REST {
+            tracing::warn!("Redis can be used again, {}", self.half);
+        }
         self.next = REST;
     }
 
     async fn after(&mut self, bridge: &Bridge, error: &RedisError) {
         if self.next == REST {
-            tracing::warn!(%error, "Redis cannot be used; what goes there waits");
+            tracing::warn!(%error, "Redis cannot be used, {}", self.half);
         }
         bridge.tell(self.half, Some(error.to_string()));
         sleep(self.next).await;

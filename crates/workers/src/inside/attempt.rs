@@ -198,7 +198,7 @@ async fn until_kept(engine: &Engine, (task, fence): (TaskId, Fence), outcome: Ou
         match put_away(engine, outcome.clone()).await {
             Ok(kept) => {
                 if waits {
-                    tracing::info!(%task, "the output is put away");
+                    tracing::warn!(%task, "the output is put away now");
                 }
                 return Some(kept);
             }

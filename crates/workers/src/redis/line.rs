@@ -44,7 +44,7 @@ pub fn shown(url: &str) -> String {
             format!("{scheme}://{}", path.split_once('?').map_or(path, |(path, _)| path))
         }
         Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)),
-        None => "redis".into(),
+        None => url.rsplit_once('@').map_or(url, |(_, host)| host).to_owned(),
     }
 }
 
