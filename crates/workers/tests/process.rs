@@ -3,9 +3,9 @@
 mod house;
 
 use house::{House, Working, within};
-use kernel::ids::TaskId;
+use kernel::ids::{Fence, TaskId};
 use kernel::names::TypeName;
-use kernel::record::Record;
+use kernel::record::{Entry, Owner, Record};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -90,6 +90,51 @@ async fn written(path: &Path) -> String {
         }
     })
     .await
+}
+
+/// It may be what the server died of, so it is an attempt.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ran_when_the_server_was_killed_has_lost_its_worker() {
+    let script = "if [ -e begun ]; then echo '\"again\"'; else echo 1 > begun; sleep 60; fi";
+    let mut shop = Shop::open().with("once", script, |_| {});
+    let killed = shop.work(GRACE, Duration::ZERO);
+    let task = shop.add(&json!({"command": "once"})).await;
+    written(&shop.file("begun")).await;
+    killed.kill();
+    let _working = shop.work(GRACE, Duration::ZERO);
+    assert_eq!(shop.house.end(task).await, "done");
+    let lost = "retried worker_lost: the server was killed while the command ran";
+    assert_eq!((shop.house.story(task), shop.house.output(task)), (format!("leased; {lost}; leased; done"), "\"again\"".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_says_that_it_waits_for_a_place_of_its_command() {
+    let single = |configured: &mut Configured| configured.concurrency = 1;
+    let mut shop =
+        Shop::open().with("one", "echo 1 >> begun; until [ -e go ]; do sleep 0.05; done", single).with("other", "true", single);
+    let _working = shop.work(GRACE, Duration::ZERO);
+    let input = json!({"command": "one"}).to_string();
+    let mut tasks = Vec::new();
+    for _ in 0..2 {
+        let task = shop.house.add("process", &input, None).await;
+        shop.house.until(task, |record| matches!(record, Record::TaskLeased { .. })).await;
+        let leased = |entry: &&Entry| entry.owner == Owner::Task(task) && matches!(entry.record, Record::TaskLeased { .. });
+        tasks.push((task, Fence(shop.house.told().iter().find(leased).unwrap().seq)));
+    }
+    let engine = shop.house.engine.clone();
+    let said =
+        |logs: &engine::Logs| tasks.iter().filter_map(|(task, fence)| logs.progress(*task, *fence)?.message).collect::<Vec<_>>();
+    within(async {
+        while said(engine.logs()) != ["it waits for one of 1 places of its command"] {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    std::fs::write(shop.file("go"), "").unwrap();
+    for (task, _) in &tasks {
+        assert_eq!(shop.house.end(*task).await, "done");
+    }
+    assert!(said(engine.logs()).is_empty());
 }
 
 /// Waits until no such process is there.
