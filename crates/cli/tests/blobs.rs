@@ -10,6 +10,9 @@ use house::House;
 use s3_server::S3Server;
 use serde_json::{Value, json};
 use server::Server;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
 use talk::{ask, lease, report, until, verified};
 
 const FLAGS: [&str; 2] = ["--stop-limit", "100ms"];
@@ -228,4 +231,27 @@ fn a_server_keeps_its_blobs_in_a_bucket() {
     command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret");
     let refused = house::ran(command).json();
     assert_eq!(refused["error"]["code"], "blobs_taken", "{refused}");
+}
+
+#[test]
+fn a_worker_that_is_told_to_stop_twice_does_not_wait_for_a_bucket() {
+    let mut bucket = S3Server::start();
+    bucket.make_bucket("box");
+    let house = start(&format!("url = \"s3://box/here\"\nendpoint = \"{}\"", bucket.endpoint()));
+    bucket.kill();
+    house.ok("task add large");
+    let line = "work --type large -- printf %050000d 1";
+    let mut command = house::command(house.folder.path(), &house.server.url, line);
+    let mut worker = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(worker.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("cannot be kept now") && line.contains("trying again")), "it is told once");
+    server::signal(worker.id(), "INT");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(worker.try_wait().unwrap().is_none(), "the first time it goes on trying");
+    server::signal(worker.id(), "INT");
+    let ended = worker.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let why = told["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("could not be kept") && why.contains("it is done again when its lease lapses"), "{told}");
+    assert_eq!((&told["error"]["code"], ended.status.code()), (&json!("unavailable"), Some(7)), "{told}");
 }

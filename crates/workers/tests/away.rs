@@ -1,8 +1,12 @@
 //! A worker inside while the blobs are away, do not come, or are not taken: what is done is not done again for it, and no other
 //! lease is lost.
 
+#[path = "../../store/tests/far/mod.rs"]
+mod far;
 mod house;
 
+use engine::Said;
+use far::{Far, Mood};
 use flow::Language;
 use house::{House, within};
 use kernel::command::{Command, Outcome};
@@ -14,114 +18,11 @@ use kernel::queue::QueueConfig;
 use kernel::record::{Payload, Record};
 use kernel::run::RunSpec;
 use kernel::task::Task;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-use store::blobs::{Holds, Kept, MemoryBlobs};
-use store::{BlobId, BlobStore, Hold, StoreError, TaskQuery};
+use store::TaskQuery;
 use tokio::sync::Semaphore;
 use workers::inside::{Job, Performs, Place};
-
-/// How the blobs are.
-#[derive(Copy, Clone, Default, PartialEq, Eq)]
-enum Mood {
-    #[default]
-    Well,
-    Away,
-    /// What is put is taken, and nothing can be got.
-    Hides,
-    /// What is got does not come.
-    Still,
-    /// Nothing is taken.
-    Refuses,
-}
-
-#[derive(Default)]
-struct Far {
-    blobs: MemoryBlobs,
-    mood: Mutex<(Mood, usize)>,
-    changed: Condvar,
-}
-
-impl Far {
-    fn set(&self, mood: Mood) {
-        self.mood.lock().unwrap().0 = mood;
-        self.changed.notify_all();
-    }
-
-    /// Counts who asks, and answers as it is.
-    fn asked(&self) -> Result<Mood, StoreError> {
-        let mut mood = self.mood.lock().unwrap();
-        mood.1 += 1;
-        self.changed.notify_all();
-        if mood.0 == Mood::Away { Err(StoreError::Unreached("it is away".into())) } else { Ok(mood.0) }
-    }
-
-    /// Waits until so many have asked.
-    async fn was_asked(self: &Arc<Far>, count: usize) {
-        let far = self.clone();
-        let asked = tokio::task::spawn_blocking(move || {
-            let mood = far.mood.lock().unwrap();
-            drop(far.changed.wait_timeout_while(mood, house::PATIENCE, |mood| mood.1 < count).unwrap());
-            let asked = far.mood.lock().unwrap().1;
-            asked >= count
-        });
-        assert!(asked.await.unwrap(), "it is asked");
-    }
-}
-
-impl Far {
-    /// Waits until somebody asks, from here on.
-    async fn is_asked(self: &Arc<Far>) {
-        let before = self.mood.lock().unwrap().1;
-        self.was_asked(before + 1).await;
-    }
-}
-
-impl BlobStore for Far {
-    fn put(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
-        match self.asked()? {
-            Mood::Refuses => Err(StoreError::Refused("it is not taken".into())),
-            _ => self.blobs.put(bytes),
-        }
-    }
-
-    fn put_anew(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
-        self.put(bytes)
-    }
-
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        if self.asked()? == Mood::Hides {
-            return Err(StoreError::Unreached("it is away".into()));
-        }
-        let mood = self.mood.lock().unwrap();
-        drop(self.changed.wait_timeout_while(mood, house::PATIENCE, |mood| mood.0 == Mood::Still).unwrap());
-        self.blobs.get(id)
-    }
-
-    fn look(&self, id: &BlobId) -> Result<Option<Kept>, StoreError> {
-        self.blobs.look(id)
-    }
-
-    fn list(&self, after: Option<&BlobId>, limit: usize) -> Result<Vec<Kept>, StoreError> {
-        self.blobs.list(after, limit)
-    }
-
-    fn remove(&self, id: &BlobId) -> Result<(), StoreError> {
-        self.blobs.remove(id)
-    }
-
-    fn holds(&self) -> &Holds {
-        self.blobs.holds()
-    }
-
-    fn place(&self) -> String {
-        "far away".into()
-    }
-
-    fn is_near(&self) -> bool {
-        false
-    }
-}
 
 /// Gives something large where it is asked to, waits for a leave where it is asked to, and gives back what it was given.
 #[derive(Clone)]
@@ -192,7 +93,7 @@ async fn an_input_that_does_not_come_costs_no_other_its_lease() {
     start_run(&house).await;
     player.begun(1).await;
     // What the first gives is put, and what the second is given is got.
-    far.was_asked(2).await;
+    assert!(far.was_asked(2).await);
     tokio::time::sleep(window * 5 / 2).await;
     player.leaves.add_permits(1);
     house.end(other).await;
@@ -213,11 +114,11 @@ async fn an_input_that_cannot_be_read_goes_back_unburnt_or_with_the_worker() {
     far.set(Mood::Hides);
     start_run(&house).await;
     player.begun(1).await;
-    far.was_asked(2).await;
+    assert!(far.was_asked(2).await);
     let made = last(&house);
     house.until(made, |record| matches!(record, Record::TaskReleased { .. })).await;
     far.set(Mood::Still);
-    far.is_asked().await;
+    assert!(far.is_asked().await);
     working.stop();
     working.ended().await;
     far.set(Mood::Well);
@@ -237,11 +138,15 @@ fn attempt(record: &Record) -> Option<u16> {
 async fn an_output_that_waits_is_kept_in_the_end_and_done_once() {
     let far = Arc::<Far>::default();
     let mut house = House::keeping(far.clone());
+    let mut said = house.engine.logs().subscribe();
     let player = Player::new();
     let _working = house.work(player.clone(), place(1));
     far.set(Mood::Away);
     let task = house.add("t", "\"large\"", None).await;
-    far.was_asked(2).await;
+    assert!(far.was_asked(2).await);
+    // Meanwhile it is told what it waits for.
+    let Said::Progress(of, progress) = within(said.recv()).await.unwrap() else { panic!("it has no log") };
+    assert_eq!((of, progress.message.as_deref()), (task, Some("its output waits: it is away")));
     far.set(Mood::Well);
     house.end(task).await;
     assert_eq!(house.story(task), "leased; done");
@@ -255,12 +160,12 @@ async fn an_output_that_waits_hears_that_it_is_to_end() {
     let mut working = house.work(Player::new(), place(1));
     far.set(Mood::Away);
     let cancelled = house.add("t", "\"large\"", None).await;
-    far.was_asked(1).await;
+    assert!(far.was_asked(1).await);
     house.cancel(cancelled).await;
     assert_eq!(house.end(cancelled).await, "cancelled");
     let task = house.add("t", "\"large\"", None).await;
     house.until(task, |record| matches!(record, Record::TaskLeased { .. })).await;
-    far.is_asked().await;
+    assert!(far.is_asked().await);
     working.stop();
     working.ended().await;
     house.until(task, |record| matches!(record, Record::TaskRetried { .. })).await;

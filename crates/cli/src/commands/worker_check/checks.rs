@@ -1,6 +1,6 @@
 //! What is checked. Each check gives a sentence when the worker does not do as it should.
 
-use super::yard::{Done, HEARTBEAT_MS, Yard};
+use super::yard::{Done, HEARTBEAT_MS, Yard, still_worked_at};
 use doors::wire::{RecordBody, RecordView};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -133,9 +133,10 @@ fn cancel(yard: &mut Yard) -> Done {
     // One that falls silent would seem to have heard of it.
     let known = Instant::now() + Duration::from_millis(2 * HEARTBEAT_MS);
     let stands = yard.until(task, "", |task| task["status"] != "running" || Instant::now() >= known)?;
-    if stands["status"] != "running" {
+    if stands["error"]["code"] == "worker_lost" {
         return Err(format!("{task} was not kept alive until it is cancelled: {}", stands["error"]["message"]));
     }
+    still_worked_at(task, &stands)?;
     yard.post(&format!("/v1/tasks/{task}/cancel"), &json!({"by": "worker-check", "reason": "a check"}))?;
     yard.until(task, "was cancelled, and the worker did not say that it stopped", |task| task["status"] == "cancelled")?;
     // By the worker, not because it was silent for too long.

@@ -201,12 +201,9 @@ impl Yard {
         }
     }
 
-    pub fn runs(&mut self, task: TaskId) -> Result<Value, String> {
+    pub fn runs(&mut self, task: TaskId) -> Done {
         let shown = self.until(task, "was not taken by the worker", |task| task["status"] != "queued")?;
-        match shown["status"].as_str() {
-            Some("running") => Ok(shown),
-            status => Err(format!("{task} should still be worked at, and is {}", status.unwrap_or("nowhere"))),
-        }
+        still_worked_at(task, &shown)
     }
 
     pub fn ends(&mut self, task: TaskId) -> Result<Value, String> {
@@ -225,5 +222,12 @@ impl Yard {
             return Err(format!("{task} should give {}, and gave {}", cut(value), cut(&ended["output"])));
         }
         Ok(ended)
+    }
+}
+
+pub fn still_worked_at(task: TaskId, shown: &Value) -> Done {
+    match shown["status"].as_str() {
+        Some("running") => Ok(()),
+        status => Err(format!("{task} should still be worked at, and is {}", status.unwrap_or("nowhere"))),
     }
 }

@@ -1,89 +1,32 @@
-//! Blobs that do not come: whoever asks for a value waits, and nobody else does.
+//! Blobs that are far: whoever asks for a value that does not come waits, and nobody else does; and what is not taken is told.
+
+#[path = "../../store/tests/far/mod.rs"]
+mod far;
 
 use doors::http::{Door, DoorOptions, serve};
 use engine::{Engine, EngineOptions};
+use far::{Far, Mood};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-use store::blobs::{Holds, Kept, MemoryBlobs};
 use store::memory::MemoryDisk;
-use store::{BlobId, BlobStore, Hold, StoreError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Tests that hang end; none waits so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is got from it waits as long as it is shut.
-#[derive(Default)]
-struct Stalling {
-    blobs: MemoryBlobs,
-    gate: Mutex<Gate>,
-    changed: Condvar,
+async fn open(blobs: &Arc<Far>) -> SocketAddr {
+    let options = EngineOptions { readers: 4, ..EngineOptions::default() };
+    let engine = Engine::open(Box::new(MemoryDisk::new().open()), blobs.clone(), options).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve(listener, Door::new(engine, DoorOptions::default()), std::future::pending()));
+    address
 }
 
-#[derive(Default)]
-struct Gate {
-    is_shut: bool,
-    waiting: usize,
-}
-
-impl Stalling {
-    fn set(&self, is_shut: bool) {
-        self.gate.lock().unwrap().is_shut = is_shut;
-        self.changed.notify_all();
-    }
-
-    /// Whether so many wait for it, before all patience is lost.
-    fn waits(&self, count: usize) -> bool {
-        let gate = self.gate.lock().unwrap();
-        let (gate, _) = self.changed.wait_timeout_while(gate, PATIENCE, |gate| gate.waiting < count).unwrap();
-        gate.waiting >= count
-    }
-}
-
-impl BlobStore for Stalling {
-    fn put(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
-        self.blobs.put(bytes)
-    }
-
-    fn put_anew(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
-        self.blobs.put_anew(bytes)
-    }
-
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut gate = self.gate.lock().unwrap();
-        gate.waiting += 1;
-        self.changed.notify_all();
-        let (mut gate, _) = self.changed.wait_timeout_while(gate, 2 * PATIENCE, |gate| gate.is_shut).unwrap();
-        gate.waiting -= 1;
-        drop(gate);
-        self.blobs.get(id)
-    }
-
-    fn look(&self, id: &BlobId) -> Result<Option<Kept>, StoreError> {
-        self.blobs.look(id)
-    }
-
-    fn list(&self, after: Option<&BlobId>, limit: usize) -> Result<Vec<Kept>, StoreError> {
-        self.blobs.list(after, limit)
-    }
-
-    fn remove(&self, id: &BlobId) -> Result<(), StoreError> {
-        self.blobs.remove(id)
-    }
-
-    fn holds(&self) -> &Holds {
-        self.blobs.holds()
-    }
-
-    fn place(&self) -> String {
-        "a place that is far away".into()
-    }
-}
-
-async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Value {
+async fn answered(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, Value) {
     let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     let of_body = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -91,8 +34,13 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Value
     let mut text = String::new();
     tokio::time::timeout(PATIENCE, stream.read_to_string(&mut text)).await.expect("an answer").unwrap();
     let (head, body) = text.split_once("\r\n\r\n").expect("an answer has a head");
-    assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {text}");
-    serde_json::from_str(body).unwrap()
+    (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
+}
+
+async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Value {
+    let (status, answer) = answered(address, method, path, body).await;
+    assert!(matches!(status, 200 | 201), "{method} {path}: {status} {answer}");
+    answer
 }
 
 /// A run of two tasks: the first has given something large, which the second is made of.
@@ -113,12 +61,8 @@ async fn run(address: SocketAddr, large: &str) -> (String, String, String) {
 
 #[tokio::test]
 async fn values_that_do_not_come_hold_up_no_other() {
-    let blobs = Arc::<Stalling>::default();
-    let options = EngineOptions { readers: 4, ..EngineOptions::default() };
-    let engine = Engine::open(Box::new(MemoryDisk::new().open()), blobs.clone(), options).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, Door::new(engine, DoorOptions::default()), std::future::pending()));
+    let blobs = Arc::<Far>::default();
+    let address = open(&blobs).await;
     let large = "x".repeat(10_000);
     let (run, first, second) = run(address, &large).await;
     // More than there are readers.
@@ -131,23 +75,47 @@ async fn values_that_do_not_come_hold_up_no_other() {
         format!("/v1/runs/{run}/nodes?output=true"),
         format!("/v1/runs/{run}/replay?output=true"),
     ] {
-        blobs.set(true);
+        blobs.set(Mood::Still);
+        let all = blobs.asked() + many;
         let asked: Vec<_> = (0..many)
             .map(|_| {
                 let path = path.clone();
                 tokio::spawn(async move { ask(address, "GET", &path, "").await })
             })
             .collect();
-        let waiting = blobs.clone();
-        let all_wait = tokio::task::spawn_blocking(move || waiting.waits(many)).await.unwrap();
-        assert!(all_wait, "{path}: one who waits for a value keeps a reader from others");
+        assert!(blobs.was_asked(all).await, "{path}: one who waits for a value keeps a reader from others");
         for other in ["/v1/tasks", "/v1/status", "/v1/runs"] {
             ask(address, "GET", other, "").await;
         }
-        blobs.set(false);
+        blobs.set(Mood::Well);
         for answer in asked {
             let answer = answer.await.unwrap();
             assert!(answer.to_string().contains(&large), "{path}: {answer}");
         }
     }
+}
+
+#[tokio::test]
+async fn what_is_not_taken_is_told_from_what_cannot_be_now() {
+    let blobs = Arc::<Far>::default();
+    let address = open(&blobs).await;
+    ask(address, "POST", "/v1/tasks", r#"{"type":"t"}"#).await;
+    let poll = json!({"worker": "w", "types": ["t"], "want": 1, "wait_ms": 5_000});
+    let leased = ask(address, "POST", "/v1/work", &poll.to_string()).await["tasks"][0].clone();
+    let result = json!({"task": leased["task"], "fence": leased["fence"], "status": "done", "output": "x".repeat(10_000)});
+    let poll = json!({"worker": "w", "types": ["t"], "results": [result]}).to_string();
+    for (mood, status, code, of_result) in
+        [(Mood::Away, 503, "unavailable", "unavailable"), (Mood::Refuses, 422, "blob_refused", "invalid")]
+    {
+        blobs.set(mood);
+        let (answered, answer) = answered(address, "PUT", "/v1/blobs", "bytes").await;
+        assert_eq!((answered, &answer["error"]["code"]), (status, &json!(code)), "{answer}");
+        assert_eq!(answer["error"]["retryable"], mood == Mood::Away, "{answer}");
+        // A result is answered on its own, and its lease stays the worker's.
+        let answer = ask(address, "POST", "/v1/work", &poll).await;
+        assert_eq!(answer["results"][0]["code"], of_result, "{answer}");
+    }
+    blobs.set(Mood::Well);
+    let answer = ask(address, "POST", "/v1/work", &poll).await;
+    assert_eq!(answer["results"][0]["ok"], true, "{answer}");
 }
