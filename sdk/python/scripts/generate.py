@@ -12,6 +12,8 @@ from typing import Any
 ROOTS = ["EventEmitted", "RunStarted", "RunView", "TaskAdded", "TaskView"]
 # What is told of something new, and which of it are no options.
 NEW = {"EventEmit": {"name", "data"}, "RunStart": {"workflow", "input"}, "TaskAdd": {"type", "input"}}
+# What a function is told of its task is an object of its own kind.
+TOLD = ["WorkTask"]
 API = Path(__file__).parents[1] / "src/signaller/api.py"
 HEAD = '''"""Made by `make sdk-types` from the server's own description. Do not edit."""
 
@@ -59,15 +61,25 @@ def types(name: str, schema: dict[str, Any]) -> list[str]:
     return [*made, typed(name, bases, fields, fields.keys() == required)]
 
 
+def told(name: str, schema: dict[str, Any]) -> str:
+    """A class whose attributes are None where they may be missing."""
+    lines = [f"class {name}:"]
+    for field, of in schema["properties"].items():
+        missing = "" if field in schema["required"] else " = None"
+        lines.append(f"    {field}: {hint(of)}{missing}" + (f"  #: {of['description']}" if "description" in of else ""))
+    return "\n".join([*lines, "", ""])
+
+
 def generate(described: dict[str, Any]) -> str:
     """Of all that is described, the schemas above and what they are made of."""
     schemas: dict[str, dict[str, Any]] = described["components"]["schemas"]
-    names, found = set[str](), {*ROOTS, *NEW}
+    names, found = set[str](), {*ROOTS, *NEW, *TOLD}
     while found:
         names |= found
         found = {name for one in found for name in re.findall(r"'#/components/schemas/(\w+)'", str(schemas[one]))} - names
     plain = [f"{name} = {hint(schemas[name])}" for name in sorted(names) if "properties" not in schemas[name]]
-    made = [part for name in sorted(names) if "properties" in schemas[name] for part in types(name, schemas[name])]
+    fields = sorted(name for name in names - {*TOLD} if "properties" in schemas[name])
+    made = [part for name in fields for part in types(name, schemas[name])] + [told(name, schemas[name]) for name in TOLD]
     return "\n".join([HEAD, "\n".join(plain), "", "", *made]).rstrip("\n") + "\n"
 
 

@@ -734,8 +734,12 @@ export interface components {
              * @description From 1.
              */
             attempt: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How long this attempt may take.
+             */
             budget_ms: number;
+            /** @description Proves the lease; with it a worker may also patch its own run. */
             fence: string;
             /**
              * Format: int32
@@ -748,6 +752,7 @@ export interface components {
             /** @description The node of that run it is the work of, such as `rounds[1].check[4]/lint`. */
             node?: string | null;
             queue: string;
+            /** @description The run it is part of. */
             run?: string | null;
             task: string;
             trigger?: components["schemas"]["TriggerView"] | null;

@@ -39,7 +39,7 @@ export interface Context<Input = any> extends Omit<Task, "input"> {
   signal: AbortSignal;
   /** From 0 to 1, told with the next heartbeat. */
   progress(share: number): void;
-  /** For people: kept with the task, told with the next heartbeat or the result. Of too many by then, the last are. */
+  /** For people: kept with the task, told with the next heartbeat or the result. At most 100 wait for it. */
   log(line: string): void;
 }
 
@@ -47,24 +47,13 @@ export class Attempt {
   readonly stop = new AbortController();
   readonly context: Context;
   share: number | undefined;
-  #lines: string[] = [];
+  /** What was said, and not told. */
+  lines: string[] = [];
 
   constructor(readonly task: Task) {
     const progress = (share: number): void => void (this.share = Math.min(Math.max(share, 0), 1) || 0);
-    const log = (line: string): void => {
-      this.#lines = [...this.#lines, text(line, LOG_LINE_LENGTH_MAX)].slice(-LOG_LINES_MAX);
-    };
+    const log = (line: string): void => void (this.lines = [...this.lines, text(line, LOG_LINE_LENGTH_MAX)].slice(-LOG_LINES_MAX));
     this.context = { ...task, signal: this.stop.signal, progress, log };
-  }
-
-  /** What was said since it was last asked for. */
-  said(): string[] {
-    return this.#lines.splice(0);
-  }
-
-  /** These were not heard: they are told again. */
-  unheard(lines: string[]): void {
-    this.#lines = [...lines, ...this.#lines].slice(-LOG_LINES_MAX);
   }
 
   /** What a poll says of it, as JSON without the last brace: its log comes then. There is a result of whatever comes. */
@@ -74,33 +63,27 @@ export class Attempt {
     try {
       told = toldOf(outcome, this.stop.signal.aborted);
     } catch (error) {
-      told = toldOf(new Fail(`its end cannot be told: ${text(error, 200)}`, { code: "result_refused" }), false);
+      told = toldOf(new Fail(`its result cannot be told: ${text(error, 200)}`, { code: "result_refused" }));
     }
     return `${JSON.stringify({ task, fence }).slice(0, -1)},${told}`;
   }
 }
 
-/** An error that is none of ours may be tried again; its name is the code. */
-function toldOf(outcome: unknown, isAborted: boolean): string {
+function toldOf(outcome: unknown, isAborted = false): string {
   if (!(outcome instanceof Error)) {
-    try {
-      // What is undefined is null; a function, for example, is nothing that can be told.
-      const output: string | undefined = JSON.stringify(outcome ?? null);
-      if (output === undefined) throw new TypeError(`a ${typeof outcome} is not`);
-      if (Buffer.byteLength(output) <= OUTPUT_BYTES_MAX) return `"status":"done","output":${output}`;
-      outcome = new Fail(`the output is larger than ${OUTPUT_BYTES_MAX} bytes of JSON`, { code: "output_too_large" });
-    } catch (error) {
-      outcome = new Fail(`the output is no JSON: ${(error as Error).message}`, { code: "output_not_json" });
-    }
-  } else if (isAborted) {
-    return '"status":"released"';
+    // What is undefined is null; a function, for example, is nothing that can be told.
+    const output: string | undefined = JSON.stringify(outcome ?? null);
+    if (output === undefined) throw new TypeError(`a ${typeof outcome} is no JSON`);
+    if (Buffer.byteLength(output) <= OUTPUT_BYTES_MAX) return `"status":"done","output":${output}`;
+    return toldOf(new Fail(`the output is larger than ${OUTPUT_BYTES_MAX} bytes of JSON`, { code: "output_too_large" }));
   }
-  const { name, message } = outcome as Error;
-  const code = text(name, 200).replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
-  const fail = outcome instanceof Fail ? outcome : new Fail("", { code, retryable: true });
-  const error = { code: text(fail.code, 200), message: text(message, 2_000) };
-  const retry_after_ms = fail.afterMs === undefined ? undefined : Math.min(Math.max(0, Math.round(fail.afterMs)) || 0, RETRY_AFTER_MS_MAX);
-  return JSON.stringify({ status: "failed", error, retryable: Boolean(fail.retryable), retry_after_ms }).slice(1, -1);
+  if (isAborted) return '"status":"released"';
+  // An error that is none of ours may be tried again; its name is the code.
+  const name = text(outcome.name, 200).replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
+  const { code, retryable, afterMs } = outcome instanceof Fail ? outcome : new Fail("", { code: name, retryable: true });
+  const error = { code: text(code, 200), message: text(outcome.message, 2_000) };
+  const retry_after_ms = afterMs === undefined ? undefined : Math.min(Math.max(0, Math.round(afterMs)) || 0, RETRY_AFTER_MS_MAX);
+  return JSON.stringify({ status: "failed", error, retryable: Boolean(retryable), retry_after_ms }).slice(1, -1);
 }
 
 /** Half a surrogate pair is no text, and the server would not read the poll; what has no text at all is an empty one. */

@@ -12,10 +12,8 @@ import { type Client, type Schemas, SignallerError } from "./client.js";
 
 /** Leases that one poll may name. */
 const POLL_TASKS_MAX = 1_000;
-/** Beyond this much of their logs the rest waits for the next poll. Lines are counted, too: each costs something by itself. */
-const [POLL_LOG_LENGTH, LINE_COST] = [1024 * 1024, 120];
-/** Results beyond this wait for the next poll, as held. */
-const POLL_RESULTS_LENGTH = 512 * 1024;
+/** Results beyond this wait for the next poll, as held; log lines beyond as much do, too, and each costs something by itself. */
+const [POLL_LENGTH, LINE_COST] = [1024 * 1024, 120];
 /** How long a poll waits for work, and how long its answer is waited for. */
 const [WAIT_MS, ANSWER_MS_MAX] = [20_000, 30_000];
 /** A worker that is full asks so often whether something should stop; one that asked in vain rests so long. */
@@ -87,7 +85,7 @@ export class Crew {
     [this.#closing, this.#triesSince] = [true, performance.now()];
     this.#news();
     setTimeout(() => this.#held.forEach(({ stop }) => stop.abort()), limitMs).unref();
-    setTimeout(() => this.#held.forEach((attempt) => this.#release(attempt)), limitMs + GRACE_MS).unref();
+    setTimeout(() => this.#held.forEach((attempt) => this.#owe(attempt, new Error("it is handed back"))), limitMs + GRACE_MS).unref();
   }
 
   #news(): void {
@@ -116,27 +114,24 @@ export class Crew {
   async #poll({ apart = false, overtaken = new AbortController() } = {}): Promise<void> {
     const { name, slots, size } = this;
     const results = new Map<Attempt, string>();
-    let length = 0;
+    let room = POLL_LENGTH;
     for (const [attempt, result] of this.#owed) {
-      length += result.length;
-      if (!results.size || length <= POLL_RESULTS_LENGTH) results.set(attempt, result);
+      room -= result.length;
+      if (room >= 0 || !results.size) results.set(attempt, result);
     }
     const holding = apart ? [] : [...this.#held, ...this.#owed.keys()].filter((attempt) => !results.has(attempt));
-    let want = 0;
     // Who could not tell what it has done takes nothing more on until it can.
-    if (!apart && !this.#closing && !this.#tried) {
-      const left = this.#owed.size - results.size;
-      const room = (slots - this.#calls) * size - left;
-      want = Math.max(0, Math.min(room, POLL_TASKS_MAX - this.#held.size - this.#owed.size));
-    }
+    const wants = !apart && !this.#closing && !this.#tried;
+    const free = (slots - this.#calls) * size - this.#owed.size + results.size;
+    const want = wants ? Math.max(0, Math.min(free, POLL_TASKS_MAX - this.#held.size - this.#owed.size)) : 0;
     const waits = want > 0 && !results.size;
     if (!apart) this.#waits = waits;
     const said = new Map<Attempt, string[]>();
-    let logRoom = POLL_LOG_LENGTH;
+    room = POLL_LENGTH;
     for (const attempt of [...results.keys(), ...holding]) {
-      const lines = logRoom > 0 ? attempt.said() : [];
+      const lines = room > 0 ? attempt.lines.splice(0) : [];
       said.set(attempt, lines);
-      for (const line of lines) logRoom -= line.length + LINE_COST;
+      for (const line of lines) room -= line.length + LINE_COST;
     }
     const head = JSON.stringify({
       worker: apart ? `${name}/results` : name,
@@ -154,7 +149,7 @@ export class Crew {
       answer = (await this.client.sendOnce("POST", "/v1/work", body, overtaken.signal)) as typeof answer;
     } catch (error) {
       if (this.#closing && waits) return;
-      for (const [attempt, lines] of said) attempt.unheard(lines);
+      for (const [attempt, lines] of said) attempt.lines.unshift(...lines);
       return this.#rest(error);
     } finally {
       clearTimeout(patience);
@@ -174,7 +169,8 @@ export class Crew {
       if (cancel) holding[at]!.stop.abort();
       if (!ok) this.#held.delete(holding[at]!);
     }
-    const attempts = answer.tasks.map((task) => new Attempt(task));
+    // What comes when the worker is to stop is not named by the next poll, and so goes back.
+    const attempts = this.#closing ? [] : answer.tasks.map((task) => new Attempt(task));
     for (let first = 0; first < attempts.length; first += size) void this.#start(attempts.slice(first, first + size));
     this.#inVain = waits && attempts.length === 0;
     if (unkept) return this.#rest(unkept);
@@ -192,7 +188,6 @@ export class Crew {
 
   async #start(attempts: Attempt[]): Promise<void> {
     for (const attempt of attempts) this.#held.add(attempt);
-    if (this.#closing) return attempts.forEach((attempt) => this.#release(attempt));
     this.#calls += 1;
     let outcomes: readonly unknown[];
     try {
@@ -203,11 +198,6 @@ export class Crew {
     this.#calls -= 1;
     for (const [at, attempt] of attempts.entries()) if (this.#held.has(attempt)) this.#owe(attempt, outcomes[at]);
     this.#news();
-  }
-
-  #release(attempt: Attempt): void {
-    attempt.stop.abort();
-    this.#owe(attempt, new Error("it is handed back"));
   }
 
   #owe(attempt: Attempt, outcome: unknown): void {

@@ -31,8 +31,8 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #client: Client;
   readonly #concurrency: number;
-  readonly #tasks = new Map<string, Perform>();
-  readonly #batches = new Map<string, { size: number; perform: Perform }>();
+  /** By the name they are asked for under: batches have one each. */
+  readonly #groups = new Map<string, { size: number; performs: Map<string, Perform> }>();
   #crews: Crew[] = [];
   #stops = 0;
 
@@ -47,9 +47,7 @@ export class Worker {
 
   /** What the function returns is the output, as JSON. */
   task<Input = any>(type: string, perform: (input: Input, context: Context<Input>) => unknown): this {
-    this.#new(type);
-    this.#tasks.set(type, async ([context]) => [await perform(context!.input, context!)]);
-    return this;
+    return this.#take(type, 0, async ([context]) => [await perform(context!.input, context!)]);
   }
 
   /**
@@ -61,26 +59,21 @@ export class Worker {
     options: { size?: number },
     perform: (inputs: Input[], contexts: Context<Input>[]) => readonly unknown[] | Promise<readonly unknown[]>,
   ): this {
-    this.#new(type);
-    const size = bounded("size", options.size ?? 32);
-    const all: Perform = async (contexts) => {
+    return this.#take(type, bounded("size", options.size ?? 32), async (contexts) => {
       const outputs: unknown = await perform(contexts.map(({ input }) => input), contexts);
       if (Array.isArray(outputs) && outputs.length === contexts.length) return outputs;
       throw new TypeError(`a batch of ${contexts.length} tasks of type \`${type}\` needs a list of as many outputs`);
-    };
-    this.#batches.set(type, { size, perform: all });
-    return this;
+    });
   }
 
   /** Works until SIGTERM, Ctrl-C or `stop()`. Rejects with a `SignallerError` if the server will not have this worker. */
   async run(): Promise<void> {
-    if (this.#tasks.size + this.#batches.size === 0) throw new TypeError("this worker has nothing to do: say how with worker.task");
+    if (!this.#groups.size) throw new TypeError("this worker has nothing to do: say how with worker.task");
     const { queues = [], log = (line) => console.error(`signaller: ${line}`), signals = true } = this.#options;
-    const crew = (name: string, performs: Map<string, Perform>, slots: number, size: number): Crew =>
-      new Crew(this.#client, name, performs, slots, size, { queues, log });
-    const batches = [...this.#batches].entries();
-    const crews = Array.from(batches, ([at, [type, { size, perform }]]) => crew(`${this.name}/${at + 1}`, new Map([[type, perform]]), 1, size));
-    if (this.#tasks.size) crews.push(crew(this.name, this.#tasks, this.#concurrency, 1));
+    const crews = Array.from(this.#groups, ([name, { size, performs }]) => {
+      const slots = name === this.name ? this.#concurrency : 1;
+      return new Crew(this.#client, name, performs, slots, size, { queues, log });
+    });
     this.#crews = crews;
     const stop = (): void => this.stop();
     if (signals) for (const signal of SIGNALS) process.on(signal, stop);
@@ -107,8 +100,14 @@ export class Worker {
     for (const crew of this.#crews) crew.close(this.#stops === 1 ? (this.#options.stopLimitMs ?? 25_000) : 0);
   }
 
-  #new(type: string): void {
-    if (this.#tasks.has(type) || this.#batches.has(type)) throw new TypeError(`this worker has a function for type \`${type}\` already`);
+  /** `size`: of batches, or 0. */
+  #take(type: string, size: number, perform: Perform): this {
+    const groups = [...this.#groups.values()];
+    if (groups.some(({ performs }) => performs.has(type))) throw new TypeError(`this worker has a function for type \`${type}\` already`);
+    const name = size ? `${this.name}/${groups.length + 1}` : this.name;
+    const performs = this.#groups.get(name)?.performs ?? new Map<string, Perform>();
+    this.#groups.set(name, { size: size || 1, performs: performs.set(type, perform) });
+    return this;
   }
 }
 

@@ -249,6 +249,7 @@ pub struct HoldingAnswer {
 pub struct WorkTask {
     #[schema(value_type = String)]
     pub task: TaskId,
+    /// Proves the lease; with it a worker may also patch its own run.
     #[serde(with = "fence_text")]
     #[schema(value_type = String)]
     pub fence: Fence,
@@ -263,9 +264,11 @@ pub struct WorkTask {
     pub input: Box<RawValue>,
     /// Poll at least so often, with this lease in `holding`.
     pub heartbeat_ms: u32,
+    /// How long this attempt may take.
     pub budget_ms: u64,
     /// The same over all attempts: that of the run's node, the caller's, or the task's id.
     pub idempotency_key: String,
+    /// The run it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub run: Option<RunId>,

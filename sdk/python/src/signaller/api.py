@@ -332,3 +332,18 @@ class TriggerView(TriggerViewRequired, total=False):
     critical: bool
     window: str | None
     workflow: str | None
+
+
+class WorkTask:
+    attempt: int  #: From 1.
+    budget_ms: int  #: How long this attempt may take.
+    fence: str  #: Proves the lease; with it a worker may also patch its own run.
+    heartbeat_ms: int  #: Poll at least so often, with this lease in `holding`.
+    idempotency_key: str  #: The same over all attempts: that of the run's node, the caller's, or the task's id.
+    input: Any
+    node: str | None = None  #: The node of that run it is the work of, such as `rounds[1].check[4]/lint`.
+    queue: str
+    run: str | None = None  #: The run it is part of.
+    task: str
+    trigger: TriggerView | None = None
+    type: str

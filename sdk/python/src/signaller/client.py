@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
 
 from . import api
@@ -66,13 +66,12 @@ class Client:
 
     def emit(self, name: str, data: Any = None, **options: Unpack[api.EventEmitOptions]) -> api.EventEmitted:
         """Durable when it returns. The same `id` again is the same event, and has no second effect."""
-        body = keyed("id", {**options, "name": name, "data": data})
-        return cast(api.EventEmitted, self.request("POST", "/v1/events", body, again=True))
+        return self.request("POST", "/v1/events", keyed("id", {**options, "name": name, "data": data}), again=True)
 
     def emit_many(self, events: Iterable[api.EventEmit]) -> list[api.EventEmitted]:
         """All of them or none; at most 1,000."""
         body = {"events": [keyed("id", event) for event in events]}
-        return cast("list[api.EventEmitted]", self.request("POST", "/v1/events/batch", body, again=True)["events"])
+        return self.request("POST", "/v1/events/batch", body, again=True)["events"]
 
     def request(self, method: str, path: str, body: Any = None, *, again: bool = False) -> Any:
         """Anything else of the API, which describes itself at /openapi.json. `again`: it may safely be sent twice, as any
@@ -144,7 +143,7 @@ class Begun(Generic[View]):
         self._client, self._path = client, path
 
     def get(self, id: str) -> View:
-        return cast(View, self._client.request("GET", f"{self._path}/{quote(id, safe='')}"))
+        return self._client.request("GET", f"{self._path}/{quote(id, safe='')}")
 
     def cancel(self, id: str, reason: str | None = None) -> None:
         """Workers that are at it are told to stop. One that is cancelled already stays so."""
@@ -169,19 +168,19 @@ class Tasks(Begun[api.TaskView]):
     def add(self, type: str, input: Any = None, **options: Unpack[api.TaskAddOptions]) -> api.TaskAdded:
         """The same `idempotency_key` again answers the same task."""
         body = keyed("idempotency_key", {**options, "type": type, "input": input})
-        return cast(api.TaskAdded, self._client.request("POST", self._path, body, again=True))
+        return self._client.request("POST", self._path, body, again=True)
 
     def add_many(self, tasks: Iterable[api.TaskAdd]) -> list[api.TaskAdded]:
         """All of them or none; at most 1,000."""
         body = {"tasks": [keyed("idempotency_key", task) for task in tasks]}
-        return cast("list[api.TaskAdded]", self._client.request("POST", "/v1/tasks/batch", body, again=True)["tasks"])
+        return self._client.request("POST", "/v1/tasks/batch", body, again=True)["tasks"]
 
 
 class Runs(Begun[api.RunView]):
     def start(self, workflow: str, input: Any = None, **options: Unpack[api.RunStartOptions]) -> api.RunStarted:
         """The same `idempotency_key` again answers the same run."""
         body = keyed("idempotency_key", {**options, "workflow": workflow, "input": input})
-        return cast(api.RunStarted, self._client.request("POST", self._path, body, again=True))
+        return self._client.request("POST", self._path, body, again=True)
 
 
 class Blobs:
@@ -194,10 +193,10 @@ class Blobs:
         """Durable when it returns. The same bytes have the same name."""
         if len(data) > BLOB_BYTES_MAX:
             raise SignallerError("too_large", f"a blob has at most {BLOB_BYTES_MAX} bytes, and these are {len(data)}", 413)
-        return cast(str, self._client.request("PUT", "/v1/blobs", data, again=True)["ref"])
+        return self._client.request("PUT", "/v1/blobs", data, again=True)["ref"]
 
     def get(self, ref: str) -> bytes:
-        return cast(bytes, self._client.request("GET", f"/v1/blobs/{quote(ref, safe='')}"))
+        return self._client.request("GET", f"/v1/blobs/{quote(ref, safe='')}")
 
 
 def keyed(key: str, body: Mapping[str, object]) -> Mapping[str, object]:

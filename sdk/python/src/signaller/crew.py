@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 from typing import Any
 
-from .attempt import Context, Fail, Function, in_thread, result
+from .attempt import Context, Fail, Function, as_json, in_thread, result
 from .client import Client, SignallerError
 
 log = logging.getLogger("signaller")
 
 # Leases that one poll may name.
 POLL_TASKS_MAX = 1000
-# Beyond this much of their logs the rest waits for the next poll. Lines are counted, too: each costs something by itself.
-POLL_LOG_LENGTH, LINE_COST = 1024 * 1024, 120
-# Results beyond this wait for the next poll, as held.
-POLL_RESULTS_LENGTH = 512 * 1024
+# Results beyond this wait for the next poll, as held; log lines beyond as much do, too, and each costs something by itself.
+POLL_LENGTH, LINE_COST = 1024 * 1024, 120
 # How long a poll waits for work, and how long its answer is waited for.
 WAIT_S, ANSWER_S_MAX = 20, 30
 # A worker that is full asks so often whether something should stop; one that asked in vain rests so long.
@@ -77,7 +74,7 @@ class Crew:
         self._closing, self._tries_since = True, loop.time()
         self._wake.set()
         loop.call_later(limit, lambda: self._cancel(*self._held))
-        loop.call_later(limit + GRACE_S, lambda: self._release(*self._held))
+        loop.call_later(limit + GRACE_S, self._release)
 
     async def _woken(self, timeout: float | None = None) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -90,44 +87,38 @@ class Crew:
 
     async def _poll(self, apart: bool = False) -> None:
         results: dict[Context, str] = {}
-        length = 0
+        room = POLL_LENGTH
         for context, text in self._owed.items():
-            length += len(text)
-            if not results or length <= POLL_RESULTS_LENGTH:
+            room -= len(text)
+            if room >= 0 or not results:
                 results[context] = text
         holding = [] if apart else [context for context in [*self._held, *self._owed] if context not in results]
-        want = 0
         # Who could not tell what it has done takes nothing more on until it can.
-        if not (apart or self._closing or self._tried):
-            left = len(self._owed) - len(results)
-            room = (self._slots - len(self._calls)) * self._size - left
-            want = max(0, min(room, POLL_TASKS_MAX - len(self._held) - len(self._owed)))
+        wants = not (apart or self._closing or self._tried)
+        free = (self._slots - len(self._calls)) * self._size - len(self._owed) + len(results)
+        want = max(0, min(free, POLL_TASKS_MAX - len(self._held) - len(self._owed))) if wants else 0
         waits = want > 0 and not results
         self._waits = self._waits or waits
         said: dict[Context, list[str]] = {}
-        log_room = POLL_LOG_LENGTH
+        room = POLL_LENGTH
         for context in [*results, *holding]:
-            said[context] = context._said() if log_room > 0 else []
-            log_room -= sum(len(line) + LINE_COST for line in said[context])
+            said[context] = context._said() if room > 0 else []
+            room -= sum(len(line) + LINE_COST for line in said[context])
         head = {
             "worker": self._name + "/results" if apart else self._name,
             "types": list(self._functions),
             "queues": self._queues,
             "want": want,
             "wait_ms": WAIT_S * 1000 if waits else 0,
-            "holding": [
-                {"task": each.task, "fence": each.fence, "progress": each._progress, "log": said[each]} for each in holding
-            ],
+            "holding": [{**each._lease, "progress": each._progress, "log": said[each]} for each in holding],
         }
-        told = ", ".join(
-            f'{text}, "log": {json.dumps(said[context], ensure_ascii=False)}}}' for context, text in results.items()
-        )
+        told = ", ".join(f'{text}, "log": {as_json(said[context])}}}' for context, text in results.items())
         try:
-            body = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "results": [{told}]}}'
+            body = f'{as_json(head)[:-1]}, "results": [{told}]}}'
             answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, ANSWER_S_MAX)
         except SignallerError as error:
             for context, lines in said.items():
-                context._unheard += lines
+                context._lines.extendleft(reversed(lines))
             await self._rest(error)
             return
         unkept = None
@@ -145,7 +136,8 @@ class Crew:
                 self._cancel(context)
             if not held["ok"]:
                 self._held.pop(context, None)
-        contexts = [Context(task) for task in answer["tasks"]]
+        # What comes when the worker is to stop is not named by the next poll, and so goes back.
+        contexts = [] if self._closing else [Context(task) for task in answer["tasks"]]
         for first in range(0, len(contexts), self._size):
             self._start(contexts[first : first + self._size])
         self._in_vain = waits and not contexts
@@ -168,12 +160,9 @@ class Crew:
 
     def _start(self, contexts: list[Context]) -> None:
         self._held.update(dict.fromkeys(contexts))
-        if self._closing:
-            self._release(*contexts)
-        else:
-            call = asyncio.create_task(self._functions[contexts[0].type].perform(contexts))
-            self._calls[call] = contexts
-            call.add_done_callback(self._ended)
+        call = asyncio.create_task(self._functions[contexts[0].type].perform(contexts))
+        self._calls[call] = contexts
+        call.add_done_callback(self._ended)
 
     def _ended(self, call: asyncio.Task[list[Any]]) -> None:
         contexts = self._calls.pop(call)
@@ -190,13 +179,11 @@ class Crew:
             context._cancelled.set()
         for call, given in self._calls.items():
             # One of a batch is not ended while others of it are wanted; a thread cannot be ended.
-            may_end = self._functions[given[0].type].is_async or given[0]._is_awaited
-            if may_end and news & {*given} and all(each.cancelled for each in given):
+            if given[0]._is_awaited and news & {*given} and all(each.cancelled for each in given):
                 call.cancel()
 
-    def _release(self, *contexts: Context) -> None:
-        for context in contexts:
-            context._cancelled.set()
+    def _release(self) -> None:
+        for context in [*self._held]:
             self._owe(context, asyncio.CancelledError())
 
     def _owe(self, context: Context, outcome: Any) -> None:

@@ -49,7 +49,8 @@ class Worker:
         self._client = Client(url, token)
         self._queues = queues or []
         self._concurrency = bounded("concurrency", concurrency)
-        self._functions: dict[str, Function] = {}
+        # By the name they are asked for under: batches have one each.
+        self._functions: dict[str, dict[str, Function]] = {}
         self._crews: list[Crew] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stops = 0
@@ -73,11 +74,10 @@ class Worker:
         if not self._functions:
             raise ValueError("this worker has nothing to do: say how with @worker.task")
         self._loop = asyncio.get_running_loop()
-        tasks = {type: function for type, function in self._functions.items() if not function.is_batch}
-        batches = [{type: function} for type, function in self._functions.items() if function.is_batch]
-        self._crews = [Crew(self._client, f"{self.name}/{n}", self._queues, batch, 1) for n, batch in enumerate(batches, 1)]
-        if tasks:
-            self._crews.append(Crew(self._client, self.name, self._queues, tasks, self._concurrency))
+        self._crews = [
+            Crew(self._client, name, self._queues, functions, self._concurrency if name == self.name else 1)
+            for name, functions in self._functions.items()
+        ]
         is_main = threading.current_thread() is threading.main_thread()
         before = {name: signal.signal(name, lambda *_: self.stop()) for name in self._signals if is_main}
         working = [asyncio.create_task(crew.work()) for crew in self._crews]
@@ -88,10 +88,9 @@ class Worker:
                 await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
             finally:
                 self._close(0.0)  # If one was refused for good, the others hand back what they hold.
-                outcomes = await asyncio.gather(*working, return_exceptions=True)
-            for outcome in outcomes:
-                if isinstance(outcome, BaseException):
-                    raise outcome
+                await asyncio.wait(working)
+            for work in working:
+                work.result()
         finally:
             for name, handler in before.items():
                 signal.signal(name, handler or signal.SIG_DFL)
@@ -110,9 +109,10 @@ class Worker:
 
     def _taking(self, type: str, batch: int | None) -> Callable[[F], F]:
         def take(function: F) -> F:
-            if type in self._functions:
+            if any(type in functions for functions in self._functions.values()):
                 raise ValueError(f"this worker has a function for type `{type}` already")
-            self._functions[type] = Function(function, batch)
+            name = f"{self.name}/{len(self._functions) + 1}" if batch else self.name
+            self._functions.setdefault(name, {})[type] = Function(function, batch)
             return function
 
         return take
