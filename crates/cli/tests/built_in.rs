@@ -203,6 +203,7 @@ fn what_is_switched_off_or_not_set_up_is_left_to_others() {
         let task = house.add(kind, json!({"url": "http://127.0.0.1:1/", "command": "it"}));
         let explained = house.server.get(&format!("/v1/tasks/{task}/explain"));
         assert!(explained.to_string().contains("no worker has asked for type"), "{config}{kind}: {explained}");
+        assert_eq!(explained.to_string().contains("signaller work --type"), kind == "function", "{config}{kind}: {explained}");
         let leased = lease(&house.server, "mine", kind);
         assert_eq!((&leased["task"], &leased["attempt"]), (&json!(task), &json!(1)), "{config}{kind}");
         assert_eq!(report(&house.server, "mine", &leased, json!({"status": "done"}))["ok"], true);

@@ -119,3 +119,26 @@ async fn what_is_not_taken_is_told_from_what_cannot_be_now() {
     let answer = ask(address, "POST", "/v1/work", &poll).await;
     assert_eq!(answer["results"][0]["ok"], true, "{answer}");
 }
+
+#[tokio::test]
+async fn an_output_that_is_slow_to_be_put_away_costs_no_lease() {
+    let blobs = Arc::<Far>::default();
+    let address = open(&blobs).await;
+    let heartbeat_ms = 300;
+    let config = json!({"config": {"heartbeat_ms": heartbeat_ms}, "by": "tests"});
+    ask(address, "PUT", "/v1/queues/t", &config.to_string()).await;
+    ask(address, "POST", "/v1/tasks/batch", r#"{"tasks":[{"type":"t"},{"type":"t"},{"type":"t"}]}"#).await;
+    let poll = json!({"worker": "w", "types": ["t"], "want": 3, "wait_ms": 5_000});
+    let leased = ask(address, "POST", "/v1/work", &poll.to_string()).await["tasks"].clone();
+    let result = |at: usize| json!({"task": leased[at]["task"], "fence": leased[at]["fence"], "status": "done", "output": format!("{at}{}", "x".repeat(10_000))});
+    let held = json!({"task": leased[2]["task"], "fence": leased[2]["fence"]});
+    let poll = json!({"worker": "w", "types": ["t"], "results": [result(0), result(1)], "holding": [held]});
+    blobs.set(Mood::Full);
+    let asked = tokio::spawn(async move { ask(address, "POST", "/v1/work", &poll.to_string()).await });
+    assert!(blobs.is_asked().await);
+    tokio::time::sleep(Duration::from_millis(5 * heartbeat_ms)).await;
+    blobs.set(Mood::Well);
+    let answer = asked.await.unwrap();
+    let ok = |part: &Value| part.as_array().unwrap().iter().map(|one| one["ok"] == true).collect::<Vec<_>>();
+    assert_eq!((ok(&answer["results"]), ok(&answer["holding"])), (vec![true, true], vec![true]), "{answer}");
+}

@@ -422,8 +422,13 @@ impl Teller {
 
     fn workers(&mut self, task: &Task, facts: &Facts) {
         let kind = task.card().route().kind();
-        let work = format!("signaller work --type {kind} -- COMMAND");
         let queue = task.card().route().queue();
+        // The server's own workers take these, where it has them.
+        let own = match kind.as_str() {
+            "http" => "the server does, unless it was started with --no-workers, or signaller.toml says http = false",
+            "process" => "the server does where signaller.toml has a [process.NAME], unless it was started with --no-workers",
+            _ => "",
+        };
         match facts.asked_at {
             Some(at) if facts.busy > 0 => {
                 let who = if facts.busy == 1 { "the worker".into() } else { format!("all {} workers", facts.busy) };
@@ -457,13 +462,16 @@ impl Teller {
                     }
                     None => {
                         let up = span(self.now.ms_since(facts.up_since));
-                        (facts.up_since, format!("no worker has asked for type `{kind}` since the server came up {up} ago"))
+                        let own = if own.is_empty() { String::new() } else { format!("; {own}") };
+                        (facts.up_since, format!("no worker has asked for type `{kind}` since the server came up {up} ago{own}"))
                     }
                 };
                 self.cause("no_worker", sentence, Some(since), None);
             }
         }
-        self.act(work);
+        if own.is_empty() {
+            self.act(format!("signaller work --type {kind} -- COMMAND"));
+        }
     }
 }
 

@@ -10,11 +10,16 @@ use axum::Extension;
 use axum::extract::State;
 use engine::{Answer, Delivery, Engine, NoValue, PutAway, Report, Work, Worked};
 use kernel::command::Outcome;
-use kernel::limits::INLINE_BYTES_MAX;
+use kernel::limits::{HEARTBEAT_MS_MIN, INLINE_BYTES_MAX};
 use kernel::record::Payload;
 use kernel::rejection::Rejection;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use store::{BlobId, StoreError};
+
+/// How often leases are kept alive while outputs are put away.
+const ALIVE_EVERY: Duration = Duration::from_millis(HEARTBEAT_MS_MIN as u64 / 2);
 
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
@@ -45,14 +50,25 @@ pub async fn work(
             }
         }
     }
+    let (types, queues) = (types.into(), queues.into());
     // What stands for outputs is held until they are decided.
-    let (reports, _holds) = put_away(&door, reports, |at, report, problem| {
-        let (task, fence) = (report.task, report.fence);
-        held.push(engine::Holding { task, fence });
-        let place = refused.iter_mut().filter(|refused| refused.is_none()).nth(at).expect("it is one of the reports");
-        *place = Some(ResultAnswer::refused(task, &problem));
-    })
-    .await?;
+    let mut _holds = Vec::new();
+    if reports.iter().any(is_away) {
+        let of_results =
+            reports.iter().map(|report| (report.task, report.fence)).chain(held.iter().map(|held| (held.task, held.fence)));
+        let leases = of_results.chain(holding.iter().map(|held| (held.task, held.fence)));
+        let holding = leases.map(|(task, fence)| engine::Holding { task, fence }).collect();
+        let (worker, types, queues) = (worker.clone(), Arc::clone(&types), Arc::clone(&queues));
+        let alive = Work { worker, types, queues, want: 0, wait_ms: 0, results: Vec::new(), holding };
+        let put = kept_alive(&door, &alive, put_away(&door, reports)).await?;
+        (reports, _holds) = (put.reports, put.holds);
+        for (at, report, problem) in put.refused {
+            let (task, fence) = (report.task, report.fence);
+            held.push(engine::Holding { task, fence });
+            let place = refused.iter_mut().filter(|refused| refused.is_none()).nth(at).expect("it is one of the reports");
+            *place = Some(ResultAnswer::refused(task, &problem));
+        }
+    }
     let refused_held = held.len();
     for Holding { task, fence, progress, message, log } in holding {
         if progress.is_some_and(|progress| !(0.0..=1.0).contains(&progress)) {
@@ -66,7 +82,7 @@ pub async fn work(
     }
     // A result that was refused is something to report: such a poll does not wait.
     let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
-    let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
+    let work = Work { worker, types, queues, want, wait_ms, results: reports, holding: held };
     // With results the answer is never far, and worth having; without, a worker that is gone would be waited for.
     let reports_nothing = work.results.is_empty();
     let again = reports_nothing.then(|| work.clone());
@@ -154,14 +170,36 @@ impl Drop for DeliveryGuard<'_> {
     }
 }
 
-/// Outputs that are too large to ride in a record go where they lie for good, before anything mentions them; what is handed in by
-/// name has to be there and to be a value. The reports that go on, and what holds those outputs where they are. What cannot be taken is
-/// told, the last first, with its number among the reports.
-async fn put_away(
-    door: &Door,
+/// What is slow to be done costs no lease.
+async fn kept_alive<T>(door: &Door, alive: &Work, doing: impl Future<Output = T>) -> T {
+    let mut doing = pin!(doing);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut doing => return done,
+            // What becomes of a lease is told by the answer of the poll itself.
+            () = tokio::time::sleep(ALIVE_EVERY) => {
+                _ = door.engine.work(alive.clone()).await;
+            }
+        }
+    }
+}
+
+fn is_away(report: &Report) -> bool {
+    matches!(&report.outcome, Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX || output.is_blob())
+}
+
+struct Put {
+    /// Those that go on, and what holds their outputs where they are.
     reports: Vec<Report>,
-    mut refuse: impl FnMut(usize, &Report, Problem),
-) -> Result<(Vec<Report>, Vec<PutAway>), No> {
+    holds: Vec<PutAway>,
+    /// What cannot be taken, the last first, with its number among the reports.
+    refused: Vec<(usize, Report, Problem)>,
+}
+
+/// Outputs that are too large to ride in a record go where they lie for good, before anything mentions them; what is handed in by
+/// name has to be there and to be a value.
+async fn put_away(door: &Door, reports: Vec<Report>) -> Result<Put, No> {
     // Where it cannot be kept now, the others of the poll are taken all the same, and what it holds is kept alive.
     fn kept(engine: &Engine, output: &Payload) -> Result<PutAway, Problem> {
         let kept = match output.blob_id().and_then(BlobId::parse) {
@@ -175,38 +213,31 @@ async fn put_away(
             error => Err(No::from(error).0),
         })
     }
-    let is_away = |report: &Report| matches!(&report.outcome, Outcome::Done { output } if output.text().len() > INLINE_BYTES_MAX || output.is_blob());
-    if !reports.iter().any(is_away) {
-        return Ok((reports, Vec::new()));
-    }
     let put = door.blocking(move |engine| {
-        let mut all = Vec::with_capacity(reports.len());
-        for report in reports {
+        let put = |report: Report| {
             let away = match &report.outcome {
                 Outcome::Done { output } if is_away(&report) => kept(engine, output).map(Some),
                 _ => Ok(None),
             };
-            all.push((report, away));
-        }
-        Ok(all)
+            (report, away)
+        };
+        Ok(reports.into_iter().map(put).collect::<Vec<_>>())
     });
-    let (mut reports, mut holds) = (Vec::new(), Vec::new());
-    let mut all: Vec<_> = put.await?.into_iter().enumerate().collect();
-    // From the end: taking one out leaves the numbers of those before it as they are.
-    while let Some((at, (mut report, away))) = all.pop() {
+    let mut all = Put { reports: Vec::new(), holds: Vec::new(), refused: Vec::new() };
+    for (at, (mut report, away)) in put.await?.into_iter().enumerate() {
         match away {
-            Ok(away) => {
-                if let Some(away) = away {
-                    report.outcome = Outcome::Done { output: away.payload.clone() };
-                    holds.push(away);
-                }
-                reports.push(report);
+            Ok(None) => all.reports.push(report),
+            Ok(Some(away)) => {
+                report.outcome = Outcome::Done { output: away.payload.clone() };
+                all.reports.push(report);
+                all.holds.push(away);
             }
-            Err(problem) => refuse(at, &report, problem),
+            Err(problem) => all.refused.push((at, report, problem)),
         }
     }
-    reports.reverse();
-    Ok((reports, holds))
+    // From the end: taking one out leaves the numbers of those before it as they are.
+    all.refused.reverse();
+    Ok(all)
 }
 
 fn no_value(no: &NoValue) -> Problem {

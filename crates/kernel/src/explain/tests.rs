@@ -70,6 +70,11 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
             "a waits: no worker has asked for type `t` since the server came up 5.0 s ago. [no_worker] eta unknown",
         ),
         (
+            "add a type=process; advance 5s; explain a",
+            "a waits: no worker has asked for type `process` since the server came up 5.0 s ago; the server does where signaller.toml \
+             has a [process.NAME], unless it was started with --no-workers. [no_worker] eta unknown",
+        ),
+        (
             "add a; advance 1h; explain a asked=4min",
             "a waits: no worker has asked for type `t` for 4 min. [no_worker] eta unknown",
         ),

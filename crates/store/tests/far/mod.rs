@@ -20,6 +20,8 @@ pub enum Mood {
     Hides,
     /// What is got does not come.
     Still,
+    /// What is put waits.
+    Full,
     /// Nothing is taken.
     Refuses,
 }
@@ -63,6 +65,11 @@ impl Far {
         self.was_asked(self.asked() + 1).await
     }
 
+    fn wait_while(&self, mood: Mood) {
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_timeout_while(state, 2 * PATIENCE, |state| state.mood == mood).unwrap());
+    }
+
     fn answers(&self) -> Result<Mood, StoreError> {
         let mut state = self.state.lock().unwrap();
         state.asked += 1;
@@ -75,7 +82,10 @@ impl BlobStore for Far {
     fn put(&self, bytes: &[u8]) -> Result<Hold, StoreError> {
         match self.answers()? {
             Mood::Refuses => Err(StoreError::Refused("it is not taken".into())),
-            _ => self.blobs.put(bytes),
+            _ => {
+                self.wait_while(Mood::Full);
+                self.blobs.put(bytes)
+            }
         }
     }
 
@@ -87,8 +97,7 @@ impl BlobStore for Far {
         if self.answers()? == Mood::Hides {
             return Err(StoreError::Unreached("it is away".into()));
         }
-        let state = self.state.lock().unwrap();
-        drop(self.changed.wait_timeout_while(state, 2 * PATIENCE, |state| state.mood == Mood::Still).unwrap());
+        self.wait_while(Mood::Still);
         self.blobs.get(id)
     }
 
