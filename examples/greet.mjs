@@ -1,6 +1,6 @@
 // A worker with the SDK for TypeScript: greets one by one, and translates in batches. sdk/typescript/README.md says how to install it.
 //
-//     node examples/greet.mjs        # SIGNALLER_URL and SIGNALLER_TOKEN as for the command line
+//     node greet.mjs                 # in the folder it was installed in; SIGNALLER_URL and SIGNALLER_TOKEN as for the command line
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fail, Retry, Worker } from "signaller";

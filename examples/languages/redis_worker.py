@@ -45,7 +45,7 @@ except redis.ResponseError:
 # First what this worker had taken when it ended, and then what is new.
 after = "0"
 while True:
-    for _, entries in line.xreadgroup(GROUP, NAME, {STREAM: after}, count=10, block=5000) or []:
+    for _, entries in line.xreadgroup(GROUP, NAME, {STREAM: after}, count=10, block=2000) or []:
         if after != ">":
             after = entries[-1][0] if entries else ">"
         for entry, fields in entries:

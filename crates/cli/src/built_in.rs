@@ -179,7 +179,8 @@ fn presets(
         }
         known_secrets(&what, &request.to_string(), secrets)?;
         let preset = Preset::new(&request, output.as_ref().and_then(Value::as_str));
-        let preset = Arc::new(preset.map_err(|why| wrong(format!("{what}: {why}"), "it reads the task's input as ${input.…}"))?);
+        let fix = "its texts read the task's input as ${input.…}, and output reads the answer as output.body…";
+        let preset = Arc::new(preset.map_err(|why| wrong(format!("{what}: {why}"), fix))?);
         for kind in own_types(&what, &types, &OWN, taken)? {
             presets.insert(kind, preset.clone());
         }

@@ -190,8 +190,9 @@ impl Client {
         let Target { url, source, .. } = &self.target;
         let failure = Failure::new(Exit::Unavailable, "unreachable", format!("no server answers at {url} ({source}): {error}"));
         if self.target.is_loopback() {
-            let fix = format!("{}; or name another with --url or SIGNALLER_URL", place::advice(url));
-            return failure.fix(fix).retryable().next(place::starter(), "start a server here");
+            let (advice, line) = place::advice(url);
+            let fix = format!("{advice}; or name another with --url or SIGNALLER_URL");
+            return failure.fix(fix).retryable().next(line, "start a server here");
         }
         failure
             .fix("check that it runs and that this address is its own, or name another with --url or SIGNALLER_URL")

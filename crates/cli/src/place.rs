@@ -251,19 +251,20 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Which command starts a server here.
-pub fn starter() -> &'static str {
+fn starter() -> &'static str {
     if Path::new(FILE_DEFAULT).is_file() { "serve" } else { "dev" }
 }
 
-/// How to start a server here that answers at `url`, for whoever found none there.
-pub fn advice(url: &str) -> String {
+/// How to start a server here that answers at `url`, for whoever found none there: in words, and what is to be typed.
+pub fn advice(url: &str) -> (String, String) {
     let (file, command) = (read(None).unwrap_or_default(), starter());
     let data = DataDir::resolve(None, file.data_dir.filter(|_| command == "serve"), env);
     let there = if data.path.is_dir() { "" } else { ", which is not there yet" };
     let listens = listen(None, file.listen.filter(|_| command == "serve"), env).map(|address| address.to_string());
     let wanted = url.split("://").nth(1).unwrap_or("").replace("localhost", "127.0.0.1");
     let flag = if listens.is_ok_and(|listens| listens == wanted) { String::new() } else { format!(" --listen {wanted}") };
-    format!("start one with `signaller {command}{flag}`: here its data is in {data}{there}")
+    let line = format!("{command}{flag}");
+    (format!("start one with `signaller {line}`: here its data is in {data}{there}"), line)
 }
 
 #[cfg(test)]

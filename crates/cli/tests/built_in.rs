@@ -235,6 +235,34 @@ fn a_killed_server_leaves_no_process_behind_and_its_task_is_tried_again() {
     house.verified();
 }
 
+/// The process that watches, among the children of the server.
+fn watching(server: u32) -> Option<u32> {
+    let all = std::fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let read = |pid: &str, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let is_it = |pid: &String| {
+        let stat = read(pid, "stat");
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent == Some(&server.to_string()) && read(pid, "cmdline").contains("work-guard")
+    };
+    all.into_iter().find(is_it)?.parse().ok()
+}
+
+#[test]
+fn a_guard_that_was_killed_is_replaced() {
+    let mut house = House::start(&format!("{STUBBORN}[process.mild]\ncommand = [\"echo\", \"7\"]\n"), &[]);
+    house.add("process", json!({"command": "stubborn"}));
+    let (leader, child) = (house.written("leader"), house.written("child"));
+    let guard = until("it watches", || watching(house.server.pid()));
+    server::signal(guard, "KILL");
+    until("it is gone", || (watching(house.server.pid()) != Some(guard)).then_some(()));
+    // It is missed when the next command begins, and told of those that run.
+    let mild = house.add("process", json!({"command": "mild"}));
+    assert_eq!(house.ended(&mild)["status"], "done");
+    assert!(watching(house.server.pid()).is_some());
+    house.server.kill_9();
+    until("they are ended", || (!is_there(&leader) && !is_there(&child)).then_some(()));
+}
+
 #[test]
 fn a_server_that_stops_ends_its_commands_and_hands_their_tasks_back() {
     let mut house = House::start(STUBBORN, &[]);

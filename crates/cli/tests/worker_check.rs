@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -111,10 +112,37 @@ fn what_a_careless_worker_gets_wrong_is_told() {
     assert!(all.iter().all(fails), "each check fails somebody: {all:?}");
 }
 
+/// Whoever ends it finds nothing of it left: no server, no worker, no folder.
+#[test]
+fn a_check_that_is_told_to_stop_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let script = format!("echo $$ > {0}.new && mv {0}.new {0}; exec sleep 600", begun.display());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_signaller"))
+        .args(["--json", "worker-check", "--only", "echo", "--", "sh", "-c", &script])
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    while !begun.exists() {
+        assert!(Instant::now() < until, "the worker is started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let worker = std::fs::read_to_string(&begun).unwrap().trim().to_owned();
+    let asked = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!Path::new("/proc").join(worker).exists(), "the worker is ended");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["begun"], "its folder is gone, and so is the server that would write to it");
+}
+
 #[test]
 fn a_worker_that_is_none_and_a_check_that_is_none_are_told() {
     let (exit, _, text) = check(&["--only", "echo", "--", "no-such-program-anywhere"]);
-    assert!(exit != 0 && text.contains("the worker no-such-program-anywhere cannot be started"), "{text}");
+    assert!(exit == 2 && text.contains("the worker no-such-program-anywhere is not on PATH"), "{text}");
     let (exit, _, text) = check(&["--only", "nonsense", "--", "true"]);
     assert!(exit == 2 && text.contains("no check starts with `nonsense`") && text.contains("heartbeat"), "{text}");
     let (exit, checks, _) = check(&["--list"]);

@@ -25,7 +25,7 @@ use crate::values::Values;
 use crate::watchdog::{self, Kennel, WatchdogOptions, WatchdogState};
 use crate::writer::Writer;
 use kernel::command::{Command, Outcome};
-use kernel::ids::RecordSeq;
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
 use kernel::record::Payload;
@@ -332,6 +332,11 @@ impl Engine {
     pub fn undelivered(&self, deliveries: &[Delivery]) {
         let grants = deliveries.iter().map(|delivery| (delivery.grant.task, delivery.grant.fence)).collect();
         self.tell(Request::Undelivered { grants });
+    }
+
+    /// Keeps leases alive for whoever cannot at the moment.
+    pub fn beat(&self, leases: Vec<(TaskId, Fence)>) {
+        self.tell(Request::Beat { leases });
     }
 
     pub fn subscribe(&self) -> Subscription {

@@ -53,6 +53,7 @@ struct Seen {
 pub struct Takers {
     pub asked_at: Option<Time>,
     pub busy: usize,
+    pub own: bool,
     pub elsewhere: usize,
     pub left_at: Option<Time>,
 }
@@ -265,6 +266,7 @@ impl Presence {
             if seen.queues.is_empty() || seen.queues.contains(queue) {
                 takers.asked_at = takers.asked_at.max(Some(seen.at));
                 takers.busy += usize::from(self.leases_by_worker.contains_key(worker));
+                takers.own |= worker.as_str().starts_with("signaller:");
             } else {
                 takers.elsewhere += 1;
             }

@@ -63,6 +63,10 @@ pub enum Request {
     Undelivered {
         grants: Vec<(TaskId, Fence)>,
     },
+    /// Whoever holds these is still there: it says nothing of its other leases.
+    Beat {
+        leases: Vec<(TaskId, Fence)>,
+    },
     /// The leases of this worker.
     Leases {
         worker: WorkerName,

@@ -545,6 +545,10 @@ impl Turn<'_> {
                 }
                 Answer::Noted
             }
+            Request::Beat { leases } => {
+                leases.into_iter().for_each(|(task, fence)| _ = self.heartbeat(task, fence));
+                Answer::Noted
+            }
             Request::Leases { worker } => Answer::Leases(self.presence.leases_of(&worker)),
             Request::Explain { task } => {
                 let told = self.told_of(task).ok_or(Rejection::TaskNotFound { task });
@@ -677,18 +681,6 @@ impl Turn<'_> {
         let until = now.plus_ms(wait_ms.min(beat_ms));
         self.presence.park(Poll { ticket, worker, types, queues, want, until, holding: worked.holding });
         None
-    }
-
-    fn heartbeat(&mut self, task: TaskId, fence: Fence) -> Held {
-        let lease = self.step.state().task(task).and_then(Task::lease).filter(|lease| lease.fence() == fence);
-        let held = match lease {
-            None => Held { task, held: false, cancel: true, heartbeat_ms: 0 },
-            Some(lease) => Held { task, held: true, cancel: lease.ending().is_some(), heartbeat_ms: lease.heartbeat_ms() },
-        };
-        if held.held {
-            self.presence.beat(task, self.step.now());
-        }
-        held
     }
 
     fn lease(&mut self, worker: &WorkerName, types: &Arc<[TypeName]>, queues: &Arc<[QueueName]>, want: usize) -> Vec<Delivery> {

@@ -27,6 +27,8 @@ pub struct Facts {
     pub asked_at: Option<Time>,
     /// How many of those hold work.
     pub busy: usize,
+    /// Whether one of them is the server's own.
+    pub own: bool,
     /// How many ask for this type in other queues alone.
     pub elsewhere: usize,
     /// When the last that took this type, in this queue, took its leave.
@@ -431,7 +433,11 @@ impl Teller {
         };
         match facts.asked_at {
             Some(at) if facts.busy > 0 => {
-                let who = if facts.busy == 1 { "the worker".into() } else { format!("all {} workers", facts.busy) };
+                let who = match facts.busy {
+                    1 if facts.own => "the server's own worker".into(),
+                    1 => "the worker".into(),
+                    busy => format!("all {busy} workers"),
+                };
                 let verb = if facts.busy == 1 { "is" } else { "are" };
                 let ago = span(self.now.ms_since(at));
                 self.cause(
@@ -469,7 +475,7 @@ impl Teller {
                 self.cause("no_worker", sentence, Some(since), None);
             }
         }
-        if own.is_empty() {
+        if own.is_empty() && !facts.own {
             self.act(format!("signaller work --type {kind} -- COMMAND"));
         }
     }

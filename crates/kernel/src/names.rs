@@ -30,18 +30,18 @@ struct Letters {
 /// Safe in a path, a shell word and a table.
 const WORD: Letters = Letters {
     others: "_-./:@",
-    said: "may hold only letters from a to z, digits and _ - . / : @",
+    said: "may hold only letters a-z and A-Z, digits and _ - . / : @",
     bytes_max: NAME_BYTES_MAX,
     too_long: "is longer than 128 bytes",
 };
 
 /// What begins with an `@` is the server's own.
-const EVENT: Letters = Letters { others: "_-./:", said: "may hold only letters from a to z, digits and _ - . / :", ..WORD };
+const EVENT: Letters = Letters { others: "_-./:", said: "may hold only letters a-z and A-Z, digits and _ - . / :", ..WORD };
 
 /// As a path in a frame (`rounds[1].check`) and a name in expressions.
 const NODE: Letters = Letters {
     others: "_-",
-    said: "may hold only letters from a to z, digits, _ and -",
+    said: "may hold only letters a-z and A-Z, digits, _ and -",
     bytes_max: NODE_ID_BYTES_MAX,
     too_long: "is longer than 64 bytes",
 };
@@ -302,19 +302,19 @@ mod tests {
     #[test]
     fn what_is_refused_is_told_with_what_may_be() {
         let told = |bad: Result<(), BadName>| bad.unwrap_err().to_string();
-        let of_node = "may hold only letters from a to z, digits, _ and -";
+        let of_node = "may hold only letters a-z and A-Z, digits, _ and -";
         for raw in ["a b", "a.b", "a/b", "a@b"] {
             assert_eq!(told(HandlerName::parse(raw).map(drop)), format!("handler `{raw}` {of_node}"));
             assert_eq!(told(CronName::parse(raw).map(drop)), format!("cron `{raw}` {of_node}"));
         }
-        let of_event = "may hold only letters from a to z, digits and _ - . / :";
+        let of_event = "may hold only letters a-z and A-Z, digits and _ - . / :";
         for raw in ["a b", "a@b"] {
             assert_eq!(told(EventName::parse(raw).map(drop)), format!("event name `{raw}` {of_event}"));
             assert_eq!(told(Pattern::parse(raw).map(drop)), format!("pattern `{raw}` {of_event}"));
         }
         assert_eq!(
             told(QueueName::parse("a b").map(drop)),
-            "queue `a b` may hold only letters from a to z, digits and _ - . / : @"
+            "queue `a b` may hold only letters a-z and A-Z, digits and _ - . / : @"
         );
         assert!(told(HandlerName::parse(&"h".repeat(65)).map(drop)).ends_with("is longer than 64 bytes"));
     }

@@ -425,7 +425,16 @@ impl Script {
         let mut count = |name| words.option(name).map_or(0, |count| count.parse().unwrap());
         let (busy, elsewhere) = (count("busy"), count("elsewhere"));
         let heard = words.option("heard").map(ago).map(|at| Heard { at, until: at.plus_ms(30_000) });
-        let facts = Facts { asked_at, busy, elsewhere, left_at, heard, up_since: START, stopping: words.flag("stopping") };
+        let facts = Facts {
+            asked_at,
+            busy,
+            own: words.flag("own"),
+            elsewhere,
+            left_at,
+            heard,
+            up_since: START,
+            stopping: words.flag("stopping"),
+        };
         let task = self.world.task(self.id(name)).expect("a task to explain");
         let told = crate::explain::explain(&self.world.state, &task, &facts, self.world.now);
         let codes: Vec<String> = told

@@ -53,7 +53,8 @@ impl Preset {
         let told =
             |problems: Vec<flow::expr::Problem>| problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
         let request = Template::compile(request, &Names::new([Root::Input])).map_err(told)?;
-        let output = output.map(|text| Expr::compile(text, &Names::new([Root::Output])).map_err(told)).transpose()?;
+        let output = output.map(|text| Expr::compile(text, &Names::new([Root::Output]))).transpose();
+        let output = output.map_err(|problems| format!("output: {}", told(problems)))?;
         Ok(Preset { request, output })
     }
 
@@ -170,7 +171,10 @@ impl Http {
             let host = if followed == 0 { prepared.shown.clone() } else { mask.text(host_of(&sending.url)) };
             sending.time_max = until.saturating_duration_since(Instant::now());
             let sent = self.client.send(sending.clone()).await;
-            let answered = sent.map_err(|unheard| not_answered(&host, unheard, prepared.sending.time_max, mask))?;
+            let answered = sent.map_err(|unheard| {
+                let led = if followed == 0 { String::new() } else { format!(" (where {} redirects to)", prepared.shown) };
+                not_answered((&host, &led), unheard, prepared.sending.time_max, mask)
+            })?;
             if !is_redirect(answered.status) || prepared.expect.holds(answered.status) {
                 return Ok((host, answered));
             }
@@ -206,19 +210,19 @@ fn told_place(answered: &Answered, mask: &Mask) -> String {
 
 /// No answer came. Where the address is refused it will be so again; else nobody knows whether it arrived, and it is tried again,
 /// with the same key.
-fn not_answered(host: &str, unheard: NotAnswered, time_max: Duration, mask: &Mask) -> Outcome {
+fn not_answered((host, led): (&str, &str), unheard: NotAnswered, time_max: Duration, mask: &Mask) -> Outcome {
     let code = match &unheard {
         NotAnswered::Refused(refused) => {
-            return lasting(Failure { code: "address_refused".into(), message: mask.text(&refused.to_string()) });
+            return lasting(Failure { code: "address_refused".into(), message: mask.text(&refused.to_string()) + led });
         }
         // Of the whole, and not of the last hop alone.
         NotAnswered::TimedOut(_) => {
-            return passing("timed_out", format!("{host}: {}", NotAnswered::TimedOut(time_max.as_millis())));
+            return passing("timed_out", format!("{host}{led}: {}", NotAnswered::TimedOut(time_max.as_millis())));
         }
         NotAnswered::Unreachable(_) => "unreachable",
         NotAnswered::BrokenOff(_) => "broken_off",
     };
-    passing(code, format!("{host}: {}", mask.text(&unheard.to_string())))
+    passing(code, format!("{host}{led}: {}", mask.text(&unheard.to_string())))
 }
 
 /// An answer that was not expected.

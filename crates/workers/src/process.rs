@@ -69,7 +69,7 @@ pub struct Process {
 
 /// The input of a task of type [`PROCESS_TYPE`].
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object such as {\"command\": \"checksum\"}")]
 struct Asked {
     command: String,
     #[serde(default)]
@@ -240,7 +240,7 @@ impl Performs for Process {
 
     /// It may be what the server died of: as often as there are attempts, and no more.
     fn cut_off(&self) -> Outcome {
-        let failure = failure("worker_lost", "the server was killed while the command ran");
+        let failure = failure("worker_lost", "the server was killed while it had this task");
         Outcome::Failed { failure, retryable: true, retry_after_ms: None }
     }
 

@@ -103,7 +103,7 @@ async fn what_ran_when_the_server_was_killed_has_lost_its_worker() {
     killed.kill();
     let _working = shop.work(GRACE, Duration::ZERO);
     assert_eq!(shop.house.end(task).await, "done");
-    let lost = "retried worker_lost: the server was killed while the command ran";
+    let lost = "retried worker_lost: the server was killed while it had this task";
     assert_eq!((shop.house.story(task), shop.house.output(task)), (format!("leased; {lost}; leased; done"), "\"again\"".into()));
 }
 

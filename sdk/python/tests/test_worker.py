@@ -274,6 +274,33 @@ class Stopping(House):
         view = self.client.tasks.get(task)
         self.assertEqual((ended, view["status"], view["attempt"]), (["began", "ended"], "queued", 0))
 
+    def test_what_ends_early_to_be_handed_back_is_not_done_whatever_it_returns(self) -> None:
+        worker, begun = Worker(self.url, stop_limit=0.05), threading.Barrier(3)
+
+        @worker.task("plain")
+        def plain(input: Any, context: Context) -> str:
+            begun.wait(LONG_S)
+            while not context.cancelled:
+                time.sleep(0.01)
+            return "partial"
+
+        @worker.task("coroutine")
+        async def coroutine(input: Any) -> str:
+            await asyncio.to_thread(begun.wait, LONG_S)
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                return "partial"
+            return "whole"
+
+        tasks = [self.add("plain"), self.add("coroutine")]
+        thread = self.work(worker)
+        begun.wait(LONG_S)
+        worker.stop()
+        thread.join(LONG_S)
+        views = [self.client.tasks.get(task) for task in tasks]
+        self.assertEqual([(view["status"], view["attempt"]) for view in views], [("queued", 0)] * 2)
+
     def test_a_task_whose_time_is_over_is_ended(self) -> None:
         worker = Worker(self.url)
 

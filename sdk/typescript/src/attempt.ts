@@ -70,6 +70,7 @@ export class Attempt {
 }
 
 function toldOf(outcome: unknown, isAborted = false): string {
+  if (isAborted) return '"status":"released"'; // Whatever it says: nobody knows whether that is all of it.
   if (!(outcome instanceof Error)) {
     // What is undefined is null; a function, for example, is nothing that can be told.
     const output: string | undefined = JSON.stringify(outcome ?? null);
@@ -77,7 +78,6 @@ function toldOf(outcome: unknown, isAborted = false): string {
     if (Buffer.byteLength(output) <= OUTPUT_BYTES_MAX) return `"status":"done","output":${output}`;
     return toldOf(new Fail(`the output is larger than ${OUTPUT_BYTES_MAX} bytes of JSON`, { code: "output_too_large" }));
   }
-  if (isAborted) return '"status":"released"';
   // An error that is none of ours may be tried again; its name is the code.
   const name = text(outcome.name, 200).replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
   const { code, retryable, afterMs } = outcome instanceof Fail ? outcome : new Fail("", { code: name, retryable: true });

@@ -12,6 +12,8 @@ export type Schemas = components["schemas"];
 
 const BYTES = "application/octet-stream";
 const BLOB_BYTES_MAX = 64 * 1024 * 1024;
+/** No timer goes on for longer. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface ClientOptions {
   /** Where the server is; SIGNALLER_URL, or http://127.0.0.1:7400. */
@@ -55,10 +57,11 @@ export class Client {
 
   constructor(options: ClientOptions = {}) {
     this.url = (options.url ?? (process.env["SIGNALLER_URL"] || "http://127.0.0.1:7400")).replace(/\/+$/, "");
-    if (!/^https?:\/\/./.test(this.url)) throw new TypeError(`\`${this.url}\` is no address: write it as http://127.0.0.1:7400`);
+    if (!/^https?:\/\/./.test(this.url) || !URL.canParse(this.url)) throw new TypeError(`\`${this.url}\` is no address: write it as http://127.0.0.1:7400`);
     const token = options.token ?? process.env["SIGNALLER_TOKEN"];
     this.#headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
-    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    new Headers(this.#headers); // Throws if the token cannot be sent.
+    this.#timeoutMs = Math.min(options.timeoutMs ?? 30_000, TIMER_MS_MAX);
   }
 
   /** Durable when it resolves. The same `id` again is the same event, and has no second effect. */

@@ -8,7 +8,7 @@
 
 import { setImmediate as breath, setTimeout as sleep } from "node:timers/promises";
 import { Attempt, type Context, Fail, text } from "./attempt.js";
-import { type Client, type Schemas, SignallerError } from "./client.js";
+import { type Client, type Schemas, SignallerError, TIMER_MS_MAX } from "./client.js";
 
 /** Leases that one poll may name. */
 const POLL_TASKS_MAX = 1_000;
@@ -36,11 +36,11 @@ export class Crew {
   #closing = false;
   #waits = false;
   #inVain = false;
+  #isKnown = false;
   /** Tries since the server last took all it was told, and when there was last a reason to begin trying. */
   #tried = 0;
   #triesSince = 0;
-  #isNews = false;
-  #wake = (): void => {};
+  #wake = new AbortController();
 
   /** `slots`: calls at once. `size`: tasks that one takes. */
   constructor(
@@ -60,7 +60,7 @@ export class Crew {
       await breath(); // What ends at once is told in the same poll.
       const overtaken = new AbortController();
       let isOver = false;
-      const asking = this.#poll({ overtaken }).finally(() => {
+      const asking = this.#poll({ overtaken: overtaken.signal }).finally(() => {
         [isOver, this.#waits] = [true, false];
         this.#news();
       });
@@ -77,33 +77,27 @@ export class Crew {
         overtaken.abort();
       }
     }
-    await this.#poll(); // Who wants nothing and holds nothing takes its leave.
+    await this.#poll().catch(() => {}); // Who wants nothing and holds nothing takes its leave.
   }
 
   /** Takes nothing more on; what still runs after `limitMs` is handed back. */
   close(limitMs: number): void {
     [this.#closing, this.#triesSince] = [true, performance.now()];
     this.#news();
-    setTimeout(() => this.#held.forEach(({ stop }) => stop.abort()), limitMs).unref();
-    setTimeout(() => this.#held.forEach((attempt) => this.#owe(attempt, new Error("it is handed back"))), limitMs + GRACE_MS).unref();
+    const later = (ms: number, act: (attempt: Attempt) => void): void =>
+      void setTimeout(() => this.#held.forEach(act), Math.min(ms, TIMER_MS_MAX)).unref();
+    later(limitMs, ({ stop }) => stop.abort());
+    later(limitMs + GRACE_MS, (attempt) => this.#owe(attempt, new Error("it is handed back")));
   }
 
   #news(): void {
-    this.#isNews = true;
-    this.#wake();
+    this.#wake.abort();
   }
 
   /** Until there is news, or so long. */
   async #woken(ms = WAIT_MS): Promise<void> {
-    let timer;
-    if (!this.#isNews) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        timer = setTimeout(resolve, ms);
-      });
-    }
-    clearTimeout(timer);
-    this.#isNews = false;
+    await sleep(ms, undefined, { signal: this.#wake.signal }).catch(() => {});
+    this.#wake = new AbortController();
   }
 
   /** How long the server may hear nothing. */
@@ -111,31 +105,27 @@ export class Crew {
     return [...this.#held, ...this.#owed.keys()].reduce((least, { task }) => Math.min(least, task.heartbeat_ms / 3), mostMs);
   }
 
-  async #poll({ apart = false, overtaken = new AbortController() } = {}): Promise<void> {
+  async #poll({ apart = false, overtaken = new AbortController().signal } = {}): Promise<void> {
     const { name, slots, size } = this;
     const results = new Map<Attempt, string>();
-    let room = POLL_LENGTH;
-    for (const [attempt, result] of this.#owed) {
-      room -= result.length;
-      if (room >= 0 || !results.size) results.set(attempt, result);
+    const said = new Map<Attempt, string[]>();
+    let room = POLL_LENGTH / 2 ** this.#tried;
+    for (const attempt of [...this.#owed.keys(), ...(apart ? [] : this.#held)]) {
+      const [result, lines] = room > 0 ? [this.#owed.get(attempt), attempt.lines.splice(0)] : [undefined, []];
+      if (result) results.set(attempt, result);
+      said.set(attempt, lines);
+      room -= lines.reduce((length, line) => length + line.length + LINE_COST, result?.length ?? 0);
     }
-    const holding = apart ? [] : [...this.#held, ...this.#owed.keys()].filter((attempt) => !results.has(attempt));
+    const holding = apart ? [] : [...said.keys()].filter((attempt) => !results.has(attempt));
     // Who could not tell what it has done takes nothing more on until it can.
     const wants = !apart && !this.#closing && !this.#tried;
     const free = (slots - this.#calls) * size - this.#owed.size + results.size;
     const want = wants ? Math.max(0, Math.min(free, POLL_TASKS_MAX - this.#held.size - this.#owed.size)) : 0;
     const waits = want > 0 && !results.size;
     if (!apart) this.#waits = waits;
-    const said = new Map<Attempt, string[]>();
-    room = POLL_LENGTH;
-    for (const attempt of [...results.keys(), ...holding]) {
-      const lines = room > 0 ? attempt.lines.splice(0) : [];
-      said.set(attempt, lines);
-      for (const line of lines) room -= line.length + LINE_COST;
-    }
     const head = JSON.stringify({
       worker: apart ? `${name}/results` : name,
-      types: [...this.performs.keys()],
+      types: apart ? [] : [...this.performs.keys()],
       queues: this.options.queues,
       want,
       wait_ms: waits ? WAIT_MS : 0,
@@ -143,16 +133,17 @@ export class Crew {
     });
     const told = Array.from(results, ([attempt, result]) => `${result},"log":${JSON.stringify(said.get(attempt))}}`).join();
     let answer: Required<Schemas["WorkAnswer"]>;
-    const patience = setTimeout(() => overtaken.abort(), ANSWER_MS_MAX);
+    // Heartbeats wait for one that goes by itself, and a stop for all of them.
+    const patience = AbortSignal.timeout(Math.ceil(apart ? this.#beatMs(ANSWER_MS_MAX) : this.#closing ? FAREWELL_MS : ANSWER_MS_MAX));
     try {
       const body = `${head.slice(0, -1)},"results":[${told}]}`;
-      answer = (await this.client.sendOnce("POST", "/v1/work", body, overtaken.signal)) as typeof answer;
+      answer = (await this.client.sendOnce("POST", "/v1/work", body, AbortSignal.any([overtaken, patience]))) as typeof answer;
+      if (!answer.tasks) throw new SignallerError("not_signaller", `the server at ${this.client.url} is no Signaller`, 200);
+      this.#isKnown = true;
     } catch (error) {
       if (this.#closing && waits) return;
       for (const [attempt, lines] of said) attempt.lines.unshift(...lines);
       return this.#rest(error);
-    } finally {
-      clearTimeout(patience);
     }
     let unkept: SignallerError | undefined;
     for (const [at, attempt] of [...results.keys()].entries()) {
@@ -181,7 +172,9 @@ export class Crew {
   #rest(error: unknown): Promise<void> {
     this.#tried += 1;
     const isFarewell = this.#closing && !this.#held.size && performance.now() - this.#triesSince > FAREWELL_MS;
-    if (!(error instanceof SignallerError && error.retryable) || isFarewell) throw error;
+    // What has been one is no Signaller for a while, if somebody between them answers instead.
+    const mayPass = error instanceof SignallerError && (error.retryable || (this.#isKnown && error.code === "not_signaller"));
+    if (!mayPass || isFarewell) throw error;
     if (this.#tried === 1) this.#say(() => `${error.message}; trying again`);
     return sleep(error.waitMs(this.#tried, this.#beatMs(AGAIN_MS_MAX)));
   }

@@ -172,6 +172,23 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     }
   });
 
+  it("hands back what ends early to be handed back, whatever it returns", async () => {
+    let begun = (): void => {};
+    const hasBegun = new Promise<void>((resolve) => (begun = resolve));
+    const worker = house.worker({ stopLimitMs: 50 }).task("early", async (_, { signal }) => {
+      begun();
+      await sleep(3_600_000, undefined, { signal }).catch(() => {});
+      return "partial";
+    });
+    const task = await house.add("early");
+    const running = worker.run();
+    await hasBegun;
+    worker.stop();
+    await running;
+    const { status, attempt } = await house.client.tasks.get(task);
+    assert.deepEqual([status, attempt], ["queued", 0]);
+  });
+
   it("keeps what a function says as the log of its task", async () => {
     let go = (): void => {};
     const gone = new Promise<void>((resolve) => (go = resolve));

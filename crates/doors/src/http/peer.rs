@@ -21,7 +21,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 

@@ -8,18 +8,24 @@ use super::values::raw;
 use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
-use engine::{Answer, Delivery, Engine, NoValue, PutAway, Report, Work, Worked};
-use kernel::command::Outcome;
+use engine::{Answer, Delivery, Engine, NoValue, PutAway, Report, Request, Work, Worked};
+use kernel::command::{Command, Outcome};
+use kernel::ids::{Fence, TaskId};
 use kernel::limits::{HEARTBEAT_MS_MIN, INLINE_BYTES_MAX};
 use kernel::record::Payload;
 use kernel::rejection::Rejection;
+use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::{BlobId, StoreError};
 
 /// How often leases are kept alive while outputs are put away.
 const ALIVE_EVERY: Duration = Duration::from_millis(HEARTBEAT_MS_MIN as u64 / 2);
+
+/// Outputs of one poll that are put away at a time.
+const PUTS_MAX: usize = 8;
 
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
@@ -50,17 +56,18 @@ pub async fn work(
             }
         }
     }
-    let (types, queues) = (types.into(), queues.into());
     // What stands for outputs is held until they are decided.
     let mut _holds = Vec::new();
     if reports.iter().any(is_away) {
-        let of_results =
+        let leases =
             reports.iter().map(|report| (report.task, report.fence)).chain(held.iter().map(|held| (held.task, held.fence)));
-        let leases = of_results.chain(holding.iter().map(|held| (held.task, held.fence)));
-        let holding = leases.map(|(task, fence)| engine::Holding { task, fence }).collect();
-        let (worker, types, queues) = (worker.clone(), Arc::clone(&types), Arc::clone(&queues));
-        let alive = Work { worker, types, queues, want: 0, wait_ms: 0, results: Vec::new(), holding };
-        let put = kept_alive(&door, &alive, put_away(&door, reports)).await?;
+        let leases = leases.chain(holding.iter().map(|held| (held.task, held.fence))).collect();
+        let put = kept_alive(&door, &peer, leases, put_away(&door, reports)).await?;
+        if peer.is_gone() {
+            // It may have polled anew meanwhile, and what it says of its leases here is old. Its results count all the same.
+            report_alone(&door, put.reports).await;
+            return Err(hung_up());
+        }
         (reports, _holds) = (put.reports, put.holds);
         for (at, report, problem) in put.refused {
             let (task, fence) = (report.task, report.fence);
@@ -82,7 +89,7 @@ pub async fn work(
     }
     // A result that was refused is something to report: such a poll does not wait.
     let wait_ms = if refused_held > 0 { 0 } else { wait_ms };
-    let work = Work { worker, types, queues, want, wait_ms, results: reports, holding: held };
+    let work = Work { worker, types: types.into(), queues: queues.into(), want, wait_ms, results: reports, holding: held };
     // With results the answer is never far, and worth having; without, a worker that is gone would be waited for.
     let reports_nothing = work.results.is_empty();
     let again = reports_nothing.then(|| work.clone());
@@ -170,17 +177,25 @@ impl Drop for DeliveryGuard<'_> {
     }
 }
 
-/// What is slow to be done costs no lease.
-async fn kept_alive<T>(door: &Door, alive: &Work, doing: impl Future<Output = T>) -> T {
+/// What is slow to be done costs no lease, as long as the worker waits for it.
+async fn kept_alive<T>(door: &Door, peer: &Peer, leases: Vec<(TaskId, Fence)>, doing: impl Future<Output = T>) -> T {
     let mut doing = pin!(doing);
     loop {
         tokio::select! {
             biased;
             done = &mut doing => return done,
-            // What becomes of a lease is told by the answer of the poll itself.
-            () = tokio::time::sleep(ALIVE_EVERY) => {
-                _ = door.engine.work(alive.clone()).await;
-            }
+            () = peer.gone() => return doing.await,
+            () = tokio::time::sleep(ALIVE_EVERY) => door.engine.beat(leases.clone()),
+        }
+    }
+}
+
+/// Whether they are taken nobody hears any more.
+async fn report_alone(door: &Door, reports: Vec<Report>) {
+    for Report { task, fence, outcome } in reports {
+        let jitter = RandomState::new().hash_one(fence) as u32;
+        if door.engine.ask(Request::Command(Command::Finish { task, fence, outcome, jitter })).await.is_err() {
+            return;
         }
     }
 }
@@ -214,14 +229,27 @@ async fn put_away(door: &Door, reports: Vec<Report>) -> Result<Put, No> {
         })
     }
     let put = door.blocking(move |engine| {
-        let put = |report: Report| {
-            let away = match &report.outcome {
-                Outcome::Done { output } if is_away(&report) => kept(engine, output).map(Some),
-                _ => Ok(None),
-            };
-            (report, away)
+        let next = AtomicUsize::new(0);
+        let away: Vec<_> = reports.iter().map(|_| OnceLock::new()).collect();
+        let work = || {
+            while let Some((report, away)) =
+                Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| reports.get(at).zip(away.get(at)))
+            {
+                if let Outcome::Done { output } = &report.outcome
+                    && is_away(report)
+                {
+                    _ = away.set(kept(engine, output));
+                }
+            }
         };
-        Ok(reports.into_iter().map(put).collect::<Vec<_>>())
+        // A bucket may be far: what waits for it waits together.
+        std::thread::scope(|scope| {
+            let others = reports.iter().filter(|report| is_away(report)).count().min(PUTS_MAX) - 1;
+            (0..others).for_each(|_| _ = std::thread::Builder::new().spawn_scoped(scope, work));
+            work();
+        });
+        let away = away.into_iter().map(|away| away.into_inner().transpose());
+        Ok(reports.into_iter().zip(away).collect::<Vec<_>>())
     });
     let mut all = Put { reports: Vec::new(), holds: Vec::new(), refused: Vec::new() };
     for (at, (mut report, away)) in put.await?.into_iter().enumerate() {

@@ -1,6 +1,7 @@
 //! What a worker may do by the lease that it holds, where queues and runs are both in sight.
 
 use super::Turn;
+use crate::request::Held;
 use kernel::command::{Command, NewRevision, Reply};
 use kernel::ids::{Fence, RunId, TaskId};
 use kernel::names::Actor;
@@ -9,6 +10,18 @@ use kernel::run::NodeAt;
 use kernel::task::Task;
 
 impl Turn<'_> {
+    pub(super) fn heartbeat(&mut self, task: TaskId, fence: Fence) -> Held {
+        let lease = self.step.state().task(task).and_then(Task::lease).filter(|lease| lease.fence() == fence);
+        let held = match lease {
+            None => Held { task, held: false, cancel: true, heartbeat_ms: 0 },
+            Some(lease) => Held { task, held: true, cancel: lease.ending().is_some(), heartbeat_ms: lease.heartbeat_ms() },
+        };
+        if held.held {
+            self.presence.beat(task, self.step.now());
+        }
+        held
+    }
+
     /// By the worker of one of its nodes. Runs do not know of queues, so whether it still works there is found out here; one
     /// that was told to stop does not.
     pub(super) fn patch(

@@ -30,9 +30,9 @@ impl Turn<'_> {
 
     fn facts(&self, task: &Task) -> Facts {
         let route = task.card().route();
-        let Takers { asked_at, busy, elsewhere, left_at } = self.presence.takers(route.kind(), route.queue());
+        let Takers { asked_at, busy, own, elsewhere, left_at } = self.presence.takers(route.kind(), route.queue());
         let heard = self.presence.heard(task.card().id());
-        Facts { asked_at, busy, elsewhere, left_at, heard, up_since: self.up_since, stopping: *self.stopping }
+        Facts { asked_at, busy, own, elsewhere, left_at, heard, up_since: self.up_since, stopping: *self.stopping }
     }
 
     pub(super) fn queue(&self, queue: &QueueName) -> Answer {

@@ -94,7 +94,7 @@ pub fn node_id(id: &str, at: &At, problems: &mut Problems) -> Option<NodeId> {
     if parsed.is_none() {
         let problem = Problem::new(
             at,
-            format!("the id of a node has 1 to 64 letters from a to z, digits, _ and -, unlike `{}`", short(id)),
+            format!("the id of a node has 1 to 64 letters a-z and A-Z, digits, _ and -, unlike `{}`", short(id)),
         );
         let slug = scalars::slug(id);
         problems.add(if slug.is_empty() { problem } else { problem.suggest(format!("for example `{slug}`")) });

@@ -143,7 +143,7 @@ fn nothing_is_told_that_follows_from_a_lost_edge() {
     check(
         &nodes("  a: {type: x}\n  y y: {type: x, after: a}\n  z: {type: x, after: y-y, when: nodes.a.output}\n"),
         &[
-            "4:3: the id of a node has 1 to 64 letters from a to z, digits, _ and -, unlike `y y`\n  for example `y-y`",
+            "4:3: the id of a node has 1 to 64 letters a-z and A-Z, digits, _ and -, unlike `y y`\n  for example `y-y`",
             "5:23: no node `y-y`",
         ],
     );

@@ -280,13 +280,13 @@ fn every_field_is_known() {
         ("nodes: [{id: a, type: x}]", "1:1: a workflow needs a name, `metadata.name`"),
         (
             "metadata: {name: My Flow, version: 0.1}\nnodes: [{id: a, type: x}]",
-            "1:18: workflow `My Flow` may hold only letters from a to z, digits and _ - . / : @\n  for example `my-flow`\n1:36: an integer from 1 to 1000000000 is expected, not `0.1`",
+            "1:18: workflow `My Flow` may hold only letters a-z and A-Z, digits and _ - . / : @\n  for example `my-flow`\n1:36: an integer from 1 to 1000000000 is expected, not `0.1`",
         ),
         ("metadata: {name: w}\nnodes: []", "2:8: a workflow needs at least one node"),
         (&flow(&["id: a"], &[]), "3:5: node `a` needs `type`"),
         (
             &flow(&["type: x", "id: a b, type: x"], &[]),
-            "3:5: a node needs `id`\n4:10: the id of a node has 1 to 64 letters from a to z, digits, _ and -, unlike `a b`\n  for example `a-b`",
+            "3:5: a node needs `id`\n4:10: the id of a node has 1 to 64 letters a-z and A-Z, digits, _ and -, unlike `a b`\n  for example `a-b`",
         ),
         (&flow(&["id: a, type: x", "id: a, type: x"], &[]), "4:5: there are two nodes `a`, the other in line 3"),
         (&flow(&["id: a, type: x, confg: {}"], &[]), "3:22: node `a` has no field `confg`\n  did you mean `config`?"),

@@ -24,7 +24,7 @@ fn a_workflow_says_what_it_is() {
         ("workflow: w\nnodes: 5", "2:8: a map of nodes by their ids is expected, not `5`"),
         (
             "workflow: My Flow\nnodes: {a: {type: x}}",
-            "1:11: workflow `My Flow` may hold only letters from a to z, digits and _ - . / : @\n  for example `my-flow`",
+            "1:11: workflow `My Flow` may hold only letters a-z and A-Z, digits and _ - . / : @\n  for example `my-flow`",
         ),
         ("workflow: w\nversion: 0\nnodes: {a: {type: x}}", "2:10: an integer from 1 to 1000000000 is expected, not `0`"),
         ("workflow: w\nversion: '1'\nnodes: {a: {type: x}}", "2:10: an integer without quotes is expected, not `1`"),
@@ -42,7 +42,7 @@ fn a_workflow_says_what_it_is() {
         ),
         (
             "workflow: w\nnodes: {a: {type: x}}\ndefaults: {retry: {attempt: 3}, priority: urgent, queue: a b}",
-            "3:20: `retry` has no field `attempt`\n  did you mean `attempts`?\n3:43: critical, high, normal, background or a head start in seconds is expected, not `urgent`\n3:58: queue `a b` may hold only letters from a to z, digits and _ - . / : @\n  for example `a-b`",
+            "3:20: `retry` has no field `attempt`\n  did you mean `attempts`?\n3:43: critical, high, normal, background or a head start in seconds is expected, not `urgent`\n3:58: queue `a b` may hold only letters a-z and A-Z, digits and _ - . / : @\n  for example `a-b`",
         ),
         ("workflow: w\nnodes: {a: {type: x}}\ninput: [a]", "3:8: a JSON Schema (a map) is expected, not a list"),
         (
@@ -143,15 +143,15 @@ fn a_file_may_hold_several_definitions() {
 fn a_node_says_what_it_is() {
     check_nodes(&[
         ("  a: {type: 5, queue: true}", "3:13: a text (in quotes) is expected, not `5`"),
-        ("  über: {type: x}", "3:3: the id of a node has 1 to 64 letters from a to z, digits, _ and -, unlike `über`"),
+        ("  über: {type: x}", "3:3: the id of a node has 1 to 64 letters a-z and A-Z, digits, _ and -, unlike `über`"),
         (
             "  a b: {type: x}",
-            "3:3: the id of a node has 1 to 64 letters from a to z, digits, _ and -, unlike `a b`\n  for example `a-b`",
+            "3:3: the id of a node has 1 to 64 letters a-z and A-Z, digits, _ and -, unlike `a b`\n  for example `a-b`",
         ),
         ("  a: x", "3:6: node `a` is a map, not a text"),
         ("  a: {}", "3:6: node `a` needs `type`"),
         ("  a: {typ: x}", "3:6: node `a` needs `type`\n  `typ` is probably meant as `type`"),
-        ("  a: {type: x y}", "3:13: type `x y` may hold only letters from a to z, digits and _ - . / : @\n  for example `x-y`"),
+        ("  a: {type: x y}", "3:13: type `x y` may hold only letters a-z and A-Z, digits and _ - . / : @\n  for example `x-y`"),
         ("  a: {type: x, wiht: 1}", "3:16: a node of type `x` has no field `wiht`\n  did you mean `with`?"),
         (
             "  a: {type: wait, for: event}",
@@ -172,7 +172,7 @@ fn a_node_says_what_it_is() {
         ("  a: {type: x, retry: {backoff: 30d}}", "3:23: retry.backoff_ms and retry.backoff_max_ms may be at most 86400000"),
         (
             "  a: {type: x, priority: soon, queue: a b, key: {a b: x, c: [1]}}",
-            "3:26: critical, high, normal, background or a head start in seconds is expected, not `soon`\n3:39: queue `a b` may hold only letters from a to z, digits and _ - . / : @\n  for example `a-b`\n3:50: key name `a b` may hold only letters from a to z, digits and _ - . / : @\n3:61: a text such as \"${input.tenant}\" is expected, not a list",
+            "3:26: critical, high, normal, background or a head start in seconds is expected, not `soon`\n3:39: queue `a b` may hold only letters a-z and A-Z, digits and _ - . / : @\n  for example `a-b`\n3:50: key name `a b` may hold only letters a-z and A-Z, digits and _ - . / : @\n3:61: a text such as \"${input.tenant}\" is expected, not a list",
         ),
         ("  a: {type: x, key: 5}", "3:21: a map of key names and their values is expected, not `5`"),
         ("  a: {type: x, key: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1}}", "3:21: a node may have at most 8 keys"),
@@ -440,7 +440,7 @@ fn everything_has_a_limit() {
         (format!("{{workflow: {}, nodes: {{a: {{type: x}}}}}}", "w".repeat(129)), "is longer than 128 bytes"),
         (
             format!("{{workflow: w, nodes: {{{}: {{type: x}}}}}}", "a".repeat(65)),
-            "has 1 to 64 letters from a to z, digits, _ and -",
+            "has 1 to 64 letters a-z and A-Z, digits, _ and -",
         ),
         (format!("{{workflow: w, nodes: {{a: {{type: x}}}}, description: '{}'}}", "a".repeat(4_097)), "the text has 4097 bytes"),
     ] {

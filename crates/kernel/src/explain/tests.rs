@@ -75,6 +75,10 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
              has a [process.NAME], unless it was started with --no-workers. [no_worker] eta unknown",
         ),
         (
+            "add a; advance 1h; explain a asked=1s busy=1 own",
+            "a waits: the server's own worker for type `t` is busy; one asked last 1.0 s ago. [workers_busy] eta unknown",
+        ),
+        (
             "add a; advance 1h; explain a asked=4min",
             "a waits: no worker has asked for type `t` for 4 min. [no_worker] eta unknown",
         ),

@@ -25,7 +25,7 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 
 /// The input of an `http` task, or what a preset makes of one.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object such as {\"url\": \"https://example.com/\"}")]
 pub struct Asked {
     url: String,
     method: Option<String>,
@@ -189,6 +189,9 @@ fn url(asked: &Asked, secrets: &Secrets, revealed: &mut Revealed) -> Result<Uri,
     address(&text).map_err(|wrong| {
         let url = clip(&asked.url, 200);
         bad(match wrong {
+            BadAddress::NoUrl if address(&asked.url).is_ok() => {
+                format!("`{url}` is no address with the value of its secret: hand that over in query, which escapes it, or in a header")
+            }
             BadAddress::NoUrl => format!("`{url}` is no address: write http://HOST/PATH or https://HOST/PATH"),
             BadAddress::UserInfo => format!("`{url}` holds a user name or a password: send them in a header"),
         })

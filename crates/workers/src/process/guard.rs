@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,18 +16,49 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The worker's end of the pipe.
 #[derive(Clone)]
-pub struct Guard(Option<Arc<Mutex<ChildStdin>>>);
+pub struct Guard(Option<Arc<Mutex<Post>>>);
+
+/// Without a guard all goes on as well; only a worker that is killed leaves its processes behind.
+struct Post {
+    guard: Option<(Child, ChildStdin)>,
+    /// What it has to know.
+    groups: BTreeSet<i32>,
+}
+
+/// This very program is started once more, to call [`watch`]: in a group of its own, so that what is meant for the worker
+/// at a terminal does not end it.
+fn started() -> Option<(Child, ChildStdin)> {
+    let started = std::env::current_exe().and_then(|program| {
+        let mut command = Command::new(program);
+        command.arg("work-guard").current_dir("/").process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    });
+    started.ok().and_then(|mut child| child.stdin.take().map(|pipe| (child, pipe)))
+}
+
+impl Post {
+    fn tell(&mut self, line: &str) -> bool {
+        self.guard.as_mut().is_some_and(|(_, pipe)| pipe.write_all(line.as_bytes()).is_ok())
+    }
+
+    /// One that was ended by somebody is replaced, and told of all that there is.
+    fn replace(&mut self) {
+        if let Some((mut gone, pipe)) = self.guard.take() {
+            drop(pipe);
+            _ = gone.wait();
+        }
+        tracing::warn!("the process that ends commands after a kill (work-guard) is gone; it is started again");
+        self.guard = started();
+        let all: String = self.groups.iter().map(|leader| format!("+{leader}\n")).collect();
+        if !self.tell(&all) {
+            tracing::warn!("it cannot be started: if this process is killed, its commands go on");
+        }
+    }
+}
 
 impl Guard {
-    /// This very program is started once more, to call [`watch`]: in a group of its own, so that what is meant for the worker
-    /// at a terminal does not end it. Without one, all goes on as well; only a worker that is killed leaves its processes behind.
     pub fn start() -> Guard {
-        let started = std::env::current_exe().and_then(|program| {
-            let mut command = Command::new(program);
-            command.arg("work-guard").current_dir("/").process_group(0);
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
-        });
-        Guard(started.ok().and_then(|mut child| child.stdin.take()).map(|pipe| Arc::new(Mutex::new(pipe))))
+        Guard(Some(Arc::new(Mutex::new(Post { guard: started(), groups: BTreeSet::new() }))))
     }
 
     /// Nobody watches.
@@ -45,10 +76,12 @@ impl Guard {
     }
 
     fn tell(&self, what: char, leader: Pid) {
-        if let Some(pipe) = &self.0 {
-            let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
-            // It may be gone, and then there is nothing to be done about it.
-            let _ = pipe.write_all(format!("{what}{}\n", leader.as_raw_nonzero()).as_bytes());
+        let Some(post) = &self.0 else { return };
+        let mut post = post.lock().unwrap_or_else(PoisonError::into_inner);
+        let leader = leader.as_raw_nonzero().get();
+        let _ = if what == '+' { post.groups.insert(leader) } else { post.groups.remove(&leader) };
+        if !post.tell(&format!("{what}{leader}\n")) {
+            post.replace();
         }
     }
 }

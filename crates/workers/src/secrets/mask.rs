@@ -21,8 +21,15 @@ struct Piece {
     bytes: Vec<u8>,
     /// What stands there instead.
     label: String,
-    /// It may be written with escapes; base64 has none.
-    is_escaped: bool,
+    written: Written,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Written {
+    /// Any of it with escapes.
+    Plainly,
+    /// Whether its first and its last bits are in letters that it shares with what stands before and behind it.
+    InBase64(bool, bool),
 }
 
 impl Mask {
@@ -33,9 +40,9 @@ impl Mask {
             // What comes back line by line has it so.
             let lines = value.lines().filter(|line| line.len() < value.len());
             for part in std::iter::once(value.as_str()).chain(lines) {
-                let plain = (part.as_bytes().to_vec(), true);
-                for (bytes, is_escaped) in std::iter::once(plain).chain(in_base64(part).map(|bytes| (bytes, false))) {
-                    let piece = Piece { bytes, label: label.clone(), is_escaped };
+                let plain = (part.as_bytes().to_vec(), Written::Plainly);
+                for (bytes, written) in std::iter::once(plain).chain(in_base64(part)) {
+                    let piece = Piece { bytes, label: label.clone(), written };
                     if piece.bytes.len() >= PIECE_BYTES_MIN && !pieces.contains(&piece) {
                         pieces.push(piece);
                     }
@@ -112,15 +119,16 @@ impl fmt::Debug for Mask {
     }
 }
 
-/// As it is within something longer, behind each number of bytes that makes a difference: what its letters share with others at
-/// both ends is left out.
-fn in_base64(value: &str) -> impl Iterator<Item = Vec<u8>> {
+/// As it is within something longer, behind each number of bytes that makes a difference: the letters that it shares with others at
+/// both ends are not looked for.
+fn in_base64(value: &str) -> impl Iterator<Item = (Vec<u8>, Written)> {
     (0..3).flat_map(move |shift| {
         let mut bytes = vec![0; shift];
         bytes.extend_from_slice(value.as_bytes());
         let last = bytes.len() * 8 / 6;
         let first = (shift * 8).div_ceil(6).min(last);
-        [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|engine| engine.encode(&bytes).into_bytes()[first..last].to_vec())
+        let written = Written::InBase64(shift > 0, !(bytes.len() * 8).is_multiple_of(6));
+        [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|engine| (engine.encode(&bytes).into_bytes()[first..last].to_vec(), written))
     })
 }
 
@@ -129,7 +137,7 @@ impl Piece {
         let Some(mut found) = self.find(&bytes, 0) else { return bytes };
         let (mut out, mut from) = (Vec::with_capacity(bytes.len()), 0);
         loop {
-            let (start, end) = found;
+            let (start, end) = self.whole(&bytes, from, found);
             out.extend_from_slice(&bytes[from..start]);
             out.extend_from_slice(self.label.as_bytes());
             from = end;
@@ -142,15 +150,25 @@ impl Piece {
         out
     }
 
+    /// With the letters that hold bits of it beside others, and what fills the last of them up.
+    fn whole(&self, bytes: &[u8], from: usize, (start, end): (usize, usize)) -> (usize, usize) {
+        let Written::InBase64(first, last) = self.written else { return (start, end) };
+        let is_letter = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte));
+        let start = if first && start > from && is_letter(start - 1) { start - 1 } else { start };
+        let end = if last && is_letter(end) { end + 1 } else { end };
+        (start, end + bytes[end..].iter().take(2).take_while(|byte| **byte == b'=').count())
+    }
+
     /// Where it begins and ends.
     fn find(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
         let first = *self.bytes.first()?;
-        let may_begin = |byte: &u8| *byte == first || self.is_escaped && matches!(byte, b'\\' | b'%' | b'+');
+        let is_plain = self.written == Written::Plainly;
+        let may_begin = |byte: &u8| *byte == first || is_plain && matches!(byte, b'\\' | b'%' | b'+');
         while let Some(at) = bytes[from..].iter().position(may_begin) {
             let start = from + at;
             let end = if bytes[start..].starts_with(&self.bytes) {
                 Some(start + self.bytes.len())
-            } else if self.is_escaped {
+            } else if is_plain {
                 end_of(bytes, start, &self.bytes)
             } else {
                 None
@@ -226,6 +244,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::engine::general_purpose::STANDARD;
     use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
     use proptest::prelude::*;
 
@@ -283,6 +302,13 @@ mod tests {
             let masked = mask.text(&format!("a {text} b"));
             assert!(masked.contains("<KEY>"), "{text}: {masked}");
             assert!(!masked.contains("Key") && !masked.contains("S3cr"), "{text}: {masked}");
+        }
+        // Nothing is left of the letters at its ends, nor of what fills them up.
+        for (before, after, left) in [("", "", "<KEY>"), ("u:", "", "dT<KEY>"), ("u:", ":v", "dT<KEY>"), ("abc", "", "YWJj<KEY>")]
+        {
+            let masked = mask.text(&STANDARD.encode(format!("{before}{SECRET}{after}")));
+            let rest = masked.strip_prefix(left).unwrap_or_else(|| panic!("{before} {after}: {masked}"));
+            assert_eq!(rest.is_empty(), after.is_empty(), "{before} {after}: {masked}");
         }
         assert_eq!(mask.text("nothing of it"), "nothing of it");
         assert_eq!(mask.bytes([b"\xff", SECRET.as_bytes(), b"\xfe"].concat()), [b"\xff", "<KEY>".as_bytes(), b"\xfe"].concat());

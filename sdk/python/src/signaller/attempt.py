@@ -26,10 +26,11 @@ as_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 class Fail(Exception):
     """Ends the task as failed; it is not tried again unless `retryable` is said."""
 
+    after: float | None = None
+
     def __init__(self, message: str = "", *, code: str = "failed", retryable: bool = False) -> None:
         super().__init__(message)
         self.code, self.retryable = code, retryable
-        self.after: float | None = None
 
 
 class Retry(Fail):
@@ -43,17 +44,15 @@ class Retry(Fail):
 class Context(WorkTask):
     """All that the server says of the task, and whether to stop."""
 
+    #: It was cancelled, its time is over, or its lease is lost: stop, what comes of it does not count.
+    cancelled = False
+    _is_awaited = False
+    _progress: float | None = None
+
     def __init__(self, task: dict[str, Any]) -> None:
         vars(self).update(task)
         self._lease = {"task": self.task, "fence": self.fence}
         self._lines: deque[str] = deque(maxlen=LOG_LINES_MAX)
-        self._cancelled, self._is_awaited = threading.Event(), False
-        self._progress: float | None = None
-
-    @property
-    def cancelled(self) -> bool:
-        """It was cancelled, its time is over, or its lease is lost: stop, what comes of it does not count."""
-        return self._cancelled.is_set()
 
     def progress(self, share: float) -> None:
         """From 0 to 1, told with the next heartbeat."""
@@ -84,8 +83,7 @@ class Function:
         arguments = given[: self._arguments]
         output = self._call(*arguments) if self._is_async else await in_thread(self._call, *arguments)
         if inspect.isawaitable(output):  # Also that of a plain function around a coroutine's.
-            for context in contexts:
-                context._is_awaited = True
+            contexts[0]._is_awaited = True
             output = await output
         if not self._is_batch:
             return [output]
@@ -105,20 +103,19 @@ def result(context: Context, outcome: Any) -> str:
 
 
 def told_of(outcome: Any, is_cancelled: bool = False) -> str:
+    if is_cancelled:
+        return '"status": "released"'  # Whatever it says: nobody knows whether that is all of it.
     if not isinstance(outcome, BaseException):
         output = as_json(outcome)
         if len(output.encode()) <= OUTPUT_BYTES_MAX:
             return f'"status": "done", "output": {output}'
         return told_of(Fail(f"the output is larger than {OUTPUT_BYTES_MAX} bytes of JSON", code="output_too_large"))
-    if is_cancelled:
-        return '"status": "released"'
     # An exception that is none of ours may be tried again; its class is the code.
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(outcome).__name__).lower()
     fail = outcome if isinstance(outcome, Fail) else Fail(code=name, retryable=True)
-    told: dict[str, Any] = {"status": "failed", "retryable": bool(fail.retryable)}
-    told["error"] = {"code": str(fail.code), "message": str(outcome)[:2000]}
-    if fail.after is not None:
-        told["retry_after_ms"] = round(min(max(0.0, float(fail.after)), RETRY_AFTER_S_MAX) * 1000)
+    error = {"code": str(fail.code), "message": str(outcome)[:2000]}
+    after = None if fail.after is None else round(min(max(0.0, float(fail.after)), RETRY_AFTER_S_MAX) * 1000)
+    told = {"status": "failed", "error": error, "retryable": bool(fail.retryable), "retry_after_ms": after}
     # Half a surrogate pair is no text, and the server would not read the poll.
     return as_json(told).encode("utf-8", "replace").decode()[1:-1]
 

@@ -9,6 +9,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 # The server closes a connection that says nothing for 15 s; one about to be closed is not used.
-IDLE_S_MAX = 8.0
+IDLE_S_MAX, CALL_S_MAX = 8.0, 24 * 3600.0
 BYTES = "application/octet-stream"
 BLOB_BYTES_MAX = 64 * 1024 * 1024
 View = TypeVar("View", api.TaskView, api.RunView)
@@ -46,7 +47,7 @@ class SignallerError(Exception):
         return f"{self.message} ({self.code})" + (f"; {fix}" if fix else "")
 
 
-class Client:
+class Client(AbstractContextManager["Client"]):
     """`url` and `token` default to SIGNALLER_URL and SIGNALLER_TOKEN. `timeout`: seconds for a call, with all its tries.
     It may be used from several threads; from a coroutine, through `asyncio.to_thread`."""
 
@@ -81,13 +82,13 @@ class Client:
         while True:
             tried += 1
             try:
-                return self.send_once(method, path, sent, max(end - time.monotonic(), 0.01))
+                return self.send_once(method, path, sent, min(max(end - time.monotonic(), 0.01), CALL_S_MAX))
             except SignallerError as error:
                 rest = error.wait(tried)
                 may = error.retryable and (again or method == "GET")
                 if not may or time.monotonic() + rest >= end:
                     raise
-            time.sleep(rest)
+                time.sleep(rest)
 
     def send_once(self, method: str, path: str, body: str | bytes | None = None, timeout: float = 30.0) -> Any:
         """The answer's JSON, or its bytes. Raises `SignallerError`, also when the server cannot be reached."""
@@ -107,13 +108,12 @@ class Client:
             return text
         try:
             answer = json.loads(text)
-            problem = answer["error"] if status >= 400 else None
+            if status < 400:
+                return answer
+            no = SignallerError(answer["error"]["code"], answer["error"]["message"], status, answer["error"])
         except (ValueError, LookupError, TypeError):
-            said = f"the server at {self.url} is no Signaller: {status} {text[:200]!r}"
-            raise SignallerError("not_signaller", said, status) from None
-        if problem:
-            raise SignallerError(problem["code"], problem["message"], status, problem)
-        return answer
+            no = SignallerError("not_signaller", f"the server at {self.url} is no Signaller: {status} {text[:200]!r}", status)
+        raise no
 
     def _connection(self, timeout: float) -> HTTPConnection:
         while self._idle:
@@ -128,9 +128,6 @@ class Client:
     def close(self) -> None:
         while self._idle:
             self._idle.pop()[1].close()
-
-    def __enter__(self) -> Client:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -44,7 +44,7 @@ class Crew:
         self._owed: dict[Context, str] = {}
         self._calls: dict[asyncio.Task[list[Any]], list[Context]] = {}
         self._wake = asyncio.Event()
-        self._waits = self._in_vain = self._closing = False
+        self._waits = self._in_vain = self._closing = self._is_known = False
         # Tries since the server last took all it was told, and when there was last a reason to begin trying.
         self._tried, self._tries_since = 0, 0.0
 
@@ -66,7 +66,8 @@ class Crew:
                     asking.result()
             finally:
                 asking.cancel()
-        await self._poll()  # Who wants nothing and holds nothing takes its leave.
+        with contextlib.suppress(SignallerError):  # Who wants nothing and holds nothing takes its leave.
+            await self._poll()
 
     def close(self, limit: float) -> None:
         """Takes nothing more on; what still runs after `limit` is handed back."""
@@ -74,7 +75,7 @@ class Crew:
         self._closing, self._tries_since = True, loop.time()
         self._wake.set()
         loop.call_later(limit, lambda: self._cancel(*self._held))
-        loop.call_later(limit + GRACE_S, self._release)
+        loop.call_later(limit + GRACE_S, lambda: self._owe(asyncio.CancelledError(), *self._held))
 
     async def _woken(self, timeout: float | None = None) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -87,26 +88,23 @@ class Crew:
 
     async def _poll(self, apart: bool = False) -> None:
         results: dict[Context, str] = {}
-        room = POLL_LENGTH
-        for context, text in self._owed.items():
-            room -= len(text)
-            if room >= 0 or not results:
-                results[context] = text
-        holding = [] if apart else [context for context in [*self._held, *self._owed] if context not in results]
+        said: dict[Context, list[str]] = {}
+        room = POLL_LENGTH >> self._tried
+        for context in [*self._owed, *([] if apart else self._held)]:
+            said[context] = context._said() if room > 0 else []
+            if room > 0 and context in self._owed:
+                results[context] = self._owed[context]
+            room -= len(results.get(context, "")) + sum(len(line) + LINE_COST for line in said[context])
+        holding = [] if apart else [context for context in said if context not in results]
         # Who could not tell what it has done takes nothing more on until it can.
         wants = not (apart or self._closing or self._tried)
         free = (self._slots - len(self._calls)) * self._size - len(self._owed) + len(results)
         want = max(0, min(free, POLL_TASKS_MAX - len(self._held) - len(self._owed))) if wants else 0
         waits = want > 0 and not results
         self._waits = self._waits or waits
-        said: dict[Context, list[str]] = {}
-        room = POLL_LENGTH
-        for context in [*results, *holding]:
-            said[context] = context._said() if room > 0 else []
-            room -= sum(len(line) + LINE_COST for line in said[context])
         head = {
             "worker": self._name + "/results" if apart else self._name,
-            "types": list(self._functions),
+            "types": [] if apart else list(self._functions),
             "queues": self._queues,
             "want": want,
             "wait_ms": WAIT_S * 1000 if waits else 0,
@@ -115,7 +113,12 @@ class Crew:
         told = ", ".join(f'{text}, "log": {as_json(said[context])}}}' for context, text in results.items())
         try:
             body = f'{as_json(head)[:-1]}, "results": [{told}]}}'
-            answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, ANSWER_S_MAX)
+            # Heartbeats wait for one that goes by itself, and a stop for all of them.
+            patience = self._beat(ANSWER_S_MAX) if apart else FAREWELL_S if self._closing else ANSWER_S_MAX
+            answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, patience)
+            if not isinstance(answer, dict) or "tasks" not in answer:
+                raise SignallerError("not_signaller", f"the server at {self._client.url} is no Signaller: {answer!r:.200}", 200)
+            self._is_known = True
         except SignallerError as error:
             for context, lines in said.items():
                 context._lines.extendleft(reversed(lines))
@@ -130,7 +133,7 @@ class Crew:
             elif not taken["ok"]:
                 log.warning("the result of %s was not taken: %s", context.task, taken["message"])
             if code == "invalid":
-                self._owe(context, Fail(taken["message"], code="result_refused"))
+                self._owe(Fail(taken["message"], code="result_refused"), context)
         for context, held in zip(holding, answer["holding"], strict=True):
             if held["cancel"]:
                 self._cancel(context)
@@ -150,7 +153,9 @@ class Crew:
         """Until the next try, if there is one."""
         self._tried += 1
         waited = asyncio.get_running_loop().time() - self._tries_since
-        if not error.retryable or (self._closing and not self._held and waited > FAREWELL_S):
+        # What has been one is no Signaller for a while, if somebody between them answers instead.
+        may_pass = error.retryable or (self._is_known and error.code == "not_signaller")
+        if not may_pass or (self._closing and not self._held and waited > FAREWELL_S):
             raise error
         if self._tried == 1:
             log.warning("%s; trying again", error)
@@ -169,27 +174,24 @@ class Crew:
         error = asyncio.CancelledError() if call.cancelled() else call.exception()
         for context, outcome in zip(contexts, [error] * len(contexts) if error else call.result(), strict=True):
             if context in self._held:
-                self._owe(context, outcome)
+                self._owe(outcome, context)
         self._wake.set()
 
     def _cancel(self, *contexts: Context) -> None:
         news = {context for context in contexts if not context.cancelled}
         for context in news:
             log.info("%s is told to stop", context.task)
-            context._cancelled.set()
+            context.cancelled = True
         for call, given in self._calls.items():
             # One of a batch is not ended while others of it are wanted; a thread cannot be ended.
             if given[0]._is_awaited and news & {*given} and all(each.cancelled for each in given):
                 call.cancel()
 
-    def _release(self) -> None:
-        for context in [*self._held]:
-            self._owe(context, asyncio.CancelledError())
-
-    def _owe(self, context: Context, outcome: Any) -> None:
-        self._held.pop(context, None)
-        self._owed[context] = result(context, outcome)
+    def _owe(self, outcome: Any, *contexts: Context) -> None:
+        for context in contexts:
+            self._held.pop(context, None)
+            self._owed[context] = result(context, outcome)
+            if isinstance(outcome, Exception) and not isinstance(outcome, Fail):
+                log.warning("%s of type %s failed", context.task, context.type, exc_info=outcome)
         self._tries_since = asyncio.get_running_loop().time()
         self._wake.set()
-        if isinstance(outcome, Exception) and not isinstance(outcome, Fail):
-            log.warning("%s of type %s failed", context.task, context.type, exc_info=outcome)

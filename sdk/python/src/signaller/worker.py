@@ -85,12 +85,10 @@ class Worker:
             if self._stops:
                 self._close(self.stop_limit)
             try:
-                await asyncio.wait(working, return_when=asyncio.FIRST_EXCEPTION)
+                await asyncio.shield(asyncio.gather(*working))
             finally:
                 self._close(0.0)  # If one was refused for good, the others hand back what they hold.
                 await asyncio.wait(working)
-            for work in working:
-                work.result()
         finally:
             for name, handler in before.items():
                 signal.signal(name, handler or signal.SIG_DFL)

@@ -111,7 +111,8 @@ pub fn page(screen: &Screen, task: &TaskView) -> String {
         lines.push(("finished", when(at)));
     }
     if let Some(why) = &task.cancelled {
-        lines.push(("cancelled", format!("{} by {}: {}", why.cause, why.by, plain_text(&why.reason))));
+        let reason = if why.reason.is_empty() { String::new() } else { format!(": {}", plain_text(&why.reason)) };
+        lines.push(("cancelled", format!("{} by {}{reason}", why.cause, why.by)));
     }
     if let Some(error) = &task.error {
         lines.push(("error", plain_text(&format!("{}: {}", error.code, error.message)).into_owned()));

@@ -63,7 +63,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Exit 65: failed, and not worth another attempt. Any other exit, 75 for example: failed, may be tried again; the
 /// tail of stderr is the message. Stderr is also the task's log; a line `signaller: progress 0.4 row 4 of 10` says how far
 /// it is.
-/// A command whose time budget is spent is stopped, as is one that was cancelled; what it started ends with the worker.
+/// A command whose time budget is spent is stopped, as is one that was cancelled, with all
+/// that it started. What one that ended by itself leaves running goes on, and that is told.
 /// A line `signaller: failed CODE words` on stderr gives a failure a code, `signaller: retry 30s` or `never` says when it is tried again.
 /// Without, the code of a failure is exit_N, signal_N, output_too_large, result_refused or timed_out; worker_lost comes from
 /// the server.
@@ -391,7 +392,9 @@ impl Worker<'_> {
             self.session.screen.note(&format!("{}; trying again", failure.message));
         }
         (self.unheard, self.away) = (Some(Instant::now()), true);
-        let wait = failure.retry_after_ms.map_or(self.retry_in, Duration::from_millis).min(RETRY_MAX);
+        // Soon enough for what it holds: a server that comes back waits no longer for a heartbeat than it did before.
+        let most = self.crew.heartbeat().unwrap_or(RETRY_MAX).min(RETRY_MAX);
+        let wait = failure.retry_after_ms.map_or(self.retry_in, Duration::from_millis).min(most);
         self.retry_at = Instant::now() + wait;
         self.retry_in = (self.retry_in * 2).min(RETRY_MAX);
     }
@@ -406,6 +409,9 @@ impl Worker<'_> {
 
     fn answered(&mut self, poll: &WorkPoll, answer: Result<WorkAnswer, Failure>) {
         let sent = self.polling.take().unwrap_or_else(Instant::now);
+        if answer.is_err() {
+            self.said.unheard(poll);
+        }
         match answer {
             Ok(mut answer) => {
                 if self.heard.is_none() {

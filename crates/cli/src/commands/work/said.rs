@@ -1,5 +1,5 @@
-//! What commands say on stderr while they run, log lines and how far they are, kept until a poll takes it along. Lines are told at most
-//! once: a poll that does not arrive loses those it carried.
+//! What commands say on stderr while they run, log lines and how far they are, kept until a poll takes it along. Lines of a poll that
+//! failed are told again; if the server had heard them, they are there twice.
 
 use doors::wire::{POLL_LINES_MAX, WorkPoll};
 use kernel::ids::{Fence, TaskId};
@@ -82,6 +82,28 @@ impl Said {
     }
 }
 
+impl Said {
+    /// The server may not have heard what this poll said.
+    pub fn unheard(&self, poll: &WorkPoll) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let results = poll.results.iter().map(|result| (result.task, result.fence, &result.log, None));
+        let holding = poll
+            .holding
+            .iter()
+            .map(|held| (held.task, held.fence, &held.log, held.progress.map(|share| (share, held.message.clone()))));
+        for (task, fence, log, progress) in
+            results.chain(holding).filter(|(.., log, progress)| !log.is_empty() || progress.is_some())
+        {
+            let waiting = said.entry((task, fence)).or_default();
+            log.iter().rev().for_each(|line| waiting.lines.push_front(line.clone()));
+            let over = waiting.lines.len().saturating_sub(LINES_MAX);
+            waiting.lines.drain(..over);
+            waiting.dropped += over;
+            waiting.progress = waiting.progress.take().or(progress);
+        }
+    }
+}
+
 impl Waiting {
     /// The first so many lines, behind how many are missing before them.
     fn told(&mut self, count: usize) -> Vec<String> {
@@ -128,6 +150,12 @@ mod tests {
         assert_eq!(logs, ["c", "a b", ""]);
         assert_eq!(poll.holding[0].progress, None);
         assert!(said.is_empty());
+        // What failed goes with the next one, before what came meanwhile.
+        said.add(task(1), fence, "z");
+        said.unheard(&poll);
+        said.attach(&mut poll);
+        let logs = [&poll.results[0].log, &poll.holding[0].log, &poll.holding[1].log].map(|log| log.join(" "));
+        assert_eq!((logs, said.is_empty()), (["c", "a b z", ""].map(str::to_owned), true));
         said.add(task(1), fence, "signaller: progress 0.2");
         said.add(task(1), fence, "signaller: progress 40% row 4");
         said.attach(&mut poll);

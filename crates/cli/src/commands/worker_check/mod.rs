@@ -6,9 +6,13 @@ mod yard;
 
 use crate::output::{Answer, Exit, Failure, Outcome, Screen};
 use crate::progress::bar;
+use crate::signals::{INTERRUPTED, on_giving_up};
 use checks::CHECKS;
 use clap::Args;
 use serde::Serialize;
+use std::ffi::OsStr;
+use std::sync::atomic::Ordering;
+use workers::process::program;
 use yard::Yard;
 
 /// Check that a worker keeps to the protocol: answers, failures, heartbeats, cancels, fences, a server and a worker that die
@@ -67,13 +71,24 @@ pub fn run(args: WorkerCheckArgs, screen: Screen) -> Outcome {
         let report = Report { checks };
         return Ok(Answer::new(&report, told(&screen, &report)));
     }
+    // Before a server is started for nothing.
+    let program = OsStr::new(&args.command[0]);
+    program::check(program).map_err(|why| {
+        Failure::usage(format!("the worker {} {why}", args.command[0])).fix("write the command that starts it after --")
+    })?;
+    let gives_up = on_giving_up(|| {});
     let shown = bar(&screen, Some(chosen.len() as u64), "checking");
     let mut report = Report { checks: Vec::new() };
     for check in chosen {
         shown.set_message(check.name);
         // Each in a yard of its own, so that what one leaves behind disturbs no other.
-        let ended = Yard::open(&args.command, args.verbose)
+        let ended = Yard::open(&args.command, args.verbose, &gives_up)
             .and_then(|mut yard| (check.run)(&mut yard).map_err(|why| yard.with_last_words(why)));
+        if gives_up.load(Ordering::Relaxed) {
+            shown.finish_and_clear();
+            screen.note("told to stop: its server and the worker are ended");
+            std::process::exit(INTERRUPTED);
+        }
         report.checks.push(Checked { check: check.name, what: check.what, ok: Some(ended.is_ok()), why: ended.err() });
         shown.inc(1);
     }

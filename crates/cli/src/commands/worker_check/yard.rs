@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -32,6 +34,8 @@ pub struct Yard {
     worker: Option<Process>,
     address: String,
     client: Client,
+    /// Somebody wants no more of it.
+    gives_up: Arc<AtomicBool>,
 }
 
 /// With all that it started; it ends with this value.
@@ -75,11 +79,20 @@ fn serve(folder: &TempDir, listen: &str) -> Result<(Process, String), String> {
 }
 
 impl Yard {
-    pub fn open(command: &[String], verbose: bool) -> Result<Yard, String> {
+    pub fn open(command: &[String], verbose: bool, gives_up: &Arc<AtomicBool>) -> Result<Yard, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("no folder can be made: {error}"))?;
         let (server, address) = serve(&folder, "127.0.0.1:0")?;
         let client = Client::new(Target { url: address.clone(), source: Source::Flag, token: None });
-        let mut yard = Yard { folder, command: command.to_vec(), verbose, server, worker: None, address, client };
+        let mut yard = Yard {
+            folder,
+            command: command.to_vec(),
+            verbose,
+            server,
+            worker: None,
+            address,
+            client,
+            gives_up: gives_up.clone(),
+        };
         let config = json!({"config": {"heartbeat_ms": HEARTBEAT_MS}, "by": "worker-check"});
         yard.put(&format!("/v1/queues/{TYPE}"), &config)?;
         yard.start_worker()?;
@@ -133,7 +146,7 @@ impl Yard {
     pub fn worker_ends(&mut self) -> Result<ExitStatus, String> {
         let until = Instant::now() + PATIENCE;
         let Some(worker) = &mut self.worker else { return Err("there is no worker".into()) };
-        while Instant::now() < until {
+        while Instant::now() < until && !self.gives_up.load(Ordering::Relaxed) {
             if let Some(status) = worker.0.try_wait().map_err(|error| error.to_string())? {
                 self.worker = None;
                 return Ok(status);
@@ -193,7 +206,11 @@ impl Yard {
             if self.worker.is_some() && !self.is_working() {
                 return Err(format!("{task} {what}"));
             }
-            if Instant::now() > until {
+            if Instant::now() > until && shown["status"] == "queued" && shown["attempt"] == 0 {
+                let told = "no worker asked for it: the worker has to take tasks of the type in SIGNALLER_CHECK_TYPE";
+                return Err(format!("{task} was not begun within {} s; {told}", PATIENCE.as_secs()));
+            }
+            if Instant::now() > until || self.gives_up.load(Ordering::Relaxed) {
                 let status = (&shown["status"], &shown["attempt"]);
                 return Err(format!("{task} {what} within {} s: it is {} at attempt {}", PATIENCE.as_secs(), status.0, status.1));
             }

@@ -25,7 +25,7 @@ fn what_is_wrong_with_a_registry_is_told_with_its_place() {
     check(&[
         ("handlers: []", "1:11: `handlers` is a map from names to what they stand for, not a list"),
         ("handler: {}", "1:1: a registry has no field `handler`\n  did you mean `handlers`?"),
-        ("handlers:\n  a b: {on: e, task: t}", "2:3: handler `a b` may hold only letters from a to z, digits, _ and -"),
+        ("handlers:\n  a b: {on: e, task: t}", "2:3: handler `a b` may hold only letters a-z and A-Z, digits, _ and -"),
         ("handlers:\n  a: {task: t}", "2:6: handler `a` needs `on`"),
         (
             "handlers:\n  a: {on: 'e*', task: t}",
@@ -161,7 +161,7 @@ fn what_is_wrong_with_a_cron_is_told_with_its_place() {
             "crons:\n  c: {schedule: '@daily', event: 'a//b'}",
             "2:34: event name `a//b` has an empty part before, between or after / and .\n  for example `a-b`",
         ),
-        ("crons:\n  c d: {schedule: '@daily'}", "2:3: cron `c d` may hold only letters from a to z, digits, _ and -"),
+        ("crons:\n  c d: {schedule: '@daily'}", "2:3: cron `c d` may hold only letters a-z and A-Z, digits, _ and -"),
     ]);
     let registry = compiled("handlers: {h: {on: cron/a, task: t}}\ncrons:\n  a: {schedule: '@daily'}\n  b: {schedule: '@daily'}");
     let told: Vec<String> = registry.warnings().iter().map(|warning| warning.to_string()).collect();

@@ -46,7 +46,7 @@ fn events_get_names_and_ids() {
             "provider: github",
             &[("x-github-event", "a b")],
             &push,
-            "event name `github/a b` may hold only letters from a to z, digits and _ - . / :",
+            "event name `github/a b` may hold only letters a-z and A-Z, digits and _ - . / :",
             "-",
         ),
         ("provider: stripe", &[], &paid, "stripe/invoice.paid", "evt_1"),
