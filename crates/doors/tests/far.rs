@@ -134,11 +134,49 @@ async fn an_output_that_is_slow_to_be_put_away_costs_no_lease() {
     let held = json!({"task": leased[2]["task"], "fence": leased[2]["fence"]});
     let poll = json!({"worker": "w", "types": ["t"], "results": [result(0), result(1)], "holding": [held]});
     blobs.set(Mood::Full);
+    let both = blobs.asked() + 2;
     let asked = tokio::spawn(async move { ask(address, "POST", "/v1/work", &poll.to_string()).await });
-    assert!(blobs.is_asked().await);
+    assert!(blobs.was_asked(both).await, "neither waits for the other");
     tokio::time::sleep(Duration::from_millis(5 * heartbeat_ms)).await;
     blobs.set(Mood::Well);
     let answer = asked.await.unwrap();
     let ok = |part: &Value| part.as_array().unwrap().iter().map(|one| one["ok"] == true).collect::<Vec<_>>();
     assert_eq!((ok(&answer["results"]), ok(&answer["holding"])), (vec![true, true], vec![true]), "{answer}");
+}
+
+/// It gave up on an answer, and asked anew: what it had said of its leases is old.
+#[tokio::test]
+async fn a_poll_that_nobody_waits_for_takes_nothing_from_the_next() {
+    let blobs = Arc::<Far>::default();
+    let address = open(&blobs).await;
+    ask(address, "POST", "/v1/tasks/batch", r#"{"tasks":[{"type":"t"},{"type":"t"}]}"#).await;
+    let poll = |rest: Value| {
+        let mut poll = json!({"worker": "w", "types": ["t"]});
+        poll.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        poll.to_string()
+    };
+    let first = ask(address, "POST", "/v1/work", &poll(json!({"want": 1, "wait_ms": 5_000}))).await["tasks"][0].clone();
+    let result = json!({"task": first["task"], "fence": first["fence"], "status": "done", "output": "x".repeat(10_000)});
+    blobs.set(Mood::Full);
+    let body = poll(json!({"results": [result], "want": 1}));
+    let gives_up = tokio::spawn(async move { ask(address, "POST", "/v1/work", &body).await });
+    assert!(blobs.is_asked().await);
+    gives_up.abort();
+    _ = gives_up.await;
+    let held = json!({"task": first["task"], "fence": first["fence"]});
+    let next = poll(json!({"want": 1, "wait_ms": 5_000, "holding": [held]}));
+    let second = ask(address, "POST", "/v1/work", &next).await["tasks"][0].clone();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    blobs.set(Mood::Well);
+    let path = format!("/v1/tasks/{}", first["task"].as_str().unwrap());
+    let until = tokio::time::Instant::now() + PATIENCE;
+    while ask(address, "GET", &path, "").await["status"] != "done" {
+        assert!(tokio::time::Instant::now() < until, "its result counts");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let held = json!({"task": second["task"], "fence": second["fence"]});
+    let answer = ask(address, "POST", "/v1/work", &poll(json!({"holding": [held]}))).await;
+    assert_eq!(answer["holding"][0]["ok"], true, "{answer}");
+    let history = ask(address, "GET", &format!("/v1/tasks/{}/history", second["task"].as_str().unwrap()), "").await;
+    assert_eq!(history.to_string().matches("task_leased").count(), 1, "{history}");
 }

@@ -133,6 +133,51 @@ class Trouble(House):
         go.set()
         self.assertEqual({self.ended(task) for task in tasks}, {("done", None)})
 
+    def test_a_slow_answer_to_one_result_costs_no_other_lease(self) -> None:
+        def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
+            answer = ask(body)
+            if body["worker"].endswith("/results"):
+                time.sleep(2.5)
+            return answer
+
+        worker = Worker(self.door(around))
+
+        @worker.task("slow")
+        async def slow(input: float) -> float:
+            await asyncio.sleep(input)
+            return input
+
+        self.queue("slow", heartbeat_ms=900)
+        self.work(worker)
+        tasks = [self.add("slow", 4.0), self.add("slow", 0.5)]
+        self.assertEqual([self.ended(task) for task in tasks], [("done", 4.0), ("done", 0.5)])
+        self.assertEqual([self.client.tasks.get(task)["attempt"] for task in tasks], [1, 1])
+
+    def test_what_somebody_else_answers_in_between_ends_no_worker(self) -> None:
+        odd: list[Json] = [
+            {"error": "upstream unavailable"},
+            {"error": {"type": "bad_gateway"}},
+            {"error": None},
+            {"ok": True},
+        ]
+
+        def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
+            return odd.pop() if odd and begun.is_set() else ask(body)
+
+        worker, begun = Worker(self.door(around)), threading.Event()
+
+        @worker.task("steady")
+        def steady(input: Any) -> str:
+            begun.set()
+            self.until("all were told", lambda: not odd)
+            return "done"
+
+        self.queue("steady", heartbeat_ms=900)
+        self.work(worker)
+        task = self.add("steady")
+        self.assertEqual(self.ended(task), ("done", "done"))
+        self.assertEqual(self.client.tasks.get(task)["attempt"], 1)
+
     def test_when_one_type_is_refused_the_others_hand_back_what_they_hold(self) -> None:
         begun = threading.Event()
 

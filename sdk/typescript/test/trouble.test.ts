@@ -19,6 +19,37 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
   });
   afterEach(() => house.end());
 
+  it("loses no other lease when one result is answered slowly", async () => {
+    const url = await house.door(async (body, ask) => {
+      const answer = await ask(body);
+      if (body.worker.endsWith("/results")) await sleep(2_500);
+      return answer;
+    });
+    await house.queue("slow", { heartbeat_ms: 900 });
+    void house.work(house.worker({ url }).task("slow", async (input) => (await sleep(input), input)));
+    for (const task of [await house.add("slow", 4_000), await house.add("slow", 500)]) {
+      assert.equal((await house.ended(task))[0], "done");
+      assert.equal((await house.client.tasks.get(task)).attempt, 1);
+    }
+  });
+
+  it("does not end of what somebody else answers in between", async () => {
+    const odd: object[] = [{ error: "upstream unavailable" }, { error: { type: "bad_gateway" } }, { ok: true }, {}];
+    let isBegun = false;
+    const url = await house.door(async (body, ask) => (isBegun && odd.length ? odd.pop() : ask(body)));
+    await house.queue("steady", { heartbeat_ms: 900 });
+    void house.work(
+      house.worker({ url }).task("steady", async () => {
+        isBegun = true;
+        await house.until("all were told", () => !odd.length);
+        return "done";
+      }),
+    );
+    const task = await house.add("steady");
+    assert.deepEqual(await house.ended(task), ["done", "done"]);
+    assert.equal((await house.client.tasks.get(task)).attempt, 1);
+  });
+
   it("takes no more while its results cannot be kept, and tells them later", async () => {
     const polls: { want: number; results: unknown[]; holding: unknown[] }[] = [];
     let isOver = false;
