@@ -32,6 +32,34 @@ fn a_worker_of_the_sdk_keeps_to_the_protocol() {
     assert!(exit == 0 && checks.len() == 11 && checks.iter().all(|(_, ok)| *ok), "{exit} {text}");
 }
 
+/// What `signaller work` runs for each task.
+const COMMAND: &str = r#"
+import json, sys, time
+input = json.load(sys.stdin)["input"]
+match input["do"]:
+    case "echo" | "sleep":
+        time.sleep(input.get("ms", 0) / 1000)
+        print(json.dumps(input["value"]))
+    case "grow":
+        print(json.dumps("x" * input["bytes"]))
+    case "wait":
+        time.sleep(3600)
+    case "fail":
+        print(f"signaller: failed {input['code']} {input['message']}", file=sys.stderr)
+        after = f"{input['retry_after_ms']}ms" if input.get("retry_after_ms") else None
+        if after or not input["retryable"]:
+            print("signaller: retry", after or "never", file=sys.stderr)
+        sys.exit(1)
+"#;
+
+#[test]
+fn a_worker_of_the_command_line_keeps_to_the_protocol() {
+    let work =
+        ["--", env!("CARGO_BIN_EXE_signaller"), "work", "--concurrency", "4", "--type", "check", "--", "python3", "-c", COMMAND];
+    let (exit, checks, text) = check(&work);
+    assert!(exit == 0 && checks.len() == 11 && checks.iter().all(|(_, ok)| *ok), "{exit} {text}");
+}
+
 /// It takes tasks and answers them, and nothing more; what else it gets wrong, `FAULT` says.
 const CARELESS: &str = r#"
 import json, os, pathlib, sys, time, urllib.request

@@ -181,7 +181,8 @@ fn server_restart(yard: &mut Yard) -> Done {
     yard.runs(task)?;
     std::thread::sleep(Duration::from_millis(HEARTBEAT_MS + 100));
     yard.kill_server();
-    std::thread::sleep(Duration::from_millis(700));
+    // So long that one who waits longer and longer between its tries would now be late.
+    std::thread::sleep(Duration::from_millis(2 * HEARTBEAT_MS));
     yard.start_server()?;
     yard.gives(task, &json!("meanwhile"))?;
     let leased =
