@@ -52,12 +52,15 @@ match input["do"]:
         sys.exit(1)
 "#;
 
+/// In what it has of its own; all of it would take long, a process for each task.
 #[test]
 fn a_worker_of_the_command_line_keeps_to_the_protocol() {
     let work =
         ["--", env!("CARGO_BIN_EXE_signaller"), "work", "--concurrency", "4", "--type", "check", "--", "python3", "-c", COMMAND];
-    let (exit, checks, text) = check(&work);
-    assert!(exit == 0 && checks.len() == 11 && checks.iter().all(|(_, ok)| *ok), "{exit} {text}");
+    for only in ["retry", "cancel", "server", "stop"] {
+        let (exit, checks, text) = check(&[&["--only", only], &work[..]].concat());
+        assert!(exit == 0 && checks.len() == 1 && checks[0].1, "{exit} {text}");
+    }
 }
 
 /// It takes tasks and answers them, and nothing more; what else it gets wrong, `FAULT` says.
