@@ -4,15 +4,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/target/release:$PATH"
 export SIGNALLER_URL="${SIGNALLER_URL:-http://127.0.0.1:7400}"
-data="$(mktemp -d)"
-workers=()
-# The workers first: they hand in what they have while the server is still there.
-trap 'kill "${workers[@]}" 2>/dev/null; wait "${workers[@]}" 2>/dev/null; kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$data"' EXIT
-
 if signaller --json status >/dev/null 2>&1; then
   echo "a server answers at $SIGNALLER_URL already: stop it, or give this one another place: SIGNALLER_URL=http://127.0.0.1:7401 make run" >&2
   exit 1
 fi
+data="$(mktemp -d)"
+workers=()
+# The workers first: they hand in what they have while the server is still there.
+trap 'set +e; ((${#workers[@]})) && { kill "${workers[@]}"; wait "${workers[@]}"; } 2>/dev/null; kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$data"' EXIT
+
 signaller --human dev --listen "${SIGNALLER_URL#http://}" --data-dir "$data" &
 server=$!
 until signaller --json status >/dev/null 2>&1; do

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-from signaller import Context, SignallerError, Worker, crew
+from signaller import Context, SignallerError, Worker, attempt, crew
 
 from .house import LONG_S, House, Json, refusing
 
@@ -106,7 +106,7 @@ class Trouble(House):
             go.wait(LONG_S)
             context.log("last")
 
-        self.queue("talk", heartbeat_ms=600)
+        self.queue("talk", heartbeat_ms=3000)
         self.work(worker)
         task = self.add("talk")
         self.until("a line was lost", lambda: lost)
@@ -137,7 +137,7 @@ class Trouble(House):
         def around(body: Json, ask: Callable[[Json], Json]) -> Json | None:
             answer = ask(body)
             if body["worker"].endswith("/results"):
-                time.sleep(2.5)
+                time.sleep(3.5)
             return answer
 
         worker = Worker(self.door(around))
@@ -147,11 +147,28 @@ class Trouble(House):
             await asyncio.sleep(input)
             return input
 
-        self.queue("slow", heartbeat_ms=900)
+        self.queue("slow", heartbeat_ms=1500)
         self.work(worker)
-        tasks = [self.add("slow", 4.0), self.add("slow", 0.5)]
-        self.assertEqual([self.ended(task) for task in tasks], [("done", 4.0), ("done", 0.5)])
+        tasks = [self.add("slow", 5.0), self.add("slow", 0.5)]
+        self.assertEqual([self.ended(task) for task in tasks], [("done", 5.0), ("done", 0.5)])
         self.assertEqual([self.client.tasks.get(task)["attempt"] for task in tasks], [1, 1])
+
+    def test_a_poll_for_which_no_thread_is_to_be_had_is_tried_again(self) -> None:
+        worker, failed = Worker(self.url), threading.Event()
+
+        def in_thread(*arguments: Any) -> Any:
+            if not failed.is_set():
+                failed.set()
+                raise RuntimeError("can't start new thread")
+            return attempt.in_thread(*arguments)
+
+        @worker.task("steady")
+        async def steady(input: Any) -> str:
+            return "done"
+
+        with mock.patch.object(crew, "in_thread", in_thread):
+            self.work(worker)
+            self.assertEqual(self.ended(self.add("steady")), ("done", "done"))
 
     def test_what_somebody_else_answers_in_between_ends_no_worker(self) -> None:
         odd: list[Json] = [
@@ -172,7 +189,7 @@ class Trouble(House):
             self.until("all were told", lambda: not odd)
             return "done"
 
-        self.queue("steady", heartbeat_ms=900)
+        self.queue("steady", heartbeat_ms=3000)
         self.work(worker)
         task = self.add("steady")
         self.assertEqual(self.ended(task), ("done", "done"))

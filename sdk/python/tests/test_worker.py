@@ -327,7 +327,7 @@ class Stopping(House):
         def said() -> list[str]:
             return [line["text"] for line in self.client.request("GET", f"/v1/tasks/{task}/log")["lines"]]
 
-        self.queue("talk", heartbeat_ms=600)
+        self.queue("talk", heartbeat_ms=3000)
         self.work(worker)
         task = self.add("talk")
         self.assertEqual(self.until("it says something", said), ["begun ?"])

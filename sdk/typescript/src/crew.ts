@@ -109,7 +109,7 @@ export class Crew {
     const { name, slots, size } = this;
     const results = new Map<Attempt, string>();
     const said = new Map<Attempt, string[]>();
-    let room = POLL_LENGTH / 2 ** this.#tried;
+    let room = POLL_LENGTH / 2 ** this.#tried; // Less, if so much was too much.
     for (const attempt of [...this.#owed.keys(), ...(apart ? [] : this.#held)]) {
       const [result, lines] = room > 0 ? [this.#owed.get(attempt), attempt.lines.splice(0)] : [undefined, []];
       if (result) results.set(attempt, result);

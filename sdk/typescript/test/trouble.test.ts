@@ -22,12 +22,12 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
   it("loses no other lease when one result is answered slowly", async () => {
     const url = await house.door(async (body, ask) => {
       const answer = await ask(body);
-      if (body.worker.endsWith("/results")) await sleep(2_500);
+      if (body.worker.endsWith("/results")) await sleep(3_500);
       return answer;
     });
-    await house.queue("slow", { heartbeat_ms: 900 });
+    await house.queue("slow", { heartbeat_ms: 1_500 });
     void house.work(house.worker({ url }).task("slow", async (input) => (await sleep(input), input)));
-    for (const task of [await house.add("slow", 4_000), await house.add("slow", 500)]) {
+    for (const task of [await house.add("slow", 5_000), await house.add("slow", 500)]) {
       assert.equal((await house.ended(task))[0], "done");
       assert.equal((await house.client.tasks.get(task)).attempt, 1);
     }
@@ -37,7 +37,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     const odd: object[] = [{ error: "upstream unavailable" }, { error: { type: "bad_gateway" } }, { ok: true }, {}];
     let isBegun = false;
     const url = await house.door(async (body, ask) => (isBegun && odd.length ? odd.pop() : ask(body)));
-    await house.queue("steady", { heartbeat_ms: 900 });
+    await house.queue("steady", { heartbeat_ms: 3_000 });
     void house.work(
       house.worker({ url }).task("steady", async () => {
         isBegun = true;
@@ -118,7 +118,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
       return lines.length ? undefined : ask(body);
     });
     const [gone, go] = gate();
-    await house.queue("talk", { heartbeat_ms: 600 });
+    await house.queue("talk", { heartbeat_ms: 3_000 });
     const worker = house.worker({ url, concurrency: 1 }).task("talk", async (_, { log }) => {
       log("first");
       await gone;

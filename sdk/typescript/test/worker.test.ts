@@ -198,7 +198,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
       await gone;
       for (let line = 0; line < 1_000; line++) log(`${line} ${"x".repeat(10_000)}`);
     });
-    await house.queue("talk", { heartbeat_ms: 600 });
+    await house.queue("talk", { heartbeat_ms: 3_000 });
     void house.work(worker);
     const task = await house.add("talk");
     const said = async (): Promise<string[]> => {

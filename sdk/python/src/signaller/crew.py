@@ -89,7 +89,7 @@ class Crew:
     async def _poll(self, apart: bool = False) -> None:
         results: dict[Context, str] = {}
         said: dict[Context, list[str]] = {}
-        room = POLL_LENGTH >> self._tried
+        room = max(POLL_LENGTH >> self._tried, 1)  # Less, if so much was too much.
         for context in [*self._owed, *([] if apart else self._held)]:
             said[context] = context._said() if room > 0 else []
             if room > 0 and context in self._owed:
@@ -119,10 +119,10 @@ class Crew:
             if not isinstance(answer, dict) or "tasks" not in answer:
                 raise SignallerError("not_signaller", f"the server at {self._client.url} is no Signaller: {answer!r:.200}", 200)
             self._is_known = True
-        except SignallerError as error:
+        except (SignallerError, RuntimeError) as error:  # The latter, if no thread is to be had.
             for context, lines in said.items():
                 context._lines.extendleft(reversed(lines))
-            await self._rest(error)
+            await self._rest(error if isinstance(error, SignallerError) else SignallerError("unreachable", str(error), 0))
             return
         unkept = None
         for context, taken in zip(results, answer["results"], strict=True):
