@@ -80,9 +80,7 @@ impl Said {
         }
         *said = left;
     }
-}
 
-impl Said {
     /// The server may not have heard what this poll said.
     pub fn unheard(&self, poll: &WorkPoll) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
