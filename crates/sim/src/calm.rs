@@ -37,6 +37,7 @@ impl World {
         self.temper.faults = FaultRates::default();
         self.blobs.spare();
         (self.temper.calm, self.temper.clients, self.temper.big, self.temper.work_ms) = (true, 0, false, 10);
+        self.temper.beats = 0;
         self.temper.types = TYPES.iter().map(|kind| TypeName::parse(kind).expect("a name")).collect();
         for at in 0..self.workers.len() {
             self.workers[at].away_until = Some(self.now.plus_ms(1 << 40));

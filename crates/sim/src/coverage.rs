@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the world does to the engine.
-pub const FAULTS: [&str; 35] = [
+pub const FAULTS: [&str; 36] = [
     "answer_doubled",
     "answer_lost",
+    "beaten_for",
     "blob_damaged",
     "blob_get_failed",
     "blob_put_failed",

@@ -51,7 +51,19 @@ impl World {
         }
     }
 
+    /// What a worker has told is put away at the door, which keeps its leases alive meanwhile, whatever becomes of the worker.
+    fn beat(&mut self, at: usize) {
+        let leases = self.workers[at].leases();
+        if leases.is_empty() || self.temper.beats == 0 || !self.chance.permille(self.temper.beats) {
+            return;
+        }
+        let leases: Vec<_> = leases.into_iter().filter(|_| self.chance.permille(700)).collect();
+        self.fault("beaten_for");
+        self.mail.send(Sender::Door, Request::Beat { leases });
+    }
+
     pub(crate) fn work(&mut self, at: usize) {
+        self.beat(at);
         let faults = self.temper.faults.clone();
         let worker = &mut self.workers[at];
         if let Some(until) = worker.away_until {

@@ -2,7 +2,7 @@
 //! requests that reached the engine. The engine keeps its own; here it is known what it should be.
 
 use crate::model::Model;
-use crate::turn::Turn;
+use crate::turn::{Turn, named};
 use engine::{Request, Ticket, Work};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::names::{QueueName, TypeName, WorkerName};
@@ -89,17 +89,20 @@ impl Presence {
                 Request::Work(work) => {
                     self.polls.retain(|_, poll| poll.worker != work.worker);
                     self.polls.insert(*ticket, self.parked(work, turn.now));
-                    for held in &work.holding {
-                        if let Some(watch) = self.watches.get_mut(&held.task).filter(|watch| watch.fence == held.fence.0) {
-                            watch.deadline = turn.now.plus_ms(watch.window_ms.into());
-                            watch.named = true;
-                            self.unnamed.remove(&held.task);
-                        }
-                    }
                 }
                 Request::Gone { poll } => drop(self.polls.remove(poll)),
                 Request::Stop => self.stopping = true,
                 _ => {}
+            }
+            for (task, fence) in named(request) {
+                let Some(watch) = self.watches.get_mut(&task).filter(|watch| watch.fence == fence.0) else { continue };
+                watch.deadline = turn.now.plus_ms(watch.window_ms.into());
+                watch.named = true;
+                // Where it ended in this tick, too, that may have come first.
+                match self.unnamed.get_mut(&task).filter(|_| turn.ended.contains(&(task, fence.0))) {
+                    Some((least, _)) => *least = 0,
+                    None => _ = self.unnamed.remove(&task),
+                }
             }
         }
         for (ticket, _) in &turn.answers {

@@ -149,6 +149,8 @@ pub struct Temper {
     pub events: bool,
     /// How often, of a thousand, some of what came in is decided while the rest is at the disk.
     pub overlap: u32,
+    /// How often, of a thousand, a door keeps leases alive for a worker.
+    pub beats: u32,
     /// The storm is over: everyone does what is asked of them.
     pub calm: bool,
     /// Clients add no more while this many tasks wait or run.
@@ -204,6 +206,7 @@ impl Temper {
             changes: false,
             events: false,
             overlap: 0,
+            beats: 0,
             calm: false,
             big,
             step_us: *chance.pick(&[2_000, 20_000, 200_000]),
@@ -238,6 +241,12 @@ impl Temper {
 
     pub fn with_overlap(mut self) -> Temper {
         self.overlap = 400;
+        self
+    }
+
+    /// Doors keep leases alive for workers that do not.
+    pub fn with_beats(mut self) -> Temper {
+        self.beats = 60;
         self
     }
 

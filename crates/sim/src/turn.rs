@@ -59,6 +59,11 @@ impl Turn {
         self.requests.iter().filter_map(|(_, request)| if let Request::Work(work) = request { Some(work) } else { None })
     }
 
+    /// The leases that somebody said to be worked on.
+    pub fn named(&self) -> impl Iterator<Item = (TaskId, Fence)> {
+        self.requests.iter().flat_map(|(_, request)| named(request))
+    }
+
     pub fn commands(&self) -> impl Iterator<Item = &Command> {
         self.requests.iter().filter_map(|(_, request)| if let Request::Command(command) = request { Some(command) } else { None })
     }
@@ -80,5 +85,14 @@ impl Turn {
     /// The records of this tick that come before the one being looked at.
     pub fn before(&self) -> &[Entry] {
         &self.entries[..self.folded]
+    }
+}
+
+/// The leases that this request says to be worked on.
+pub fn named(request: &Request) -> Vec<(TaskId, Fence)> {
+    match request {
+        Request::Work(work) => work.holding.iter().map(|held| (held.task, held.fence)).collect(),
+        Request::Beat { leases } => leases.clone(),
+        _ => Vec::new(),
     }
 }

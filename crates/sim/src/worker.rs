@@ -98,6 +98,12 @@ impl Worker {
         *self = Worker { old, away_until: Some(until), ..Worker::new(self.name.clone(), chance, temper) };
     }
 
+    /// All that it holds or once held.
+    pub fn leases(&self) -> Vec<(TaskId, Fence)> {
+        let told = self.results.iter().chain(&self.old).map(|report| (report.task, report.fence));
+        self.jobs.iter().map(|(task, job)| (*task, job.fence)).chain(told).collect()
+    }
+
     /// The next round trip: what is finished, what goes on, and the wish for more.
     pub fn work(&mut self, chance: &mut Chance, temper: &Temper, coverage: &mut Coverage, now: Time) -> Work {
         let done: Vec<TaskId> = self.jobs.iter().filter(|(_, job)| job.ends_at <= now).map(|(task, _)| *task).collect();

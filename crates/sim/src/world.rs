@@ -90,6 +90,7 @@ impl World {
         let temper = if has_runs(seed) && seed % 4 == 3 { temper.with_echoes() } else { temper };
         let temper = if has_runs(seed) && seed % 8 == 2 { temper.with_run_bulks() } else { temper };
         let temper = if seed % 3 == 1 { temper.with_overlap() } else { temper };
+        let temper = if seed % 7 == 5 { temper.with_beats() } else { temper };
         // Not all of them, and none in which something else was once found.
         let changes = has_runs(seed) && (!matches!(seed % 8, 3..=6) || seed % 32 == 21);
         let temper = if changes { temper.with_changes() } else { temper };

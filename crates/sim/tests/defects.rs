@@ -4,8 +4,9 @@
 use sim::{Failure, Options};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const DEFECTS: [&str; 30] = [
+const DEFECTS: [&str; 31] = [
     "any_outcome_again",
+    "beat_unheard",
     "blockers_half_read",
     "blockers_not_handed_on",
     "blockers_unread",

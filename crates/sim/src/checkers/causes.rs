@@ -58,8 +58,7 @@ pub fn ended(scene: &Scene<'_>, entry: &Entry) -> Check {
 fn silent(scene: &Scene<'_>, task: &TaskModel, lease: &LeaseModel) -> bool {
     // None yet for one that began in this tick.
     let watch = scene.presence.watches.get(&task.id).filter(|watch| watch.fence == lease.fence);
-    let beaten =
-        scene.turn.works().flat_map(|work| &work.holding).any(|held| held.task == task.id && held.fence.0 == lease.fence);
+    let beaten = scene.turn.named().any(|named| named == (task.id, Fence(lease.fence)));
     let late = scene.turn.idle && watch.is_some_and(|watch| watch.deadline <= scene.turn.now) && !beaten;
     let deadly = scene.presence.unnamed.get(&task.id).is_some_and(|(_, most)| *most >= 2);
     late || ((watch.is_some_and(|watch| watch.named) || beaten || deadly) && forgotten(scene, task, lease))
