@@ -155,7 +155,7 @@ const STATES: [&str; 6] = ["idle", "queued", "running", "done", "failed", "cance
 
 /// What becomes of a task in each state: its new status, or 409 where the verb does not fit.
 const VERBS: [(&str, [&str; 6]); 5] = [
-    ("POST /v1/tasks/$task/cancel", ["409", "cancelled", "running", "409", "409", "409"]),
+    ("POST /v1/tasks/$task/cancel", ["409", "cancelled", "running", "409", "409", "cancelled"]),
     ("POST /v1/tasks/$task/retry", ["queued", "409", "409", "409", "queued", "queued"]),
     ("POST /v1/tasks/$task/reset", ["idle", "idle", "409", "idle", "idle", "idle"]),
     ("POST /v1/tasks/$task/start", ["queued", "queued", "409", "409", "409", "409"]),
@@ -467,7 +467,8 @@ const RUNNING: &[&str] = &[
     r#"DELETE /v1/tasks/$ofrun -> 409 of_run"#,
     r#"POST /v1/runs/$run/cancel {"reason":"enough"} -> 200 /status="cancelled""#,
     r#"GET /v1/runs/$run ~> 200 /status="cancelled" /cancelled={"by":"api","reason":"enough"} /stopping=-"#,
-    r#"POST /v1/runs/$run/cancel -> 409 run_ended"#,
+    r#"POST /v1/runs/$run/cancel {"reason":"once more"} -> 200 /status="cancelled" /changed=false"#,
+    r#"GET /v1/runs/$run -> 200 /cancelled={"by":"api","reason":"enough"}"#,
     r#"POST /v1/runs/$run/pause -> 409 run_ended"#,
     r#"POST /v1/runs/$run/resume -> 409 run_ended"#,
     r#"POST /v1/runs/$run/retry {"node":"nobody"} -> 404 node_not_found"#,

@@ -130,7 +130,7 @@ fn a_paused_run_begins_nothing_and_a_cancelled_one_ends() {
     house.ok(&format!("run cancel {run} --reason enough"));
     let view = house.view(&run);
     assert_eq!((&view["status"], &view["cancelled"]), (&json!("cancelled"), &json!({"by": "ana", "reason": "enough"})), "{view}");
-    house.refused(&format!("run cancel {run}"), 4, "run_ended");
+    assert_eq!(house.told(&format!("run cancel {run}")), format!("{run} was cancelled already; nothing changed.\n"));
     house.refused(&format!("run pause {run}"), 4, "run_ended");
     let watched = house.refused(&format!("run watch {run}"), 1, "run_cancelled");
     assert!(watched["error"]["message"].as_str().unwrap().contains("by ana: enough"), "{watched}");

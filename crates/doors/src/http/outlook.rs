@@ -53,6 +53,7 @@ fn against(reader: &mut dyn Reader, verb: &RunVerb, found: &Run) -> Result<Optio
     }
     let called = || found.spec().parent.as_ref().map(|parent| parent.show());
     Ok(match verb {
+        RunVerb::Cancel if status == RunStatus::Cancelled => Some("it was cancelled already".to_owned()),
         RunVerb::Cancel | RunVerb::Pause | RunVerb::Resume if ended => {
             let verb = match verb {
                 RunVerb::Cancel => "cancel",

@@ -1,5 +1,5 @@
 //! Cancel a task. One that waits is cancelled at once; one that runs is asked to stop, and keeps its slots until its
-//! worker confirms or falls silent.
+//! worker confirms or falls silent. Whoever asks twice hears the same, so that who heard nothing may ask again.
 
 use crate::command::Reply;
 use crate::ids::TaskId;
@@ -19,7 +19,7 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor, reason: &str
             Ok(Reply::Task { task, status: Status::Cancelled })
         }
         Task::Running(running) => {
-            // Asking twice changes nothing; a task that timed out may still be cancelled, so that it is not retried.
+            // A task that timed out may still be cancelled, so that it is not retried.
             if !matches!(running.lease().ending(), Some(Ending::Cancel { .. })) {
                 let run = running.lease().run();
                 step.record_task(task, Record::TaskCancelRequested { by: by.clone(), reason: reason.clone() });
@@ -29,6 +29,7 @@ pub(super) fn decide(step: &mut Step<'_>, task: TaskId, by: &Actor, reason: &str
             }
             Ok(Reply::Task { task, status: Status::Running })
         }
+        Task::Cancelled(_) => Ok(Reply::Task { task, status: Status::Cancelled }),
         other => Err(Rejection::WrongState { task, status: other.status(), verb: "cancel", allowed: "queued or running" }),
     }
 }

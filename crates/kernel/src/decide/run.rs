@@ -92,7 +92,11 @@ fn running<'a>(step: &'a Step<'_>, run: RunId, verb: &'static str) -> Result<&'a
     if status == RunStatus::Running { Ok(live) } else { Err(Rejection::RunEnded { run, status, verb }) }
 }
 
+/// Whoever asks twice hears the same, so that who heard nothing may ask again.
 pub(super) fn cancel(step: &mut Step<'_>, run: RunId, by: &Actor, reason: &str) -> Result<Reply, Rejection> {
+    if found(step, run)?.run.status == RunStatus::Cancelled {
+        return Ok(Reply::Run { run, status: RunStatus::Cancelled, changed: false });
+    }
     running(step, run, "cancel")?;
     step.record_run(run, Record::RunCancelled { reason: reason.to_owned(), by: by.clone(), closed: false }, None);
     walk::over(step, run, Ending::Cancelled { by: by.clone(), reason: reason.to_owned() });

@@ -19,7 +19,7 @@ const STATES: [(&str, &str); 7] = [
 /// What each verb does to a task in each state: the status it gets, `=` for "fine, and nothing changed", or why not.
 const VERBS: &str = "
                          | idle        | queued      | running     | done        | failed      | cancelled   | gone
-cancel a                 | wrong_state | cancelled   | running     | wrong_state | wrong_state | wrong_state | task_not_found
+cancel a                 | wrong_state | cancelled   | running     | wrong_state | wrong_state | =           | task_not_found
 retry a                  | queued      | wrong_state | wrong_state | wrong_state | queued      | queued      | task_not_found
 reset a                  | =           | idle        | wrong_state | idle        | idle        | idle        | task_not_found
 start a                  | queued      | queued      | wrong_state | wrong_state | wrong_state | wrong_state | task_not_found

@@ -121,6 +121,7 @@ pub fn cancel(args: CancelArgs, session: &Session) -> Outcome {
     let body = RunChange { by: Some(session.by.clone()), reason: args.reason };
     let cancel = |run| session.client.post(&format!("/v1/runs/{run}/cancel"), &body);
     each(session, &args.meant.runs, cancel, |now| match &now.caller {
+        _ if !now.changed => format!("{} was cancelled already; nothing changed.", now.run),
         None => format!("{} is cancelled.", now.run),
         Some(caller) => format!("{} is cancelled; {caller}, which called it, fails with `cancelled`.", now.run),
     })

@@ -101,9 +101,8 @@ fn one(step: &mut Step<'_>, verb: &RunVerb, run: RunId, new: Option<&NewRevision
         Ok(Reply::Run { changed: false, .. }) => Err(match verb {
             RunVerb::Pause => "it was paused already".to_owned(),
             RunVerb::Resume => "it was not paused".to_owned(),
-            RunVerb::Cancel | RunVerb::Retry | RunVerb::Restart { .. } | RunVerb::Patch { .. } => {
-                "nothing was to be changed".to_owned()
-            }
+            RunVerb::Cancel => "it was cancelled already".to_owned(),
+            RunVerb::Retry | RunVerb::Restart { .. } | RunVerb::Patch { .. } => "nothing was to be changed".to_owned(),
         }),
         Ok(_) => Ok(()),
         Err(rejection) => Err(rejection.to_string()),

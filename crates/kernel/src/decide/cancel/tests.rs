@@ -55,6 +55,11 @@ fn a_cancelled_lease_does_not_time_out() {
 }
 
 #[test]
+fn who_asks_again_hears_the_same_and_changes_nothing() {
+    check("add a; cancel a because=first; cancel a because=second; show a", "a cancelled asked by ann because first");
+}
+
+#[test]
 fn a_cancelled_task_can_be_queued_again() {
     check("add a; cancel a; retry a; show a; lease w", "a queued; leased a");
 }
