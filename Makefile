@@ -49,8 +49,9 @@ sdk-python: $(SIGNALLER_BIN) ## the SDK for Python
 	  || { echo "pip is missing: the tools that check the Python SDK come with it"; exit 1; }; \
 	  python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade --target $(PYTHON_MADE) $(PYTHON_TOOLS) \
 	  && touch "$(PYTHON_MADE)/$(PYTHON_TOOLS)"; }
-	cd sdk/python && export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:$(PYTHON_MADE) && python3 -m ruff check --no-cache --quiet . \
-	  && python3 -m ruff format --no-cache --quiet --check . && python3 -m mypy --cache-dir $(PYTHON_MADE)/.mypy src tests scripts && python3 -m unittest
+	cd sdk/python && export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:..:$(PYTHON_MADE) && python3 -m ruff check --no-cache --quiet . ../generate \
+	  && python3 -m ruff format --no-cache --quiet --check . ../generate && python3 -m mypy --cache-dir $(PYTHON_MADE)/.mypy src tests ../generate \
+	  && python3 -m unittest
 
 # Beside the sources, which stay as they are; from Node 20 on, which comes with npm if the system's own is older.
 TYPESCRIPT_MADE := target/sdk/typescript
@@ -77,7 +78,7 @@ languages: sdk-python sdk-typescript ## run examples/languages, whose nodes are 
 
 sdk-types: typescript ## make the types of the SDKs anew, from what the debug binary says of its API
 	cd $(TYPESCRIPT_MADE) && { npx tsc >&2; $(NODE) dist/scripts/generate.js $(CURDIR)/sdk/typescript/src/api.ts; } \
-	  | python3 $(CURDIR)/sdk/python/scripts/generate.py
+	  | PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/sdk python3 -m generate
 
 check: tools ## format, lints with warnings as errors, and the order of the house
 	$(CARGO) fmt --all -- --check

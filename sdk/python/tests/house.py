@@ -64,7 +64,7 @@ class House(unittest.TestCase):
         self.server.communicate()
 
     def queue(self, name: str, **config: Any) -> None:
-        self.client.request("PUT", f"/v1/queues/{name}", {"config": config})
+        self.client.queues.put(name, config)  # type: ignore[arg-type]
 
     def put_text(self, method: str, path: str, text: str) -> None:
         headers = {"content-type": "text/yaml"}
@@ -160,7 +160,7 @@ class House(unittest.TestCase):
 
     def workers(self) -> list[str]:
         """Those outside the server that it knows of."""
-        names = [seen["worker"] for seen in self.client.request("GET", "/v1/status")["workers"]]
+        names = [seen["worker"] for seen in self.client.server.status()["workers"]]
         return [name for name in names if not name.startswith("signaller")]
 
     def until(self, what: str, look: Callable[[], T | None]) -> T:
@@ -174,7 +174,7 @@ class House(unittest.TestCase):
 
     def counted(self, task: str) -> collections.Counter[str]:
         """How often each kind of record is in its history."""
-        records = self.client.request("GET", f"/v1/tasks/{task}/history")["records"]
+        records = self.client.tasks.history(task)["records"]
         return collections.Counter(record["record"]["record"] for record in records)
 
     def terminate(self, process: subprocess.Popen[str]) -> int:

@@ -52,7 +52,7 @@ class Crash(House):
             with Client(self.url, timeout=LONG_S) as client:
                 for first in range(0, 400, 10):
                     type = "count" if first % 20 else "many"
-                    tasks = client.tasks.add_many([{"type": type, "input": first + n} for n in range(10)])
+                    tasks = client.tasks.add_many([{"type": type, "input": first + n} for n in range(10)])["tasks"]
                     added.extend(task["task"] for task in tasks)
 
         self.work(worker)
@@ -64,10 +64,10 @@ class Crash(House):
             self.start_server()
         adding.join(LONG_S)
         self.assertEqual([self.ended(task) for task in added], [("done", n) for n in range(400)])
-        listed = self.client.request("GET", "/v1/tasks?limit=1000")["tasks"]
+        listed = self.client.tasks.list(limit=1000)["tasks"]
         self.assertEqual((len(listed), len(set(added))), (400, 400))
         for task in added:
-            self.assertEqual((self.counted(task)["task_done"], self.client.tasks.get(task)["attempt"]), (1, 1), task)
+            self.assertEqual((self.counted(task)["task_done"], self.client.tasks.show(task)["attempt"]), (1, 1), task)
         self.assertEqual(done, collections.Counter(range(400)))
 
     def test_a_result_whose_answer_is_lost_is_told_again_and_counts_once(self) -> None:
@@ -83,7 +83,7 @@ class Crash(House):
         tasks = [self.add("count", n) for n in range(20)]
         self.assertEqual([self.ended(task) for task in tasks], [("done", n) for n in range(20)])
         for task in tasks:
-            self.assertEqual((self.counted(task)["task_done"], self.client.tasks.get(task)["attempt"]), (1, 1), task)
+            self.assertEqual((self.counted(task)["task_done"], self.client.tasks.show(task)["attempt"]), (1, 1), task)
         self.assertEqual(done, collections.Counter(range(20)))
 
     def test_a_server_that_stops_and_comes_back_gets_the_result(self) -> None:
@@ -103,7 +103,7 @@ class Crash(House):
         go.set()
         self.start_server()
         self.assertEqual(self.ended(task), ("done", "kept"))
-        self.assertEqual(self.client.tasks.get(task)["attempt"], 1)
+        self.assertEqual(self.client.tasks.show(task)["attempt"], 1)
 
     def test_a_killed_worker_loses_its_lease_and_another_does_the_work(self) -> None:
         self.queue("slow", heartbeat_ms=500, retry={"attempts": 10, "backoff_ms": 0, "jitter_percent": 0})
@@ -139,7 +139,7 @@ class Crash(House):
                 self.assertEqual(worker.stdout.readline().strip(), task)
                 self.assertEqual(self.terminate(worker), 0)
                 self.assertEqual(worker.stdout.read(), "over\n")
-                view = self.client.tasks.get(task)
+                view = self.client.tasks.show(task)
                 if name == "finishes":
                     self.assertEqual((view["status"], view.get("output"), view["attempt"]), ("done", name, 1))
                 else:
@@ -154,4 +154,4 @@ class Crash(House):
         worker.send_signal(signal.SIGINT)
         time.sleep(0.05)  # Two that come together are one.
         self.assertEqual(self.terminate(worker), 0)
-        self.assertEqual(self.client.tasks.get(task)["status"], "queued")
+        self.assertEqual(self.client.tasks.show(task)["status"], "queued")

@@ -28,11 +28,11 @@ class Examples(House):
         env = {**os.environ, "SIGNALLER_URL": self.url, "PYTHONPATH": str(HERE / "src")}
         said = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, timeout=LONG_S)
         self.assertEqual((said.returncode, said.stderr), (0, ""))
-        greeted, refused, report, version = said.stdout.splitlines()
+        greeted, refused, report, blocked = said.stdout.splitlines()
         self.assertEqual(greeted, "{'greeting': 'Hello, Ada!'}")
         self.assertTrue(refused.startswith("workflow_not_found 404 "), refused)
         self.assertEqual(report, "b'bytes, up to 64 MiB'")
-        self.assertTrue(version)
+        self.assertEqual(blocked, "queue_paused")
         self.check(
             [
                 ("greet", {}, ("failed", "no_name")),
@@ -84,5 +84,5 @@ class Examples(House):
         self.process(script.replace("http://127.0.0.1:7400", self.door(around)).replace("SIGNALLER_URL", "NO_URL"), "greet")
         task = self.add("greet", {"name": "slow", "seconds": 3.5})
         self.assertEqual(self.ended(task), ("done", {"greeting": "Hello, slow!"}))
-        self.assertEqual(self.client.tasks.get(task)["attempt"], 1)
+        self.assertEqual(self.client.tasks.show(task)["attempt"], 1)
         self.assertTrue(beats > 1 and told > 3, (beats, told))

@@ -29,7 +29,7 @@ class Trouble(House):
         tasks = [
             task["task"]
             for first in (0, 700)
-            for task in self.client.tasks.add_many([{"type": "count", "input": first + n} for n in range(700)])
+            for task in self.client.tasks.add_many([{"type": "count", "input": first + n} for n in range(700)])["tasks"]
         ]
         self.work(worker)
         self.until("results were refused often", lambda: sum(bool(poll["results"]) for poll in polls) > 5)
@@ -38,7 +38,7 @@ class Trouble(House):
         self.assertEqual([poll["want"] for poll in polls[-3:]], [0, 0, 0])
         over.set()
         self.assertEqual([self.ended(task) for task in tasks], [("done", n) for n in range(1400)])
-        self.assertEqual({self.client.tasks.get(task)["attempt"] for task in tasks[::100]}, {1})
+        self.assertEqual({self.client.tasks.show(task)["attempt"] for task in tasks[::100]}, {1})
 
     def test_of_large_results_none_waits_for_the_poll(self) -> None:
         worker = Worker(self.url, name="n" * 110, concurrency=8)
@@ -112,7 +112,7 @@ class Trouble(House):
         self.until("a line was lost", lambda: lost)
         go.set()
         self.assertEqual(self.ended(task), ("done", None))
-        lines = self.client.request("GET", f"/v1/tasks/{task}/log")["lines"]
+        lines = self.client.tasks.log(task)["lines"]
         self.assertEqual(([line["text"] for line in lines], lost), (["first", "last"], ["first", "last"]))
 
     def test_what_is_said_by_many_at_once_is_told_in_several_polls(self) -> None:
@@ -127,7 +127,7 @@ class Trouble(House):
                 await asyncio.sleep(0.05)
 
         self.queue("talk", heartbeat_ms=3000)
-        tasks = [task["task"] for task in self.client.tasks.add_many([{"type": "talk"}] * 200)]
+        tasks = [task["task"] for task in self.client.tasks.add_many([{"type": "talk"}] * 200)["tasks"]]
         self.work(worker)
         self.until("they run", lambda: len(begun) == 200)
         go.set()
@@ -151,7 +151,7 @@ class Trouble(House):
         self.work(worker)
         tasks = [self.add("slow", 5.0), self.add("slow", 0.5)]
         self.assertEqual([self.ended(task) for task in tasks], [("done", 5.0), ("done", 0.5)])
-        self.assertEqual([self.client.tasks.get(task)["attempt"] for task in tasks], [1, 1])
+        self.assertEqual([self.client.tasks.show(task)["attempt"] for task in tasks], [1, 1])
 
     def test_a_poll_for_which_no_thread_is_to_be_had_is_tried_again(self) -> None:
         worker, failed = Worker(self.url), threading.Event()
@@ -193,7 +193,7 @@ class Trouble(House):
         self.work(worker)
         task = self.add("steady")
         self.assertEqual(self.ended(task), ("done", "done"))
-        self.assertEqual(self.client.tasks.get(task)["attempt"], 1)
+        self.assertEqual(self.client.tasks.show(task)["attempt"], 1)
 
     def test_when_one_type_is_refused_the_others_hand_back_what_they_hold(self) -> None:
         begun = threading.Event()
@@ -214,7 +214,7 @@ class Trouble(House):
         task = self.add("endless")
         with self.assertRaises(SignallerError):
             worker.run()
-        self.assertEqual((self.client.tasks.get(task)["status"], self.counted(task)["task_released"]), ("queued", 1))
+        self.assertEqual((self.client.tasks.show(task)["status"], self.counted(task)["task_released"]), ("queued", 1))
 
 
 class Embedded(House):
@@ -229,7 +229,7 @@ class Embedded(House):
         return worker, begun
 
     def handed_back(self, task: str) -> None:
-        self.assertEqual((self.client.tasks.get(task)["status"], self.counted(task)["task_released"]), ("queued", 1))
+        self.assertEqual((self.client.tasks.show(task)["status"], self.counted(task)["task_released"]), ("queued", 1))
 
     def test_a_worker_that_is_cancelled_hands_back_what_it_holds(self) -> None:
         task = self.add("endless")

@@ -105,7 +105,7 @@ class Outcomes(House):
             with self.subTest(type=type, input=input):
                 expected = type if said == "QUEUE" else said
                 self.assertEqual(self.ended(task), (status, expected))
-                self.assertEqual((self.client.tasks.get(task)["attempt"], RUNS[task]), (attempt, attempt))
+                self.assertEqual((self.client.tasks.show(task)["attempt"], RUNS[task]), (attempt, attempt))
 
     def test_what_a_function_does_is_what_the_task_becomes(self) -> None:
         worker = Worker(self.url, concurrency=4)
@@ -139,7 +139,7 @@ class Outcomes(House):
         def broken(inputs: list[Any]) -> list[Any]:
             raise Fail("all of them", code="no_model")
 
-        added = self.client.tasks.add_many([{"type": "embed", "input": n} for n in range(50)])
+        added = self.client.tasks.add_many([{"type": "embed", "input": n} for n in range(50)])["tasks"]
         others = [self.add(type, n) for type in ("short", "broken") for n in range(3)]
         self.queue("short", retry={"attempts": 1})
         self.work(worker)
@@ -226,10 +226,10 @@ class Stopping(House):
         for type, said in (("plain", "plain"), ("async", "async"), ("wrapped", "async")):
             task = self.add(type)
             self.until("it runs", lambda: ended and ended[-1] == "began")
-            self.client.tasks.cancel(task, "not needed")
+            self.client.tasks.cancel(task, reason="not needed")
             self.assertEqual(self.ended(task)[0], "cancelled")
             self.until("the function ends", lambda: ended[-1] == said)  # noqa: B023
-            self.until("its lease ends", lambda: "lease" not in self.client.tasks.get(task))  # noqa: B023
+            self.until("its lease ends", lambda: "lease" not in self.client.tasks.show(task))  # noqa: B023
         worker.stop()
         thread.join(LONG_S)
 
@@ -244,7 +244,9 @@ class Stopping(House):
                 await asyncio.sleep(0.005)
             return [Fail("left out") if context.cancelled else input for input, context in zip(inputs, contexts, strict=True)]
 
-        tasks = [task["task"] for task in self.client.tasks.add_many([{"type": "embed", "input": n} for n in range(3)])]
+        tasks = [
+            task["task"] for task in self.client.tasks.add_many([{"type": "embed", "input": n} for n in range(3)])["tasks"]
+        ]
         self.work(worker)
         self.assertTrue(begun.wait(LONG_S))
         self.client.tasks.cancel(tasks[1])
@@ -271,7 +273,7 @@ class Stopping(House):
             worker.stop()
             thread.join(LONG_S)
             self.assertEqual(self.workers(), [])
-        view = self.client.tasks.get(task)
+        view = self.client.tasks.show(task)
         self.assertEqual((ended, view["status"], view["attempt"]), (["began", "ended"], "queued", 0))
 
     def test_what_ends_early_to_be_handed_back_is_not_done_whatever_it_returns(self) -> None:
@@ -298,7 +300,7 @@ class Stopping(House):
         begun.wait(LONG_S)
         worker.stop()
         thread.join(LONG_S)
-        views = [self.client.tasks.get(task) for task in tasks]
+        views = [self.client.tasks.show(task) for task in tasks]
         self.assertEqual([(view["status"], view["attempt"]) for view in views], [("queued", 0)] * 2)
 
     def test_a_task_whose_time_is_over_is_ended(self) -> None:
@@ -325,7 +327,7 @@ class Stopping(House):
                 context.log(f"{line} " + "x" * 10_000)
 
         def said() -> list[str]:
-            return [line["text"] for line in self.client.request("GET", f"/v1/tasks/{task}/log")["lines"]]
+            return [line["text"] for line in self.client.tasks.log(task)["lines"]]
 
         self.queue("talk", heartbeat_ms=3000)
         self.work(worker)

@@ -7,35 +7,39 @@ import { writeFile } from "node:fs/promises";
 import openapi, { astToString, type OpenAPI3 } from "openapi-typescript";
 import { House } from "../test/house.js";
 
-const ASKED = ["EventEmit", "RunNow", "RunStart", "TaskAdd", "WorkPoll"];
-const ANSWERED = ["ErrorBody", "EventEmitted", "RunStarted", "RunView", "TaskAdded", "TaskStatus", "TaskView", "WorkAnswer"];
-
 interface Schema {
   properties?: Record<string, { default?: unknown }>;
 }
 
-/** Of all that is described, the schemas above and what they are made of. */
-export async function generate(described: { openapi: string; info: unknown; components: { schemas: Record<string, Schema> } }) {
-  const schemas: Record<string, Schema> = {};
-  const take = (name: string): void => {
-    if (name in schemas) return;
-    schemas[name] = structuredClone(described.components.schemas[name]!);
-    for (const [, other] of JSON.stringify(schemas[name]).matchAll(/"#\/components\/schemas\/(\w+)"/g)) take(other!);
-  };
-  ASKED.forEach(take);
+interface Described {
+  openapi: string;
+  info: unknown;
+  paths: Record<string, Record<string, { requestBody?: unknown }>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+export async function generate({ openapi: version, info, paths, components }: Described): Promise<string> {
+  const schemas: Record<string, Schema> = structuredClone(components.schemas);
   // What has a default is always answered, and need not be asked.
-  for (const { properties = {} } of Object.values(schemas)) for (const property of Object.values(properties)) delete property.default;
-  ANSWERED.forEach(take);
-  const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const part = { openapi: described.openapi, info: described.info, paths: {}, components: { schemas: sorted } } as OpenAPI3;
-  return `// Made by \`npm run generate\` from the server's own description. Do not edit.\n\n${astToString(await openapi(part))}`;
+  const asked = new Set<string>();
+  const take = (said: unknown): void => {
+    for (const [, name] of JSON.stringify(said).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (asked.has(name!)) continue;
+      asked.add(name!);
+      take(schemas[name!]);
+    }
+  };
+  for (const path of Object.values(paths)) for (const { requestBody } of Object.values(path)) take(requestBody ?? {});
+  for (const name of asked) for (const property of Object.values(schemas[name]!.properties ?? {})) delete property.default;
+  const part = { openapi: version, info, paths: {}, components: { schemas } } as OpenAPI3;
+  return `// Made by \`make sdk-types\` from the server's own description. Do not edit.\n\n${astToString(await openapi(part))}`;
 }
 
 const [, program, path] = process.argv;
 if (program === import.meta.filename && path) {
   const house = await House.start();
   try {
-    const described = await house.client.request<Parameters<typeof generate>[0]>("GET", "/openapi.json");
+    const described = await house.client.request<Described>("GET", "/openapi.json");
     await writeFile(path, await generate(described));
     console.log(JSON.stringify(described));
   } finally {

@@ -32,8 +32,8 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     const other = await client.emit("order/paid", { order: 2 }, { id: "order-1" });
     assert.deepEqual([first.duplicate, again.duplicate, other.differs], [false, true, true]);
     assert.deepEqual([again.event, other.event], [first.event, first.event]);
-    assert.deepEqual((await client.tasks.get(first.handled[0]!.task!)).input, { order: "Ä 🚂" });
-    const many = await client.emitMany([{ name: "order/paid", data: 1 }, { name: "nobody" }]);
+    assert.deepEqual((await client.tasks.show(first.handled[0]!.task!)).input, { order: "Ä 🚂" });
+    const { events: many } = await client.events.emitMany([{ name: "order/paid", data: 1 }, { name: "nobody" }]);
     assert.deepEqual(many.map((event) => event.handled.length), [1, 0]);
   });
 
@@ -42,12 +42,12 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     const first = await tasks.add("a", { n: 1 }, { idempotency_key: "k", queue: "q", keys: { tenant: "x" }, tags: ["t"] });
     const again = await tasks.add("a", { n: 1 }, { idempotency_key: "k", queue: "q" });
     assert.deepEqual([again.task, again.duplicate], [first.task, true]);
-    const view = await tasks.get(first.task);
+    const view = await tasks.show(first.task);
     assert.deepEqual([view.status, view.queue, view.keys, view.tags], ["queued", "q", { tenant: "x" }, ["t"]]);
     await assert.rejects(tasks.wait(first.task, { timeoutMs: 50 }), /is still queued/);
     const later = await tasks.add("a", null, { delay_ms: 3_600_000, blocked_by: [first.task] });
     for (const { task } of [later, first]) {
-      await tasks.cancel(task, "a test");
+      await tasks.cancel(task, { reason: "a test" });
       assert.equal((await tasks.wait(task)).status, "cancelled");
     }
   });
@@ -56,7 +56,7 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     const { runs } = house.client;
     await house.putText("POST", "/v1/workflows", WORKFLOW);
     const stuck = await runs.start("double", { n: 1 }, { tags: ["stuck"] });
-    await runs.cancel(stuck.run, "a test");
+    await runs.cancel(stuck.run, { reason: "a test" });
     assert.equal((await runs.wait(stuck.run)).status, "cancelled");
     void house.work(house.worker().task<{ n: number }>("twice", ({ n }) => n * 2));
     const started = await runs.start("double", { n: 5 }, { idempotency_key: "five" });
@@ -68,18 +68,18 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
   it("puts bytes and gets them", async () => {
     const { blobs } = house.client;
     const bytes = Uint8Array.from({ length: 100_000 }, (_, n) => n % 256);
-    const ref = await blobs.put(bytes);
+    const { ref } = await blobs.put(bytes);
     assert.match(ref, /^blob:sha256-[0-9a-f]{64}$/);
-    assert.equal(await blobs.put(bytes), ref);
+    assert.equal((await blobs.put(bytes)).ref, ref);
     assert.deepEqual(await blobs.get(ref), bytes);
-    assert.deepEqual(await blobs.get(await blobs.put(new Uint8Array())), new Uint8Array());
+    assert.deepEqual(await blobs.get((await blobs.put(new Uint8Array())).ref), new Uint8Array());
   });
 
   it("throws a no as an error with a code", async () => {
     const { client } = house;
     const asks: [() => Promise<unknown>, string, number][] = [
-      [() => client.tasks.get("task-zzz"), "task_not_found", 404],
-      [() => client.tasks.get("no id/at all"), "task_not_found", 404],
+      [() => client.tasks.show("task-zzz"), "task_not_found", 404],
+      [() => client.tasks.show("no id/at all"), "task_not_found", 404],
       [() => client.runs.start("nothing"), "workflow_not_found", 404],
       [() => client.blobs.get(`blob:sha256-${"0".repeat(64)}`), "blob_not_found", 404],
       [() => client.blobs.put(new Uint8Array(64 * 1024 * 1024 + 1)), "too_large", 413],
@@ -99,10 +99,10 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
 
   it("outlives the server and does nothing twice", async () => {
     const count = async (): Promise<number> =>
-      (await house.client.request<{ tasks: unknown[] }>("GET", "/v1/tasks?type=b&limit=1000")).tasks.length;
+      (await house.client.tasks.list({ type: "b", limit: 1000 })).tasks.length;
     await house.client.tasks.add("b");
     await house.server.end("SIGKILL");
-    const asked = [house.client.tasks.add("b"), house.client.emit("e"), house.client.request("GET", "/v1/status")];
+    const asked = [house.client.tasks.add("b"), house.client.emit("e"), house.client.server.status()];
     await house.startServer();
     await Promise.all(asked);
     assert.equal(await count(), 2);
@@ -113,7 +113,7 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     await house.putText("POST", "/v1/workflows", "workflow: stuck\nnodes: {first: {type: nobody}}\n");
     await client.emit("order/paid", {}, { id: null });
     await client.tasks.add("c", 1, JSON.parse('{"idempotency_key": null}'));
-    const [task] = await client.tasks.addMany([{ type: "c", ...({ idempotency_key: undefined } as object) }]);
+    const { tasks: [task] } = await client.tasks.addMany([{ type: "c", ...({ idempotency_key: undefined } as object) }]);
     const { run } = await client.runs.start("stuck", {}, { tags: ["lost"], ...({ idempotency_key: undefined } as object) });
     const count = async (path: string, kind: string): Promise<number> => (await house.client.request<any>("GET", path))[kind].length;
     assert.deepEqual([await count("/v1/tasks?type=c", "tasks"), await count("/v1/runs?tag=lost", "runs")], [2, 1]);
@@ -121,11 +121,49 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
       await client.tasks.cancel(task!.task);
       await client.runs.cancel(run);
     }
-    assert.deepEqual([(await client.tasks.get(task!.task)).status, (await client.runs.get(run)).status], ["cancelled", "cancelled"]);
+    assert.deepEqual([(await client.tasks.show(task!.task)).status, (await client.runs.show(run)).status], ["cancelled", "cancelled"]);
     void house.work(house.worker().task("done", () => 1));
     const done = await house.add("done");
     assert.deepEqual(await house.ended(done), ["done", 1]);
     await assert.rejects(client.tasks.cancel(done), { code: "wrong_state" });
+  });
+
+  it("has a call for everything", async () => {
+    const groups = Object.values(house.client).filter((group): group is object => typeof group === "object");
+    const calls = groups.flatMap((group) => {
+      const own = Object.getPrototypeOf(group);
+      const made = own.constructor.name === "Tasks" || own.constructor.name === "Runs" ? Object.getPrototypeOf(own) : own;
+      const names = Object.getOwnPropertyNames(made).filter((name) => name !== "constructor");
+      return names.map((name) => ({ name: `${own.constructor.name}.${name}`, call: made[name].bind(group) }));
+    });
+    assert.ok(calls.length > 70, `${calls.length}`);
+    // With something in every place that has to be filled, none goes where nothing is.
+    const nothing = ["not_found", "method_not_allowed", "not_signaller", "unreachable"];
+    for (const { name, call } of calls) {
+      const filling = name === "Blobs.put" ? new Uint8Array() : name.endsWith("Many") ? [] : "x";
+      const filled = Array.from({ length: call.length }, () => filling);
+      await call(...filled).catch((no: unknown) => {
+        assert.ok(no instanceof SignallerError && !nothing.includes(no.code), `${name}: ${no}`);
+      });
+    }
+  });
+
+  it("says what is asked", async () => {
+    const { tasks, runs, events, queues } = house.client;
+    await house.putText("POST", "/v1/workflows", WORKFLOW);
+    const added = [];
+    for (const queue of ["q", "x/y", "x/y"]) added.push((await tasks.add("asked", null, { queue })).task);
+    assert.deepEqual((await tasks.list({ queue: "x/y", limit: 1, tag: undefined })).tasks.map(({ task }) => task), [added[2]]);
+    const { run } = await runs.start("double", { n: 1 });
+    assert.deepEqual((await runs.show(run, { nodes: 1, all_generations: true })).nodes?.map(({ node }) => node), ["first"]);
+    assert.equal((await events.list({ id: "a&b=c ü%", unhandled: true })).events.length, 0);
+    assert.equal((await queues.put("q", { concurrency: 3 })).config.concurrency, 3);
+    const task = await house.add("asked");
+    await tasks.cancel(task);
+    const client = new Client({ url: await house.door(lossy()) });
+    await assert.rejects(client.tasks.retry(task), { code: "unreachable" }, "it might be done twice");
+    assert.equal((await client.tasks.show(task)).status, "queued");
+    assert.equal((await client.queues.pause("other", { for_ms: 60_000 })).queue, "other");
   });
 
   it("has the types that the server describes", async () => {

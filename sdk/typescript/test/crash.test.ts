@@ -32,7 +32,7 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
   /** It ran once, it counts once, and this is its output. */
   async function once(task: string, output: unknown): Promise<void> {
     assert.deepEqual(await house.ended(task), ["done", output]);
-    assert.deepEqual([(await house.counted(task))["task_done"], (await house.client.tasks.get(task)).attempt], [1, 1], task);
+    assert.deepEqual([(await house.counted(task))["task_done"], (await house.client.tasks.show(task)).attempt], [1, 1], task);
   }
 
   it("nothing is lost or counted twice though the server is killed under load", async () => {
@@ -50,7 +50,7 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
       const added: string[] = [];
       for (let first = 0; first < 400; first += 10) {
         const type = first % 20 ? "count" : "many";
-        const tasks = await client.tasks.addMany(Array.from({ length: 10 }, (_, n) => ({ type, input: first + n })));
+        const { tasks } = await client.tasks.addMany(Array.from({ length: 10 }, (_, n) => ({ type, input: first + n })));
         added.push(...tasks.map(({ task }) => task));
       }
       return added;
@@ -63,7 +63,7 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
     const added = await adding;
     for (const [n, task] of added.entries()) await once(task, n);
     assert.deepEqual([...done.values()], Array(400).fill(1));
-    const listed = await house.client.request<{ tasks: unknown[] }>("GET", "/v1/tasks?limit=1000");
+    const listed = await house.client.tasks.list({ limit: 1000 });
     assert.deepEqual([listed.tasks.length, new Set(added).size, done.size], [400, 400, 400]);
   });
 
@@ -86,7 +86,7 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
     go();
     await house.startServer();
     assert.deepEqual(await house.ended(task), ["done", "kept"]);
-    assert.equal((await house.client.tasks.get(task)).attempt, 1);
+    assert.equal((await house.client.tasks.show(task)).attempt, 1);
   });
 
   it("another worker does the work of one that was killed", async () => {
@@ -121,7 +121,7 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
       assert.equal(await worker.line(), task);
       assert.equal(await worker.end("SIGTERM"), 0);
       assert.equal(await worker.line(), "over");
-      const { status, output, attempt } = await house.client.tasks.get(task);
+      const { status, output, attempt } = await house.client.tasks.show(task);
       if (name === "finishes") assert.deepEqual([status, output, attempt], ["done", name, 1]);
       else assert.deepEqual([status, (await house.counted(task))["task_released"]], ["queued", 1]);
       assert.deepEqual(await house.workers(), []);
@@ -134,6 +134,6 @@ describe("when something is killed", { timeout: 4 * LONG_MS }, () => {
     assert.equal(await worker.line(), task);
     worker.child.kill("SIGINT");
     assert.equal(await worker.end("SIGTERM"), 0);
-    assert.equal((await house.client.tasks.get(task)).status, "queued");
+    assert.equal((await house.client.tasks.show(task)).status, "queued");
   });
 });

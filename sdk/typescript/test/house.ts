@@ -132,7 +132,7 @@ export class House {
   }
 
   queue(name: string, config: object): Promise<unknown> {
-    return this.client.request("PUT", `/v1/queues/${name}`, { config });
+    return this.client.queues.put(name, config as Schemas["QueueConfig"]);
   }
 
   async putText(method: string, path: string, body: string): Promise<void> {
@@ -179,8 +179,7 @@ export class House {
   /** How often each kind of record is in its history. */
   async counted(task: string): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
-    type History = { records: { record: { record: string } }[] };
-    for (const { record } of (await this.client.request<History>("GET", `/v1/tasks/${task}/history`)).records) {
+    for (const { record } of (await this.client.tasks.history(task)).records) {
       counts[record.record] = (counts[record.record] ?? 0) + 1;
     }
     return counts;
@@ -188,7 +187,7 @@ export class House {
 
   /** Those outside the server that it knows of. */
   async workers(): Promise<string[]> {
-    const { workers } = await this.client.request<{ workers: { worker: string }[] }>("GET", "/v1/status");
+    const { workers } = await this.client.server.status();
     return workers.map(({ worker }) => worker).filter((name) => !name.startsWith("signaller"));
   }
 

@@ -29,7 +29,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     void house.work(house.worker({ url }).task("slow", async (input) => (await sleep(input), input)));
     for (const task of [await house.add("slow", 5_000), await house.add("slow", 500)]) {
       assert.equal((await house.ended(task))[0], "done");
-      assert.equal((await house.client.tasks.get(task)).attempt, 1);
+      assert.equal((await house.client.tasks.show(task)).attempt, 1);
     }
   });
 
@@ -47,7 +47,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     );
     const task = await house.add("steady");
     assert.deepEqual(await house.ended(task), ["done", "done"]);
-    assert.equal((await house.client.tasks.get(task)).attempt, 1);
+    assert.equal((await house.client.tasks.show(task)).attempt, 1);
   });
 
   it("takes no more while its results cannot be kept, and tells them later", async () => {
@@ -57,7 +57,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     const url = await house.door((body, ask) => (polls.push(body), refuse(body, ask)));
     const tasks: string[] = [];
     for (const first of [0, 700]) {
-      const added = await house.client.tasks.addMany(Array.from({ length: 700 }, (_, n) => ({ type: "count", input: first + n })));
+      const { tasks: added } = await house.client.tasks.addMany(Array.from({ length: 700 }, (_, n) => ({ type: "count", input: first + n })));
       tasks.push(...added.map(({ task }) => task));
     }
     void house.work(house.worker({ url, concurrency: 600 }).task("count", (input) => input));
@@ -66,7 +66,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual(polls.slice(-3).map(({ want }) => want), [0, 0, 0]);
     isOver = true;
     for (const [n, task] of tasks.entries()) assert.deepEqual(await house.ended(task), ["done", n]);
-    assert.equal((await house.client.tasks.get(tasks[0]!)).attempt, 1);
+    assert.equal((await house.client.tasks.show(tasks[0]!)).attempt, 1);
   });
 
   it("tells many large results, none of which waits for the poll", async () => {
@@ -129,7 +129,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     await house.until("a line was lost", () => lost.length);
     go();
     assert.deepEqual(await house.ended(task), ["done", null]);
-    const { lines } = await house.client.request<{ lines: { text: string }[] }>("GET", `/v1/tasks/${task}/log`);
+    const { lines } = await house.client.tasks.log(task);
     assert.deepEqual([lines.map(({ text }) => text), lost], [["first", "last"], ["first", "last"]]);
   });
 
@@ -137,7 +137,7 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     const [gone, go] = gate();
     let begun = 0;
     await house.queue("talk", { heartbeat_ms: 3_000 });
-    const added = await house.client.tasks.addMany(Array.from({ length: 200 }, () => ({ type: "talk" })));
+    const { tasks: added } = await house.client.tasks.addMany(Array.from({ length: 200 }, () => ({ type: "talk" })));
     const worker = house.worker({ concurrency: 200 }).task("talk", async (_, { log }) => {
       for (let line = 0; line < 100; line++) log("\u4e16".repeat(500));
       begun += 1;
@@ -159,6 +159,6 @@ describe("a worker in trouble", { timeout: 4 * LONG_MS }, () => {
     worker.task("endless", (_, { signal }) => ((begun = true), sleep(3_600_000, undefined, { signal })));
     const task = await house.add("endless");
     await assert.rejects(worker.run(), SignallerError);
-    assert.deepEqual([(await house.client.tasks.get(task)).status, (await house.counted(task))["task_released"]], ["queued", 1]);
+    assert.deepEqual([(await house.client.tasks.show(task)).status, (await house.counted(task))["task_released"]], ["queued", 1]);
   });
 });

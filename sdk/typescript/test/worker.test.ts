@@ -91,7 +91,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
       const tasks = await Promise.all(TABLE.map(([input]) => house.add(type, input)));
       for (const [at, [input, status, said, attempt]] of TABLE.entries()) {
         assert.deepEqual(await house.ended(tasks[at]!), [status, said], `${type} ${JSON.stringify(input)}`);
-        const counted = [(await house.client.tasks.get(tasks[at]!)).attempt, RUNS.get(tasks[at]!)];
+        const counted = [(await house.client.tasks.show(tasks[at]!)).attempt, RUNS.get(tasks[at]!)];
         assert.deepEqual(counted, [attempt, attempt], `${type} ${JSON.stringify(input)}`);
       }
     }
@@ -109,7 +109,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     });
     await house.queue("short", { retry: { attempts: 1 } });
     const numbers = Array.from({ length: 50 }, (_, n) => n);
-    const added = await house.client.tasks.addMany(numbers.map((input) => ({ type: "embed", input })));
+    const { tasks: added } = await house.client.tasks.addMany(numbers.map((input) => ({ type: "embed", input })));
     const others = [await house.add("short"), await house.add("broken")];
     void house.work(worker);
     for (const [n, { task }] of added.entries()) assert.deepEqual(await house.ended(task), ["done", { n }]);
@@ -143,10 +143,10 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
       void house.work(worker);
       const task = await house.add(type);
       await house.until("it runs", () => said.length === 1);
-      await house.client.tasks.cancel(task, "not needed");
+      await house.client.tasks.cancel(task, { reason: "not needed" });
       await house.until("it ends", () => said.length === 2);
       assert.equal((await house.ended(task))[0], "cancelled");
-      await house.until("its lease ends", async () => !(await house.client.tasks.get(task)).lease);
+      await house.until("its lease ends", async () => !(await house.client.tasks.show(task)).lease);
       assert.deepEqual(await house.ended(await house.add(type, null, { budget_ms: 200 })), ["failed", "timed_out"]);
     });
   }
@@ -166,7 +166,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
       await running;
       assert.equal(await isThere(), false);
       for (const task of tasks) {
-        const { status, attempt } = await house.client.tasks.get(task);
+        const { status, attempt } = await house.client.tasks.show(task);
         assert.deepEqual([said, status, attempt], [["began", "ended"], "queued", 0]);
       }
     }
@@ -185,7 +185,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     await hasBegun;
     worker.stop();
     await running;
-    const { status, attempt } = await house.client.tasks.get(task);
+    const { status, attempt } = await house.client.tasks.show(task);
     assert.deepEqual([status, attempt], ["queued", 0]);
   });
 
@@ -202,7 +202,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     void house.work(worker);
     const task = await house.add("talk");
     const said = async (): Promise<string[]> => {
-      const { lines } = await house.client.request<{ lines: { text: string }[] }>("GET", `/v1/tasks/${task}/log`);
+      const { lines } = await house.client.tasks.log(task);
       return lines.map(({ text }) => text.slice(0, 6));
     };
     await house.until("it says something", async () => (await said()).length);
@@ -240,7 +240,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     const task = await house.add("stolen");
     await house.until("it runs", () => begun.length);
     // Somebody else takes this name, and does not know of the task.
-    await house.client.request("POST", "/v1/work", { worker: "shared", types: [] });
+    await house.client.request("POST", "/v1/work", { body: { worker: "shared", types: [] } });
     assert.deepEqual(await house.ended(task), ["done", 2]);
     assert.deepEqual([new Set(begun).size, begun], [2, ended]);
   });

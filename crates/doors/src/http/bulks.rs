@@ -66,7 +66,7 @@ const TRIED_MAX: usize = 100;
 const REASONS_MAX: usize = 10;
 
 /// Cancel, retry, pause, resume, restart or patch all runs that an expression means, or say how many there are.
-#[utoipa::path(post, path = "/v1/runs/bulk", tag = "runs", request_body = RunsBulk, responses((status = 200, body = RunsBulkAnswer)))]
+#[utoipa::path(post, path = "/v1/runs/bulk", tag = "runs", operation_id = "bulk", request_body = RunsBulk, responses((status = 200, body = RunsBulkAnswer)))]
 pub async fn of_runs(State(door): State<Door>, Body(body): Body<RunsBulk>) -> Result<Json<RunsBulkAnswer>, No> {
     let deed = body.deed()?;
     let wanted = body.wanted()?;

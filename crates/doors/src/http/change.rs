@@ -436,7 +436,7 @@ pub async fn replay_node(
 }
 
 /// The text that a run follows, or followed in an earlier revision, and what is different since the one before.
-#[utoipa::path(get, path = "/v1/runs/{run}/definition", tag = "runs", params(("run" = String, Path), DefinitionQuery),
+#[utoipa::path(get, path = "/v1/runs/{run}/definition", tag = "runs", operation_id = "definition", params(("run" = String, Path), DefinitionQuery),
     responses((status = 200, body = RunDefinition)))]
 pub async fn definition_of(
     State(door): State<Door>,

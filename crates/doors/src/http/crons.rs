@@ -14,7 +14,7 @@ const COUNT_DEFAULT: u32 = 5;
 const COUNT_MAX: u32 = 100;
 
 /// List the crons of the registry in force.
-#[utoipa::path(get, path = "/v1/crons", tag = "registry", responses((status = 200, body = CronList)))]
+#[utoipa::path(get, path = "/v1/crons", tag = "crons", responses((status = 200, body = CronList)))]
 pub async fn list(State(door): State<Door>) -> Result<Json<CronList>, No> {
     let crons = door.blocking(|engine| {
         let in_force = engine.in_force();
@@ -38,7 +38,7 @@ fn unknown(cron: &CronName) -> No {
 }
 
 /// Tell when a cron fires next.
-#[utoipa::path(get, path = "/v1/crons/{cron}/next", tag = "registry", params(("cron" = String, Path), CronNextQuery),
+#[utoipa::path(get, path = "/v1/crons/{cron}/next", tag = "crons", params(("cron" = String, Path), CronNextQuery),
     responses((status = 200, body = CronNext)))]
 pub async fn next(
     State(door): State<Door>,
@@ -56,7 +56,7 @@ pub async fn next(
 }
 
 /// Fire a cron now, beside its schedule.
-#[utoipa::path(post, path = "/v1/crons/{cron}/run", tag = "registry", params(("cron" = String, Path)), request_body = Signed,
+#[utoipa::path(post, path = "/v1/crons/{cron}/run", tag = "crons", params(("cron" = String, Path)), request_body = Signed,
     responses((status = 201, body = EventEmitted)))]
 pub async fn run(
     State(door): State<Door>,

@@ -90,6 +90,8 @@ pub struct DoorOptions {
         (name = "approvals", description = "What waits for somebody's answer."),
         (name = "events", description = "What happened outside, and what became of it."),
         (name = "registry", description = "Which events go to which handlers, and with which discipline."),
+        (name = "webhooks", description = "Where others send what happened there, and what came of it."),
+        (name = "crons", description = "Events that come by the clock."),
         (name = "families", description = "Events that are controlled together."),
         (name = "queues", description = "Discipline: limits, pauses, dead letters."),
         (name = "bulks", description = "Work over many tasks or runs, a chunk at a time."),

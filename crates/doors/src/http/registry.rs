@@ -111,7 +111,7 @@ pub async fn check(State(door): State<Door>, Text(text): Text) -> Result<Json<Re
 }
 
 /// Say what another registry would change, without putting it.
-#[utoipa::path(post, path = "/v1/registry/diff", tag = "registry",
+#[utoipa::path(post, path = "/v1/registry/diff", tag = "registry", operation_id = "diff",
     request_body(content = String, content_type = "text/yaml", description = "YAML or JSON"),
     responses((status = 200, body = RegistryDiff)))]
 pub async fn difference(State(door): State<Door>, Text(text): Text) -> Result<Json<RegistryDiff>, No> {

@@ -49,7 +49,7 @@ pub async fn deliver(
 }
 
 /// List the webhooks of the registry in force, with what came to each since this server started.
-#[utoipa::path(get, path = "/v1/webhooks", tag = "registry", responses((status = 200, body = WebhookList)))]
+#[utoipa::path(get, path = "/v1/webhooks", tag = "webhooks", operation_id = "list", responses((status = 200, body = WebhookList)))]
 pub async fn listed(State(door): State<Door>) -> Json<WebhookList> {
     let in_force = door.engine.in_force();
     let webhooks = in_force.registry.webhooks().map(|webhook| {

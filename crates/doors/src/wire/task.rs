@@ -488,7 +488,7 @@ pub struct PageQuery {
 pub fn page_limit(asked: Option<u32>) -> Result<usize, Problem> {
     match asked.unwrap_or(LIST_LIMIT_DEFAULT) {
         limit @ 1..=LIST_LIMIT_MAX => Ok(limit as usize),
-        _ => Err(Problem::invalid(format!("limit must lie between 1 and {LIST_LIMIT_MAX}"))),
+        many => Err(Problem::invalid(format!("between 1 and {LIST_LIMIT_MAX} may be asked for at once, and not {many}"))),
     }
 }
 

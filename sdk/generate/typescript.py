@@ -1,0 +1,98 @@
+"""`sdk/typescript/src/calls.ts`: a method for each call. The types that it speaks of are made by openapi-typescript."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from typing import Any
+
+from .operations import Operation, Schema, named, operations
+
+HEAD = """// Made by `make sdk-types` from the server's own description. Do not edit.
+
+import type { components } from "./api.js";
+
+/** What the API takes and answers. */
+export type Schemas = components["schemas"];
+
+/** How a call is sent. */
+export interface Sent {
+  body?: unknown;
+  /** What the body is, if that is no JSON. */
+  kind?: string;
+  query?: object;
+  /** Where in the body it says by what it is known when it comes again: `id`, or `events.id` of each of a list. */
+  key?: string;
+  /** It may safely be sent twice, as may whatever has a key, and any GET or PUT. */
+  again?: boolean;
+}
+
+class Calls {
+  constructor(protected readonly api: Api) {}
+}
+
+const part = encodeURIComponent;
+"""
+API = """/** All calls, by what they are about. */
+export abstract class Api {
+  abstract request<T>(method: string, path: string, sent?: Sent): Promise<T>;
+"""
+PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
+
+
+def generate(described: dict[str, Any]) -> str:
+    groups = {group: [*of] for group, of in itertools.groupby(operations(described), lambda call: call.group)}
+    about = [
+        f"export class {group.capitalize()} extends Calls {{\n" + "\n\n".join(map(method, of)) + "\n}\n"
+        for group, of in groups.items()
+    ]
+    lines = [f"  readonly {group} = new {group.capitalize()}(this);" for group in groups]
+    about.append("\n".join([API, *lines, "}", ""]))
+    return "\n".join([HEAD, *about])
+
+
+def hint(schema: Schema) -> str:
+    if "enum" in schema:
+        return " | ".join(map(json.dumps, schema["enum"]))
+    if schema.get("format") == "binary":
+        return "Uint8Array"
+    return f'Schemas["{named(schema)}"]' if "$ref" in schema else PLAIN.get(schema.get("type", ""), "any")
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
+
+
+def method(call: Operation) -> str:
+    body = f'Schemas["{call.body}"]'
+    given = [f"{hole}: string" for hole in call.holes]
+    given += [f'{name}{":" if must else "?:"} {body}["{name}"]' for name, (must, _) in call.first.items()]
+    path = re.sub(r"\{(\w+)\}", r"${part(\1)}", call.path)
+    sent = []
+    if call.kind:
+        given.append("data: Uint8Array" if call.kind.endswith("octet-stream") else "text: string")
+        sent += [f"body: {given[-1].split(':')[0]}", f'kind: "{call.kind}"']
+    if call.body and call.options:
+        left = " | ".join(f'"{name}"' for name in call.first)
+        rest = f"Omit<{body}, {left}>" if left else body
+        given.append(f"options: {rest} = {{}}")
+    if call.body:
+        said = [*(["...options"] if call.options else []), *call.first]
+        sent.append("body: options" if said == ["...options"] else f"body: {{ {', '.join(said)} }}")
+    if call.query:
+        musts = [name for name, (must, _) in call.query.items() if must]
+        mays = [f"{name}?: {hint(of)} | undefined" for name, (must, of) in call.query.items() if not must]
+        given += [f"{name}: {hint(call.query[name][1])}" for name in musts]
+        given += [f"query: {{ {'; '.join(mays)} }} = {{}}"] if mays else []
+        said = [*musts, *(["...query"] if mays else [])]
+        sent.append("query" if said == ["...query"] else f"query: {{ {', '.join(said)} }}")
+    sent += [f'key: "{call.key}"'] if call.key else ["again: true"] if call.again else []
+    how = f", {{ {', '.join(sent)} }}" if sent else ""
+    lines = [
+        f"  /** {call.summary} */",
+        f"  {camel(call.name)}({', '.join(given)}): Promise<{hint(call.answer)}> {{",
+        f'    return this.api.request("{call.method}", `{path}`{how});',
+        "  }",
+    ]
+    return "\n".join(lines)
