@@ -10,7 +10,9 @@ JSON, BYTES = "application/json", "application/octet-stream"
 # For workers, webhooks and whoever looks after the process; and what is there twice.
 LEFT_OUT = {"blobs_post", "events_deliver", "server_described", "server_health", "server_ready", "workers_work"}
 # These change nothing the second time, so they may be sent again when no answer came; so may GET, PUT, and what has a key.
-AGAIN = {"cancel", "check", "diff", "disable", "enable", "pause", "resume", "simulate"}
+AGAIN = {"boost", "cancel", "check", "diff", "disable", "enable", "pause", "put", "resume", "simulate", "sweep"}
+# What may be left out and comes first all the same.
+PAYLOADS = {"EventEmit": "data", "RunSkip": "output", "RunStart": "input", "TaskAdd": "input"}
 # Said again with the same value here, it is the same.
 KEYS = {"EventEmit": "id", "RunFork": "idempotency_key", "RunStart": "idempotency_key", "TaskAdd": "idempotency_key"}
 
@@ -56,8 +58,8 @@ def operations(described: dict[str, Any]) -> list[Operation]:
                     made.holes.append(of["name"])
                 else:
                     made.query[of["name"]] = (of["required"], of["schema"])
-            take_body(made, said.get("requestBody", {}).get("content", {}), schemas)
             made.again = made.name in AGAIN
+            take_body(made, said.get("requestBody", {}).get("content", {}), schemas)
             found.append(made)
     return sorted(found, key=lambda each: each.group)
 
@@ -70,11 +72,10 @@ def take_body(made: Operation, content: dict[str, Any], schemas: dict[str, Schem
     schema = schemas[made.body]
     fields: dict[str, Schema] = schema["properties"]
     made.first = {name: (True, fields[name]) for name in schema.get("required", [])}
-    for name, of in fields.items():
-        if of.get("description", "").endswith("null when left out."):
-            made.first[name] = (False, of)
+    if payload := PAYLOADS.get(made.body):
+        made.first[payload] = (False, fields[payload])
     made.options = {name: of for name, of in fields.items() if name not in made.first}
-    made.key = KEYS.get(made.body)
+    made.key = None if made.again else KEYS.get(made.body)
     for name in made.first:
         if key := KEYS.get(named(fields[name].get("items", {}))):
             made.key = f"{name}.{key}"

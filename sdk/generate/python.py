@@ -17,11 +17,14 @@ HEAD = '''"""Made by `make sdk-types` from the server's own description. Do not 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import quote
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 '''
 CALLS = '''class Calls:

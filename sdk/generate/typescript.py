@@ -16,6 +16,9 @@ import type { components } from "./api.js";
 /** What the API takes and answers. */
 export type Schemas = components["schemas"];
 
+/** What is undefined is left out. */
+export type Given<T> = { [K in keyof T]: T[K] | undefined };
+
 /** How a call is sent. */
 export interface Sent {
   body?: unknown;
@@ -26,6 +29,8 @@ export interface Sent {
   key?: string;
   /** It may safely be sent twice, as may whatever has a key, and any GET or PUT. */
   again?: boolean;
+  /** Instead of the client's own, if that is longer. */
+  timeoutMs?: number;
 }
 
 class Calls {
@@ -67,7 +72,9 @@ def camel(name: str) -> str:
 def method(call: Operation) -> str:
     body = f'Schemas["{call.body}"]'
     given = [f"{hole}: string" for hole in call.holes]
-    given += [f'{name}{":" if must else "?:"} {body}["{name}"]' for name, (must, _) in call.first.items()]
+    for name, (must, of) in call.first.items():
+        kind = f'{body}["{name}"]'
+        given.append(f"{name}{':' if must else '?:'} {f'Readonly<{kind}>' if of.get('type') == 'array' else kind}")
     path = re.sub(r"\{(\w+)\}", r"${part(\1)}", call.path)
     sent = []
     if call.kind:
@@ -76,7 +83,7 @@ def method(call: Operation) -> str:
     if call.body and call.options:
         left = " | ".join(f'"{name}"' for name in call.first)
         rest = f"Omit<{body}, {left}>" if left else body
-        given.append(f"options: {rest} = {{}}")
+        given.append(f"options: Given<{rest}> = {{}}")
     if call.body:
         said = [*(["...options"] if call.options else []), *call.first]
         sent.append("body: options" if said == ["...options"] else f"body: {{ {', '.join(said)} }}")

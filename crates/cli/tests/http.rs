@@ -468,6 +468,7 @@ const RUNNING: &[&str] = &[
     r#"POST /v1/runs/$run/cancel {"reason":"enough"} -> 200 /status="cancelled""#,
     r#"GET /v1/runs/$run ~> 200 /status="cancelled" /cancelled={"by":"api","reason":"enough"} /stopping=-"#,
     r#"POST /v1/runs/$run/cancel {"reason":"once more"} -> 200 /status="cancelled" /changed=false"#,
+    r#"POST /v1/runs/run-zzz/cancel -> 404 run_not_found"#,
     r#"GET /v1/runs/$run -> 200 /cancelled={"by":"api","reason":"enough"}"#,
     r#"POST /v1/runs/$run/pause -> 409 run_ended"#,
     r#"POST /v1/runs/$run/resume -> 409 run_ended"#,
@@ -687,7 +688,7 @@ fn slots_for_bulks_and_boosts_run_out(api: &Api) {
         r#"GET /v1/queues/mortal -> 200 /bulks/0/bulk=$slow /bulks/1=-"#,
         r#"GET /v1/bulks/$slow -> 200 /status="open" /work="redrive""#,
         r#"POST /v1/bulks/$slow/cancel {"by":"ana"} -> 200 /bulk=$slow /status="cancelled""#,
-        r#"POST /v1/bulks/$slow/cancel -> 409 bulk_closed"#,
+        r#"POST /v1/bulks/$slow/cancel {"by":"bob"} -> 200 /bulk=$slow /status="cancelled""#,
         r#"GET /v1/bulks -> 200 /bulks/0/bulk=$slow"#,
         r#"GET /v1/queues/mortal -> 200 /bulks=[]"#,
     ]);

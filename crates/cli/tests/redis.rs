@@ -261,7 +261,14 @@ fn a_worker_of_the_seed_is_understood_by_run_and_node_where_that_is_clear() {
     };
     let token = tokens(1).remove(0);
     assert_eq!((&token["run_id"], &token["node_id"]), (&json!(run), &json!("one")));
-    let explained = server.get(&format!("/v1/tasks/{}/explain", token["metadata"]["task"].as_str().unwrap()));
+    let task = token["metadata"]["task"].as_str().unwrap();
+    let on_its_way =
+        json!({"run_id": run, "node_id": "one", "status": "running", "progress": 0.5, "message": "half", "log": ["began"]});
+    let _: usize = self::line(redis.port).rpush("completion_signals", on_its_way.to_string()).unwrap();
+    until("its line is kept", || (server.get(&format!("/v1/tasks/{task}/log"))["lines"][0]["text"] == "began").then_some(()));
+    let lease = &server.get(&format!("/v1/tasks/{task}"))["lease"];
+    assert_eq!((&lease["progress"], &lease["message"]), (&json!(0.5), &json!("half")), "{lease}");
+    let explained = server.get(&format!("/v1/tasks/{task}/explain"));
     let told = format!("Its token stands on the Redis stream `{STREAM}`, which no consumer group reads;");
     assert!(explained["sentence"].as_str().unwrap().contains(&told), "{explained}");
     signal(&token["run_id"], "one", 2);

@@ -273,6 +273,8 @@ impl Presence {
         }
         let left = self.left.get(kind).filter(|(_, queues)| queues.is_empty() || queues.contains(queue));
         takers.left_at = left.map(|(at, _)| *at);
+        // Who has left since the last one asked had asked, too.
+        takers.asked_at = takers.asked_at.map(|at| takers.left_at.map_or(at, |left_at| left_at.max(at)));
         takers
     }
 

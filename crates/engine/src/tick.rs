@@ -782,6 +782,8 @@ impl Turn<'_> {
         let mut holding = poll.holding;
         for held in &mut holding {
             let lease = self.step.state().task(held.task).and_then(Task::lease);
+            // One that has ended while it was waited is nobody's any more.
+            held.held &= lease.is_some();
             held.cancel |= lease.is_none_or(|lease| lease.ending().is_some());
             if let Some(lease) = lease.filter(|_| held.cancel) {
                 self.presence.told_to_stop(held.task, lease.fence());

@@ -428,7 +428,9 @@ impl Teller {
         // The server's own workers take these, where it has them.
         let own = match kind.as_str() {
             "http" => "the server does, unless it was started with --no-workers, or signaller.toml says http = false",
-            "process" => "the server does where signaller.toml has a [process.NAME], unless it was started with --no-workers",
+            "process" => {
+                "`signaller serve` does where signaller.toml has a [process.NAME], unless it was started with --no-workers"
+            }
             _ => "",
         };
         match facts.asked_at {

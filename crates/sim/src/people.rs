@@ -53,11 +53,14 @@ impl World {
 
     /// What a worker has told is put away at the door, which keeps its leases alive meanwhile, whatever becomes of the worker.
     fn beat(&mut self, at: usize) {
-        let leases = self.workers[at].leases();
+        let mut leases = self.workers[at].leases();
         if leases.is_empty() || self.temper.beats == 0 || !self.chance.permille(self.temper.beats) {
             return;
         }
-        let leases: Vec<_> = leases.into_iter().filter(|_| self.chance.permille(700)).collect();
+        leases.retain(|_| self.chance.permille(700));
+        if leases.is_empty() {
+            return;
+        }
         self.fault("beaten_for");
         self.mail.send(Sender::Door, Request::Beat { leases });
     }

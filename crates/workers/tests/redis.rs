@@ -116,6 +116,7 @@ async fn signals_that_fit_nothing_are_recorded_and_change_nothing() {
         done(&token, json!(1)),
         done(&token, json!(1)),
         done(&token, json!("another")),
+        json!({"job_id": id, "status": "running", "progress": 0.5}),
     ] {
         redis.signal(&signal).await;
     }
@@ -123,7 +124,7 @@ async fn signals_that_fit_nothing_are_recorded_and_change_nothing() {
     nothing_is_left(&redis).await;
     // They are recorded before they are let go.
     let count = |why: &str| refused(&house).iter().filter(|(_, reason)| reason.starts_with(why)).map(|(n, _)| *n).sum::<u32>();
-    assert_eq!(["garbled", "late", "unknown", "duplicate"].map(count), [2, 2, 2, 1], "{:?}", refused(&house));
+    assert_eq!(["garbled", "late", "unknown", "duplicate"].map(count), [2, 3, 2, 1], "{:?}", refused(&house));
     assert_eq!(house.engine.outside()["redis"].trouble, None);
 }
 

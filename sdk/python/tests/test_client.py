@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import threading
 import typing
 from typing import Any
@@ -47,8 +48,10 @@ class Bringing(House):
         self.assertEqual((again["task"], again["duplicate"]), (first["task"], True))
         view = self.client.tasks.show(first["task"])
         self.assertEqual((view["status"], view["queue"], view["keys"], view["tags"]), ("queued", "q", {"tenant": "x"}, ["t"]))
-        with self.assertRaises(TimeoutError):
-            self.client.tasks.wait(first["task"], timeout=0.05)
+        away = Client("http://127.0.0.1:9")
+        for tasks, said in ((self.client.tasks, "still queued"), (away.tasks, "did not answer")):
+            with self.assertRaisesRegex(TimeoutError, f"after 0.05 s .*{said}"):
+                tasks.wait(first["task"], timeout=0.05)
         later = self.client.tasks.add("a", delay_ms=3_600_000, blocked_by=[first["task"]])
         for task in (later, first):
             self.client.tasks.cancel(task["task"], reason="a test")
@@ -91,6 +94,22 @@ class Bringing(House):
                 ask()
             self.assertEqual((no.exception.code, no.exception.status), (code, status))
             self.assertIn(no.exception.message, str(no.exception))
+            self.assertEqual(str(pickle.loads(pickle.dumps(no.exception))), str(no.exception))
+
+    def test_what_is_no_bytes_and_no_text_is_not_taken_for_it(self) -> None:
+        asks: list[typing.Callable[[typing.Any], Any]] = [
+            self.client.blobs.put,
+            self.client.registry.put,
+            self.client.workflows.put,
+        ]
+        nothing: list[Any] = [None, {}, 1]
+        for ask in asks:
+            for given in nothing:
+                self.assertRaises(TypeError, ask, given)
+        self.assertRaises(TypeError, asks[0], "text")
+        client = Client(self.url, "a\n")
+        self.addCleanup(client.close)
+        self.assertTrue(client.server.status()["version"])
 
     def test_a_call_outlives_the_server_and_does_nothing_twice(self) -> None:
         self.client.tasks.add("a")
@@ -168,6 +187,23 @@ class Bringing(House):
             client.tasks.retry(task)
         self.assertEqual((no.exception.code, self.client.tasks.show(task)["status"]), ("unreachable", "queued"))
         self.assertEqual(client.queues.pause("a", for_ms=60_000)["queue"], "a")
+
+    def test_what_is_sent_once_goes_by_a_connection_that_is_there(self) -> None:
+        tasks = [self.add("a"), self.add("a")]
+        for task in tasks:
+            self.client.tasks.cancel(task)
+            self.kill_server()
+            self.start_server()
+            self.assertEqual(self.client.tasks.retry(task)["status"], "queued")
+
+    def test_a_bulk_is_cancelled_though_the_answer_was_lost(self) -> None:
+        self.put_text("POST", "/v1/workflows", WORKFLOW)
+        for n in range(3):
+            self.client.runs.start("double", {"n": n})
+        bulk = self.client.runs.bulk("cancel", "true", per_s=1).get("bulk") or ""
+        client = Client(self.door(lossy()))
+        self.addCleanup(client.close)
+        self.assertEqual(client.bulks.cancel(bulk)["status"], "cancelled")
 
     def test_what_a_type_says_is_always_there_is(self) -> None:
         with self.assertRaises(SignallerError):

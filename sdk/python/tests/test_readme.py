@@ -28,9 +28,9 @@ class Examples(House):
         env = {**os.environ, "SIGNALLER_URL": self.url, "PYTHONPATH": str(HERE / "src")}
         said = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, timeout=LONG_S)
         self.assertEqual((said.returncode, said.stderr), (0, ""))
-        greeted, refused, report, blocked = said.stdout.splitlines()
+        greeted, done, refused, report, blocked = said.stdout.splitlines()
         self.assertEqual(greeted, "{'greeting': 'Hello, Ada!'}")
-        self.assertTrue(refused.startswith("workflow_not_found 404 "), refused)
+        self.assertEqual((done, refused), ("done", "workflow_not_found 404 False"))
         self.assertEqual(report, "b'bytes, up to 64 MiB'")
         self.assertEqual(blocked, "queue_paused")
         self.check(

@@ -122,6 +122,15 @@ class Outcomes(House):
         for type in ("async", "object", "wrapped", "batch"):
             self.check(type, TABLE)
 
+    def test_what_is_done_was_not_cancelled(self) -> None:
+        contexts: list[Context] = []
+        worker = Worker(self.url)
+        worker.task("quick")(lambda _, context: contexts.append(context))
+        self.work(worker)
+        for _ in range(60):
+            self.assertEqual(self.ended(self.add("quick")), ("done", None))
+        self.assertEqual([context.task for context in contexts if context.cancelled], [])
+
     def test_a_batch_is_many_tasks_in_one_call(self) -> None:
         sizes: list[int] = []
         worker = Worker(self.url)
@@ -406,9 +415,16 @@ class Stopping(House):
             lambda: worker.batch("a")(lambda inputs: inputs),
             lambda: worker.batch("b", size=0),
             lambda: Worker(self.url, concurrency=1001),
+            lambda: Worker(self.url, concurrency=1.5),  # type: ignore[arg-type]
+            lambda: Worker(self.url, stop_limit="soon"),  # type: ignore[arg-type]
             lambda: Worker("localhost:7400"),
             lambda: Worker(self.url, name="n" * 111),
             Worker(self.url).run,
         ]:
             with self.assertRaises(ValueError):
                 wrong()
+        functions: list[Any] = [lambda input, context, more: more, lambda input, *, context: context]
+        for function in functions:
+            self.assertRaises(TypeError, worker.task("c"), function)
+        self.assertRaises(TypeError, worker.task, print)
+        worker.task("c")(lambda input, context=None, more=1: input)

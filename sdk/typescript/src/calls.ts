@@ -5,6 +5,9 @@ import type { components } from "./api.js";
 /** What the API takes and answers. */
 export type Schemas = components["schemas"];
 
+/** What is undefined is left out. */
+export type Given<T> = { [K in keyof T]: T[K] | undefined };
+
 /** How a call is sent. */
 export interface Sent {
   body?: unknown;
@@ -15,6 +18,8 @@ export interface Sent {
   key?: string;
   /** It may safely be sent twice, as may whatever has a key, and any GET or PUT. */
   again?: boolean;
+  /** Instead of the client's own, if that is longer. */
+  timeoutMs?: number;
 }
 
 class Calls {
@@ -30,7 +35,7 @@ export class Approvals extends Calls {
   }
 
   /** Answer yes or no. */
-  answer(node: Schemas["ApprovalAnswer"]["node"], approved: Schemas["ApprovalAnswer"]["approved"], options: Omit<Schemas["ApprovalAnswer"], "node" | "approved"> = {}): Promise<Schemas["ApprovalAnswered"]> {
+  answer(node: Schemas["ApprovalAnswer"]["node"], approved: Schemas["ApprovalAnswer"]["approved"], options: Given<Omit<Schemas["ApprovalAnswer"], "node" | "approved">> = {}): Promise<Schemas["ApprovalAnswered"]> {
     return this.api.request("POST", `/v1/approvals`, { body: { ...options, node, approved } });
   }
 }
@@ -38,12 +43,12 @@ export class Approvals extends Calls {
 export class Blobs extends Calls {
   /** Keep bytes, up to 64 MiB. The same bytes have the same name and are kept once. */
   put(data: Uint8Array): Promise<Schemas["BlobPut"]> {
-    return this.api.request("PUT", `/v1/blobs`, { body: data, kind: "application/octet-stream" });
+    return this.api.request("PUT", `/v1/blobs`, { body: data, kind: "application/octet-stream", again: true });
   }
 
   /** Look at some of the blobs and remove those that nothing mentions and whose grace period is over. The server does so by itself every hour; go on with `after` until `next` is left out. */
   sweep(query: { dry_run?: boolean | undefined; after?: string | undefined } = {}): Promise<Schemas["BlobsSwept"]> {
-    return this.api.request("POST", `/v1/blobs/sweep`, { query });
+    return this.api.request("POST", `/v1/blobs/sweep`, { query, again: true });
   }
 
   /** The bytes of a blob. They never change, so whoever has them may keep them; `HEAD` says whether they are there. */
@@ -64,7 +69,7 @@ export class Bulks extends Calls {
   }
 
   /** Stop a bulk; what it did stays done. */
-  cancel(bulk: string, options: Schemas["Signed"] = {}): Promise<Schemas["BulkView"]> {
+  cancel(bulk: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["BulkView"]> {
     return this.api.request("POST", `/v1/bulks/${part(bulk)}/cancel`, { body: options, again: true });
   }
 }
@@ -81,7 +86,7 @@ export class Crons extends Calls {
   }
 
   /** Fire a cron now, beside its schedule. */
-  run(cron: string, options: Schemas["Signed"] = {}): Promise<Schemas["EventEmitted"]> {
+  run(cron: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["EventEmitted"]> {
     return this.api.request("POST", `/v1/crons/${part(cron)}/run`, { body: options });
   }
 }
@@ -93,12 +98,12 @@ export class Events extends Calls {
   }
 
   /** Take an event in: durable when it is answered, with what each handler makes of it. */
-  emit(name: Schemas["EventEmit"]["name"], data?: Schemas["EventEmit"]["data"], options: Omit<Schemas["EventEmit"], "name" | "data"> = {}): Promise<Schemas["EventEmitted"]> {
+  emit(name: Schemas["EventEmit"]["name"], data?: Schemas["EventEmit"]["data"], options: Given<Omit<Schemas["EventEmit"], "name" | "data">> = {}): Promise<Schemas["EventEmitted"]> {
     return this.api.request("POST", `/v1/events`, { body: { ...options, name, data }, key: "id" });
   }
 
   /** Take many events in, in order. */
-  emitMany(events: Schemas["EventsEmit"]["events"]): Promise<Schemas["EventsEmitted"]> {
+  emitMany(events: Readonly<Schemas["EventsEmit"]["events"]>): Promise<Schemas["EventsEmitted"]> {
     return this.api.request("POST", `/v1/events/batch`, { body: { events }, key: "events.id" });
   }
 
@@ -108,7 +113,7 @@ export class Events extends Calls {
   }
 
   /** Handle an event once more, by the registry in force; that it came before is no reason not to. */
-  replay(event: string, options: Schemas["Signed"] = {}): Promise<Schemas["EventEmitted"]> {
+  replay(event: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["EventEmitted"]> {
     return this.api.request("POST", `/v1/events/${part(event)}/replay`, { body: options });
   }
 }
@@ -120,22 +125,22 @@ export class Families extends Calls {
   }
 
   /** Give tasks of these families a head start, or take it away with 0. */
-  boost(families: Schemas["FamiliesBoost"]["families"], boost: Schemas["FamiliesBoost"]["boost"], options: Omit<Schemas["FamiliesBoost"], "families" | "boost"> = {}): Promise<Schemas["FamiliesList"]> {
-    return this.api.request("POST", `/v1/families/boost`, { body: { ...options, families, boost } });
+  boost(families: Schemas["FamiliesBoost"]["families"], boost: Schemas["FamiliesBoost"]["boost"], options: Given<Omit<Schemas["FamiliesBoost"], "families" | "boost">> = {}): Promise<Schemas["FamiliesList"]> {
+    return this.api.request("POST", `/v1/families/boost`, { body: { ...options, families, boost }, again: true });
   }
 
   /** Hand out no more tasks of these families; what runs goes on, and what is critical. */
-  pause(families: Schemas["FamiliesPause"]["families"], options: Omit<Schemas["FamiliesPause"], "families"> = {}): Promise<Schemas["FamiliesList"]> {
+  pause(families: Schemas["FamiliesPause"]["families"], options: Given<Omit<Schemas["FamiliesPause"], "families">> = {}): Promise<Schemas["FamiliesList"]> {
     return this.api.request("POST", `/v1/families/pause`, { body: { ...options, families }, again: true });
   }
 
   /** Hand out tasks of these families again. It takes back the pause with this very pattern. */
-  resume(families: Schemas["FamiliesResume"]["families"], options: Omit<Schemas["FamiliesResume"], "families"> = {}): Promise<Schemas["FamiliesList"]> {
+  resume(families: Schemas["FamiliesResume"]["families"], options: Given<Omit<Schemas["FamiliesResume"], "families">> = {}): Promise<Schemas["FamiliesList"]> {
     return this.api.request("POST", `/v1/families/resume`, { body: { ...options, families }, again: true });
   }
 
   /** Cancel what waits of these families, in whatever queue, up to a priority. What runs goes on, and what is critical stays. */
-  shed(families: Schemas["FamiliesShed"]["families"], upto: Schemas["FamiliesShed"]["upto"], options: Omit<Schemas["FamiliesShed"], "families" | "upto"> = {}): Promise<Schemas["BulkAnswer"]> {
+  shed(families: Readonly<Schemas["FamiliesShed"]["families"]>, upto: Schemas["FamiliesShed"]["upto"], options: Given<Omit<Schemas["FamiliesShed"], "families" | "upto">> = {}): Promise<Schemas["BulkAnswer"]> {
     return this.api.request("POST", `/v1/families/shed`, { body: { ...options, families, upto } });
   }
 }
@@ -152,12 +157,12 @@ export class Queues extends Calls {
   }
 
   /** Replace a queue's configuration whole; numbers act at once. */
-  put(queue: string, config: Schemas["QueuePut"]["config"], options: Omit<Schemas["QueuePut"], "config"> = {}): Promise<Schemas["QueueView"]> {
-    return this.api.request("PUT", `/v1/queues/${part(queue)}`, { body: { ...options, config } });
+  put(queue: string, config: Schemas["QueuePut"]["config"], options: Given<Omit<Schemas["QueuePut"], "config">> = {}): Promise<Schemas["QueueView"]> {
+    return this.api.request("PUT", `/v1/queues/${part(queue)}`, { body: { ...options, config }, again: true });
   }
 
   /** Cancel what waits in a queue. */
-  clear(queue: string, options: Schemas["QueueClear"] = {}): Promise<Schemas["BulkAnswer"]> {
+  clear(queue: string, options: Given<Schemas["QueueClear"]> = {}): Promise<Schemas["BulkAnswer"]> {
     return this.api.request("POST", `/v1/queues/${part(queue)}/clear`, { body: options });
   }
 
@@ -167,27 +172,27 @@ export class Queues extends Calls {
   }
 
   /** Run what waits in a queue now, past rate and schedule. */
-  drain(queue: string, options: Schemas["QueueDrain"] = {}): Promise<Schemas["BulkAnswer"]> {
+  drain(queue: string, options: Given<Schemas["QueueDrain"]> = {}): Promise<Schemas["BulkAnswer"]> {
     return this.api.request("POST", `/v1/queues/${part(queue)}/drain`, { body: options });
   }
 
   /** Stop handing out a queue's tasks; adds and running work go on. */
-  pause(queue: string, options: Schemas["QueuePause"] = {}): Promise<Schemas["QueueView"]> {
+  pause(queue: string, options: Given<Schemas["QueuePause"]> = {}): Promise<Schemas["QueueView"]> {
     return this.api.request("POST", `/v1/queues/${part(queue)}/pause`, { body: options, again: true });
   }
 
   /** Queue dead letters again, oldest first, attempts starting over. */
-  redrive(queue: string, options: Schemas["QueueRedrive"] = {}): Promise<Schemas["BulkAnswer"]> {
+  redrive(queue: string, options: Given<Schemas["QueueRedrive"]> = {}): Promise<Schemas["BulkAnswer"]> {
     return this.api.request("POST", `/v1/queues/${part(queue)}/redrive`, { body: options });
   }
 
   /** Change the order: of some tasks, of all that fit a filter, or by a boost on the queue or one key. */
-  reprioritize(queue: string, priority: Schemas["QueueReprioritize"]["priority"], options: Omit<Schemas["QueueReprioritize"], "priority"> = {}): Promise<Schemas["BulkAnswer"]> {
+  reprioritize(queue: string, priority: Schemas["QueueReprioritize"]["priority"], options: Given<Omit<Schemas["QueueReprioritize"], "priority">> = {}): Promise<Schemas["BulkAnswer"]> {
     return this.api.request("POST", `/v1/queues/${part(queue)}/reprioritize`, { body: { ...options, priority } });
   }
 
   /** Hand out a queue's tasks again. */
-  resume(queue: string, options: Schemas["Signed"] = {}): Promise<Schemas["QueueView"]> {
+  resume(queue: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["QueueView"]> {
     return this.api.request("POST", `/v1/queues/${part(queue)}/resume`, { body: options, again: true });
   }
 }
@@ -200,7 +205,7 @@ export class Registry extends Calls {
 
   /** Put a registry in force, whole, or say all that is wrong with it and change nothing. */
   put(text: string, query: { by?: string | undefined } = {}): Promise<Schemas["RegistryPut"]> {
-    return this.api.request("PUT", `/v1/registry`, { body: text, kind: "text/yaml", query });
+    return this.api.request("PUT", `/v1/registry`, { body: text, kind: "text/yaml", query, again: true });
   }
 
   /** The JSON Schema of registries. */
@@ -219,8 +224,8 @@ export class Registry extends Calls {
   }
 
   /** Say what would become of an event, handler by handler, without taking it in. */
-  simulate(name: Schemas["EventEmit"]["name"], data?: Schemas["EventEmit"]["data"], options: Omit<Schemas["EventEmit"], "name" | "data"> = {}): Promise<any> {
-    return this.api.request("POST", `/v1/registry/simulate`, { body: { ...options, name, data }, key: "id" });
+  simulate(name: Schemas["EventEmit"]["name"], data?: Schemas["EventEmit"]["data"], options: Given<Omit<Schemas["EventEmit"], "name" | "data">> = {}): Promise<any> {
+    return this.api.request("POST", `/v1/registry/simulate`, { body: { ...options, name, data }, again: true });
   }
 }
 
@@ -231,12 +236,12 @@ export class Runs extends Calls {
   }
 
   /** Start a run of a workflow. */
-  start(workflow: Schemas["RunStart"]["workflow"], input?: Schemas["RunStart"]["input"], options: Omit<Schemas["RunStart"], "workflow" | "input"> = {}): Promise<Schemas["RunStarted"]> {
+  start(workflow: Schemas["RunStart"]["workflow"], input?: Schemas["RunStart"]["input"], options: Given<Omit<Schemas["RunStart"], "workflow" | "input">> = {}): Promise<Schemas["RunStarted"]> {
     return this.api.request("POST", `/v1/runs`, { body: { ...options, workflow, input }, key: "idempotency_key" });
   }
 
   /** Cancel, retry, pause, resume, restart or patch all runs that an expression means, or say how many there are. */
-  bulk(verb: Schemas["RunsBulk"]["verb"], where: Schemas["RunsBulk"]["where"], options: Omit<Schemas["RunsBulk"], "verb" | "where"> = {}): Promise<Schemas["RunsBulkAnswer"]> {
+  bulk(verb: Schemas["RunsBulk"]["verb"], where: Schemas["RunsBulk"]["where"], options: Given<Omit<Schemas["RunsBulk"], "verb" | "where">> = {}): Promise<Schemas["RunsBulkAnswer"]> {
     return this.api.request("POST", `/v1/runs/bulk`, { body: { ...options, verb, where } });
   }
 
@@ -251,7 +256,7 @@ export class Runs extends Calls {
   }
 
   /** Cancel a run: what waits in it is dropped, what runs is asked to stop. The node that called it, if any, fails by that. */
-  cancel(run: string, options: Schemas["RunChange"] = {}): Promise<Schemas["RunNow"]> {
+  cancel(run: string, options: Given<Schemas["RunChange"]> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/cancel`, { body: options, again: true });
   }
 
@@ -266,7 +271,7 @@ export class Runs extends Calls {
   }
 
   /** Start a new run from how another was after any of its records, or from before any of its nodes. */
-  fork(run: string, options: Schemas["RunFork"] = {}): Promise<Schemas["RunForked"]> {
+  fork(run: string, options: Given<Schemas["RunFork"]> = {}): Promise<Schemas["RunForked"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/fork`, { body: options, key: "idempotency_key" });
   }
 
@@ -286,17 +291,17 @@ export class Runs extends Calls {
   }
 
   /** Do one node once more: one that failed its run is tried again, another begins anew with all that follows from it. */
-  replayNode(run: string, node: string, options: Schemas["NodeReplay"] = {}): Promise<Schemas["RunNow"]> {
+  replayNode(run: string, node: string, options: Given<Schemas["NodeReplay"]> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/nodes/${part(node)}/replay`, { body: options });
   }
 
   /** Change the definition that a run follows, now and for what is to come: what has begun in it stays as it is. */
-  patch(run: string, operations: Schemas["RunPatch"]["operations"], options: Omit<Schemas["RunPatch"], "operations"> = {}): Promise<Schemas["RunPatched"]> {
+  patch(run: string, operations: Readonly<Schemas["RunPatch"]["operations"]>, options: Given<Omit<Schemas["RunPatch"], "operations">> = {}): Promise<Schemas["RunPatched"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/patch`, { body: { ...options, operations } });
   }
 
   /** Begin nothing new in a run; what runs may finish. */
-  pause(run: string, options: Schemas["RunChange"] = {}): Promise<Schemas["RunNow"]> {
+  pause(run: string, options: Given<Schemas["RunChange"]> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/pause`, { body: options, again: true });
   }
 
@@ -306,22 +311,22 @@ export class Runs extends Calls {
   }
 
   /** Begin anew from a node: it and all that follows from it are undone, what came before stays. */
-  restart(run: string, node: Schemas["RunRestart"]["node"], options: Omit<Schemas["RunRestart"], "node"> = {}): Promise<Schemas["RunNow"]> {
+  restart(run: string, node: Schemas["RunRestart"]["node"], options: Given<Omit<Schemas["RunRestart"], "node">> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/restart`, { body: { ...options, node } });
   }
 
   /** Go on with a run that was paused. */
-  resume(run: string, options: Schemas["Signed"] = {}): Promise<Schemas["RunNow"]> {
+  resume(run: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/resume`, { body: options, again: true });
   }
 
   /** Go on with a run that failed or was cancelled: what failed it is tried again, what is done stays done. */
-  retry(run: string, options: Schemas["RunRetry"] = {}): Promise<Schemas["RunNow"]> {
+  retry(run: string, options: Given<Schemas["RunRetry"]> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/retry`, { body: options });
   }
 
   /** Say what a node gives, instead of its worker: it is done with that, and the run goes on. */
-  skip(run: string, node: Schemas["RunSkip"]["node"], output?: Schemas["RunSkip"]["output"], options: Omit<Schemas["RunSkip"], "node" | "output"> = {}): Promise<Schemas["RunNow"]> {
+  skip(run: string, node: Schemas["RunSkip"]["node"], output?: Schemas["RunSkip"]["output"], options: Given<Omit<Schemas["RunSkip"], "node" | "output">> = {}): Promise<Schemas["RunNow"]> {
     return this.api.request("POST", `/v1/runs/${part(run)}/skip`, { body: { ...options, node, output } });
   }
 
@@ -350,12 +355,12 @@ export class Tasks extends Calls {
   }
 
   /** Add a task. */
-  add(type: Schemas["TaskAdd"]["type"], input?: Schemas["TaskAdd"]["input"], options: Omit<Schemas["TaskAdd"], "type" | "input"> = {}): Promise<Schemas["TaskAdded"]> {
+  add(type: Schemas["TaskAdd"]["type"], input?: Schemas["TaskAdd"]["input"], options: Given<Omit<Schemas["TaskAdd"], "type" | "input">> = {}): Promise<Schemas["TaskAdded"]> {
     return this.api.request("POST", `/v1/tasks`, { body: { ...options, type, input }, key: "idempotency_key" });
   }
 
   /** Add many tasks, all of them or none. */
-  addMany(tasks: Schemas["TasksAdd"]["tasks"]): Promise<Schemas["TasksAdded"]> {
+  addMany(tasks: Readonly<Schemas["TasksAdd"]["tasks"]>): Promise<Schemas["TasksAdded"]> {
     return this.api.request("POST", `/v1/tasks/batch`, { body: { tasks }, key: "tasks.idempotency_key" });
   }
 
@@ -370,7 +375,7 @@ export class Tasks extends Calls {
   }
 
   /** Cancel a task that waits or runs. */
-  cancel(task: string, options: Schemas["TaskCancel"] = {}): Promise<Schemas["TaskStatus"]> {
+  cancel(task: string, options: Given<Schemas["TaskCancel"]> = {}): Promise<Schemas["TaskStatus"]> {
     return this.api.request("POST", `/v1/tasks/${part(task)}/cancel`, { body: options, again: true });
   }
 
@@ -390,17 +395,17 @@ export class Tasks extends Calls {
   }
 
   /** Take a task out of its queue, or make a finished one idle. */
-  reset(task: string, options: Schemas["Signed"] = {}): Promise<Schemas["TaskStatus"]> {
+  reset(task: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["TaskStatus"]> {
     return this.api.request("POST", `/v1/tasks/${part(task)}/reset`, { body: options });
   }
 
   /** Put a task into its queue (again), attempts starting over. */
-  retry(task: string, options: Schemas["Signed"] = {}): Promise<Schemas["TaskStatus"]> {
+  retry(task: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["TaskStatus"]> {
     return this.api.request("POST", `/v1/tasks/${part(task)}/retry`, { body: options });
   }
 
   /** Run a task now, past the limits, through an override slot. */
-  start(task: string, options: Schemas["TaskStart"] = {}): Promise<Schemas["TaskStatus"]> {
+  start(task: string, options: Given<Schemas["TaskStart"]> = {}): Promise<Schemas["TaskStatus"]> {
     return this.api.request("POST", `/v1/tasks/${part(task)}/start`, { body: options });
   }
 }
@@ -425,7 +430,7 @@ export class Workflows extends Calls {
 
   /** Put definitions, all of them or none: each becomes a new version of its workflow, unless this very text is there already. */
   put(text: string, query: { by?: string | undefined } = {}): Promise<Schemas["WorkflowsPut"]> {
-    return this.api.request("POST", `/v1/workflows`, { body: text, kind: "text/yaml", query });
+    return this.api.request("POST", `/v1/workflows`, { body: text, kind: "text/yaml", query, again: true });
   }
 
   /** Look whether definitions are right, without putting them. */
@@ -439,12 +444,12 @@ export class Workflows extends Calls {
   }
 
   /** Let no new runs of a workflow start, until it is enabled; those that go on go on, also after a new version is put. */
-  disable(workflow: string, options: Schemas["RunChange"] = {}): Promise<Schemas["WorkflowNow"]> {
+  disable(workflow: string, options: Given<Schemas["RunChange"]> = {}): Promise<Schemas["WorkflowNow"]> {
     return this.api.request("POST", `/v1/workflows/${part(workflow)}/disable`, { body: options, again: true });
   }
 
   /** Let new runs of a workflow start again. */
-  enable(workflow: string, options: Schemas["Signed"] = {}): Promise<Schemas["WorkflowNow"]> {
+  enable(workflow: string, options: Given<Schemas["Signed"]> = {}): Promise<Schemas["WorkflowNow"]> {
     return this.api.request("POST", `/v1/workflows/${part(workflow)}/enable`, { body: options, again: true });
   }
 }

@@ -53,12 +53,16 @@ export class SignallerError extends Error {
 
 class Tasks extends calls.Tasks {
   /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
-  wait = (task: string, options: { timeoutMs?: number } = {}) => ended(() => this.show(task), task, options);
+  wait(task: string, options: { timeoutMs?: number } = {}): Promise<calls.Schemas["TaskView"]> {
+    return ended(this.api, `/v1/tasks/${encodeURIComponent(task)}`, options);
+  }
 }
 
 class Runs extends calls.Runs {
   /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
-  wait = (run: string, options: { timeoutMs?: number } = {}) => ended(() => this.show(run), run, options);
+  wait(run: string, options: { timeoutMs?: number } = {}): Promise<calls.Schemas["RunView"]> {
+    return ended(this.api, `/v1/runs/${encodeURIComponent(run)}`, options);
+  }
 }
 
 export class Client extends calls.Api {
@@ -74,20 +78,24 @@ export class Client extends calls.Api {
     super();
     this.url = (options.url ?? (process.env["SIGNALLER_URL"] || "http://127.0.0.1:7400")).replace(/\/+$/, "");
     if (!/^https?:\/\/./.test(this.url) || !URL.canParse(this.url)) throw new TypeError(`\`${this.url}\` is no address: write it as http://127.0.0.1:7400`);
-    const token = options.token ?? process.env["SIGNALLER_TOKEN"];
+    const token = (options.token ?? process.env["SIGNALLER_TOKEN"])?.trim();
     this.#headers = token ? { authorization: `Bearer ${token}` } : {};
     new Headers(this.#headers); // Throws if the token cannot be sent.
-    this.#timeoutMs = Math.min(options.timeoutMs ?? 30_000, TIMER_MS_MAX);
+    this.#timeoutMs = Math.min(patience(options.timeoutMs ?? 30_000), TIMER_MS_MAX);
   }
 
   /** What the calls are made of. Bytes go and come as they are. */
-  async request<T>(method: string, path: string, { body, kind = JSON_KIND, query = {}, key, again }: calls.Sent = {}): Promise<T> {
+  async request<T>(method: string, path: string, { body, kind = JSON_KIND, query = {}, key, again, timeoutMs = Infinity }: calls.Sent = {}): Promise<T> {
     const whole = key ? keyed(body, key) : body;
     const sent = whole === undefined || kind !== JSON_KIND ? (whole as Body) : JSON.stringify(whole);
-    const said = Object.entries(query).filter(([, value]) => value !== undefined);
+    const said = Object.entries(query).filter(([, value]) => value != null);
     const where = said.length ? `${path}?${new URLSearchParams(said)}` : path;
     const may = again || key !== undefined || method === "GET" || method === "PUT";
-    const end = performance.now() + this.#timeoutMs;
+    if (kind !== JSON_KIND && !(kind === BYTES ? body instanceof Uint8Array : typeof body === "string")) {
+      throw new TypeError(`${path} takes ${kind === BYTES ? "bytes" : "a text"}, and this is of type ${typeof body}`);
+    }
+    const { wait_ms = 0 } = query as { wait_ms?: number };
+    const end = performance.now() + Math.min(this.#timeoutMs + wait_ms, timeoutMs, TIMER_MS_MAX);
     for (let tried = 1; ; tried++) {
       try {
         const signal = AbortSignal.timeout(Math.max(10, Math.round(end - performance.now())));
@@ -123,16 +131,27 @@ export class Client extends calls.Api {
     if (answer && status < 400) return answer;
     const problem: calls.Schemas["Problem"] | undefined = answer?.error;
     if (problem?.code) throw new SignallerError(problem.code, problem.message, status, problem);
-    throw new SignallerError("not_signaller", `the server at ${this.url} is no Signaller: ${status} ${text.slice(0, 200)}`, status);
+    const told = `what the server at ${this.url} answered is not of Signaller's API: ${status} ${text.slice(0, 200)}`;
+    throw new SignallerError("not_signaller", told, status);
   }
 }
 
-async function ended<View extends { status: string }>(show: () => Promise<View>, id: string, { timeoutMs = Infinity }): Promise<View> {
-  const end = performance.now() + timeoutMs;
+/** Of a number that is none there would be no end. */
+function patience(ms: number): number {
+  if (!(ms >= 0)) throw new RangeError(`timeoutMs is ${ms}; it must be a number, 0 or more`);
+  return ms;
+}
+
+async function ended<View extends { status: string }>(api: calls.Api, path: string, { timeoutMs = Infinity }): Promise<View> {
+  const end = performance.now() + patience(timeoutMs);
+  const late = (why: string, cause?: unknown): Error =>
+    Object.assign(new Error(`after ${timeoutMs} ms ${why}`, { cause }), { name: "TimeoutError" });
   for (let restMs = 20; ; restMs = Math.min(restMs * 1.5, 1_000)) {
-    const view = await show();
+    const view = await api.request<View>("GET", path, { timeoutMs: end - performance.now() }).catch((error) => {
+      throw error.status === 0 && performance.now() + 1_000 > end ? late(error.message, error) : error;
+    });
     if (["done", "failed", "cancelled"].includes(view.status)) return view;
-    if (performance.now() + restMs > end) throw new Error(`${id} is still ${view.status} after ${timeoutMs} ms`);
+    if (performance.now() + restMs > end) throw late(`${path.split("/").pop()} is still ${view.status}`);
     await sleep(restMs);
   }
 }

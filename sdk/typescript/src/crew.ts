@@ -157,7 +157,7 @@ export class Crew {
       if (code === "invalid") this.#owe(attempt, new Fail(message ?? "", { code: "result_refused" }));
     }
     for (const [at, { ok, cancel }] of answer.holding.entries()) {
-      if (cancel) holding[at]!.stop.abort();
+      if (cancel && this.#held.has(holding[at]!)) holding[at]!.stop.abort(); // Its result may have been taken meanwhile.
       if (!ok) this.#held.delete(holding[at]!);
     }
     // What comes when the worker is to stop is not named by the next poll, and so goes back.

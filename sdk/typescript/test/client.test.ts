@@ -44,7 +44,8 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual([again.task, again.duplicate], [first.task, true]);
     const view = await tasks.show(first.task);
     assert.deepEqual([view.status, view.queue, view.keys, view.tags], ["queued", "q", { tenant: "x" }, ["t"]]);
-    await assert.rejects(tasks.wait(first.task, { timeoutMs: 50 }), /is still queued/);
+    await assert.rejects(tasks.wait(first.task, { timeoutMs: 50 }), { name: "TimeoutError", message: /after 50 ms .* is still queued/ });
+    await assert.rejects(new Client({ url: "http://127.0.0.1:1" }).tasks.wait(first.task, { timeoutMs: 50 }), { name: "TimeoutError", message: /after 50 ms .* did not answer/ });
     const later = await tasks.add("a", null, { delay_ms: 3_600_000, blocked_by: [first.task] });
     for (const { task } of [later, first]) {
       await tasks.cancel(task, { reason: "a test" });
@@ -126,6 +127,18 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     const done = await house.add("done");
     assert.deepEqual(await house.ended(done), ["done", 1]);
     await assert.rejects(client.tasks.cancel(done), { code: "wrong_state" });
+  });
+
+  it("takes nothing for bytes or a text that is none", async () => {
+    const { client } = house;
+    const asks: [() => Promise<unknown>, ErrorConstructor][] = [
+      [() => client.blobs.put(undefined as never), TypeError],
+      [() => client.blobs.put("text" as never), TypeError],
+      [() => client.registry.put({ handlers: {} } as never), TypeError],
+      [() => client.tasks.wait("task-1", { timeoutMs: Number("5s") }), RangeError],
+    ];
+    for (const [ask, kind] of asks) await assert.rejects(ask(), kind);
+    assert.ok((await new Client({ url: house.url, token: "a\n" }).server.status()).version);
   });
 
   it("has a call for everything", async () => {

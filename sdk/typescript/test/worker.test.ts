@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Context, Fail, Retry, SignallerError, Worker } from "../src/index.js";
+import { Client, type Context, Fail, Retry, SignallerError, Worker } from "../src/index.js";
 import { House, LONG_MS } from "./house.js";
 
 const ONCE_MORE = { attempts: 2, backoff_ms: 0, jitter_percent: 0 };
@@ -267,6 +267,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     await assert.rejects(new Worker().run(), TypeError);
     assert.throws(() => new Worker({ concurrency: 1_001 }), RangeError);
     assert.throws(() => new Worker({ url: "localhost:7400" }), TypeError);
+    assert.throws(() => new Client({ timeoutMs: Number("5s") }), RangeError);
     assert.throws(() => new Worker({ name: "n".repeat(111) }), RangeError);
     assert.throws(() => new Worker().batch("a", { size: 0 }, (inputs) => inputs), RangeError);
     assert.throws(() => new Worker().task("a", () => 1).task("a", () => 1), TypeError);

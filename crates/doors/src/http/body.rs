@@ -60,10 +60,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
                 let example = if *path == "/v1/events" { EVENT_EXAMPLE } else { TASK_EXAMPLE };
                 Problem::new("invalid", format!("this is not JSON: {error}"), format!("send one JSON object, such as {example}"))
             }
-            _ => Problem::from(error),
+            _ => placed::<T>(&bytes).unwrap_or_else(|| Problem::from(error)),
         });
         Ok(Body(read?))
     }
+}
+
+/// Where in it something does not fit, which is looked for only then.
+fn placed<T: DeserializeOwned>(bytes: &[u8]) -> Option<Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
+    let path = error.path().to_string();
+    let error = error.into_inner();
+    (error.classify() == Category::Data && path != ".").then(|| Problem::unfit(&path, &error))
 }
 
 /// Paths that take one, beside which there is one for many, and what that calls them.

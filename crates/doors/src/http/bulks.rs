@@ -10,7 +10,7 @@ use axum::extract::State;
 use engine::bulk::Scan;
 use engine::{Answer, Engine, Request, Texts, Wanted};
 use flow::expr::RunFilter;
-use kernel::bulk::{Bulk, BulkWork, Meant, Refusal, RunVerb};
+use kernel::bulk::{Bulk, BulkStatus, BulkWork, Meant, Refusal, RunVerb};
 use kernel::command::{Command, Reply};
 use kernel::ids::{BulkId, RunId};
 use kernel::limits::BULK_FILTER_BYTES_MAX;
@@ -51,10 +51,11 @@ pub async fn cancel(
     };
     // A closed bulk has left the writer's memory; only the store still tells it from one that never was.
     let row = door.read(move |reader| reader.bulk(bulk)).await?.ok_or(Rejection::BulkNotFound { bulk })?;
-    if unknown {
-        return Err(Rejection::BulkClosed { bulk }.into());
+    let bulk = Bulk::from_row(&row.values)?;
+    if unknown && bulk.status() != BulkStatus::Cancelled {
+        return Err(Rejection::BulkClosed { bulk: bulk.id() }.into());
     }
-    Ok(Json(BulkView::from(&Bulk::from_row(&row.values)?)))
+    Ok(Json(BulkView::from(&bulk)))
 }
 
 /// Runs that a dry run names.

@@ -237,6 +237,7 @@ fn tell_trouble(outside: &Outsides, task: &Task, told: &mut Explanation) {
     if matches!(first, Some("no_worker" | "workers_busy")) {
         told.sentence = format!("{} waits: {sentence}.", task.card().id());
         told.next_actions = vec!["signaller status".into()];
+        told.blocked_on.remove(0);
     } else {
         told.sentence = format!("{} And {sentence}.", told.sentence);
     }

@@ -128,7 +128,7 @@ impl QueueRedrive {
             (None, Some(_), Some(0)) => Err(Problem::invalid("per_s must be at least 1")),
             (None, Some(filter), per_s) => Ok(RedriveOn::Filter { filter: filter.clone().into(), per_s }),
             (Some(_), None, Some(_)) => Err(Problem::invalid("per_s works only with filter")),
-            _ => Err(Problem::invalid("give exactly one of tasks and filter")),
+            _ => Err(Problem::invalid("give exactly one of tasks and filter; an empty filter, {}, means all")),
         }
     }
 }

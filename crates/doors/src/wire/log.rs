@@ -18,7 +18,7 @@ pub struct LogQuery {
     /// At most 1,000, which is all that is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// Where there is none, so long is waited for one, or for the end of the task.
+    /// Where there is none, so long is waited for one, or for the end of the task; at most 60,000.
     pub wait_ms: u64,
 }
 

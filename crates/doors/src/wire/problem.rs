@@ -184,12 +184,23 @@ impl From<BadName> for Problem {
     }
 }
 
+const FIELDS_FIX: &str = "send an object with the fields that /openapi.json lists for this path";
+
+impl Problem {
+    /// What stands there in a JSON document does not fit.
+    pub fn unfit(path: &str, error: &serde_json::Error) -> Problem {
+        let said = said_plainly(&error.to_string());
+        let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
+        Problem::new("invalid", format!("the JSON does not fit at `{path}`: {said}"), FIELDS_FIX)
+    }
+}
+
 impl From<serde_json::Error> for Problem {
     fn from(error: serde_json::Error) -> Problem {
         match error.classify() {
             serde_json::error::Category::Data => {
                 let message = format!("the JSON does not fit: {}", said_plainly(&error.to_string()));
-                Problem::new("invalid", message, "send an object with the fields that /openapi.json lists for this path")
+                Problem::new("invalid", message, FIELDS_FIX)
             }
             _ => {
                 let message = format!("this is not JSON: {error}");

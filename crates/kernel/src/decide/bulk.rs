@@ -44,8 +44,11 @@ pub(super) fn open(step: &mut Step<'_>, mut work: BulkWork, by: &Actor, reason: 
 
 pub(super) fn cancel(step: &mut Step<'_>, bulk: BulkId, by: &Actor) -> Result<Reply, Rejection> {
     let found = step.state().bulk(bulk).ok_or(Rejection::BulkNotFound { bulk })?;
-    if found.status() != BulkStatus::Open {
-        return Err(Rejection::BulkClosed { bulk });
+    match found.status() {
+        BulkStatus::Open => {}
+        // Whoever asks twice hears the same.
+        BulkStatus::Cancelled => return Ok(Reply::Done),
+        BulkStatus::Done => return Err(Rejection::BulkClosed { bulk }),
     }
     if let BulkWork::Unblock { blocker } = found.work() {
         let why = format!("{bulk} tells those that wait for {blocker}; without it they would wait for ever");

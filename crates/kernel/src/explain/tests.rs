@@ -71,7 +71,7 @@ fn every_cause_is_told_with_its_end_where_it_is_known() {
         ),
         (
             "add a type=process; advance 5s; explain a",
-            "a waits: no worker has asked for type `process` since the server came up 5.0 s ago; the server does where signaller.toml \
+            "a waits: no worker has asked for type `process` since the server came up 5.0 s ago; `signaller serve` does where signaller.toml \
              has a [process.NAME], unless it was started with --no-workers. [no_worker] eta unknown",
         ),
         (

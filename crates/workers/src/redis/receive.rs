@@ -108,7 +108,8 @@ async fn hear(bridge: &Bridge, line: &mut Line, taken: &Taken) -> Result<(), Red
     Ok(())
 }
 
-/// Which token it is about, by its id, or by run and node where that is clear.
+/// Which token it is about, by its id, or by run and node where that is clear; what is said of it for people is taken at once. None if
+/// that is all.
 fn understood<'a>(bridge: &Bridge, at: usize, text: &'a [u8]) -> Option<Heard<'a>> {
     let shown = || String::from_utf8_lossy(text).into_owned();
     let read = std::str::from_utf8(text).map_err(|_| "it is no text".to_owned());
@@ -119,20 +120,34 @@ fn understood<'a>(bridge: &Bridge, at: usize, text: &'a [u8]) -> Option<Heard<'a
             return None;
         }
     };
-    if let Some(lease) = signal.job_id.as_deref().and_then(lease_of) {
-        return Some(Heard { lease, signal, said, at, text, marked: None });
-    }
     let (run, node) = (signal.run_id.as_deref().unwrap_or_default(), signal.node_id.as_deref().unwrap_or_default());
-    let meant = bridge.held().meant(run, node);
-    match meant {
-        Meant::One(lease) => {
-            let marked = Some(signal::named(whole, &id_of(lease)));
-            return Some(Heard { lease, signal, said, at, text, marked });
+    let named = signal.job_id.as_deref().and_then(lease_of);
+    let meant = named.map_or_else(|| bridge.held().meant(run, node), Meant::One);
+    let lease = match meant {
+        Meant::One(lease) => lease,
+        Meant::None => {
+            bridge.refuse("unknown", &format!("nothing of {run}/{node} is out: {}", shown()));
+            return None;
         }
-        Meant::None => bridge.refuse("unknown", &format!("nothing of {run}/{node} is out: {}", shown())),
-        Meant::Several(several) => bridge.refuse("ambiguous", &format!("{several} of {run}/{node} are out: {}", shown())),
+        Meant::Several(several) => {
+            bridge.refuse("ambiguous", &format!("{several} of {run}/{node} are out: {}", shown()));
+            return None;
+        }
+    };
+    let is_out = bridge.held().contains(&lease);
+    if is_out {
+        let (logs, (task, fence)) = (bridge.engine.logs(), lease);
+        logs.add(task, fence, signal.lines());
+        signal.progress().inspect(|(permille, message)| logs.set_progress(task, fence, *permille, message.as_deref()));
     }
-    None
+    let Some(said) = said else {
+        if !is_out {
+            bridge.refuse("late", &shown());
+        }
+        return None;
+    };
+    let marked = named.is_none().then(|| signal::named(whole, &id_of(lease)));
+    Some(Heard { lease, signal, said, at, text, marked })
 }
 
 /// What lies where a signal says: in the blob store, or in Redis.
@@ -171,6 +186,7 @@ async fn finish(bridge: &Bridge, (task, fence): Lease, outcome: Outcome, text: &
                 continue;
             }
         }
+        bridge.engine.logs().ended(task);
         return (task, fence);
     }
 }

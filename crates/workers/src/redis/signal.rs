@@ -1,4 +1,4 @@
-//! What a worker says became of a token: seed 003's completion signal, and what that means for the task.
+//! What a worker says became of a token: seed 003's completion signal, and what that means for the task. Or, meanwhile, how far it is.
 
 use crate::inside::failed;
 use kernel::command::Outcome;
@@ -26,6 +26,14 @@ pub struct Signal<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
+    /// For people: a text, or several.
+    #[serde(borrow)]
+    log: Option<&'a RawValue>,
+    /// From 0 to 1, and a word with it.
+    #[serde(borrow)]
+    progress: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
 }
 
 /// What became of it, as far as the signal itself says.
@@ -36,19 +44,20 @@ pub enum Said {
     Lies(String),
 }
 
-/// Or what is wrong with it.
-pub fn read(text: &str) -> Result<(Signal<'_>, Said), String> {
+/// What ended, if it does not say that it goes on. Or what is wrong with it.
+pub fn read(text: &str) -> Result<(Signal<'_>, Option<Said>), String> {
     let signal: Signal = serde_json::from_str(text).map_err(|error| format!("no signal: {error}"))?;
     let at = signal.result_ref.as_deref().filter(|at| !at.is_empty());
     let said = match (signal.status.as_str(), signal.result_data, at) {
-        ("completed", Some(data), _) => Said::Is(done(data.get())),
-        ("completed", None, Some(at)) => Said::Lies(at.to_owned()),
-        ("completed", None, None) => Said::Is(Outcome::Done { output: Payload::null() }),
+        ("completed", Some(data), _) => Some(Said::Is(done(data.get()))),
+        ("completed", None, Some(at)) => Some(Said::Lies(at.to_owned())),
+        ("completed", None, None) => Some(Said::Is(Outcome::Done { output: Payload::null() })),
         ("failed", _, at) => match (signal.reason(&Value::Null), at) {
-            (None, Some(at)) => Said::Lies(at.to_owned()),
-            _ => Said::Is(signal.failed(&Value::Null)),
+            (None, Some(at)) => Some(Said::Lies(at.to_owned())),
+            _ => Some(Said::Is(signal.failed(&Value::Null))),
         },
-        (other, ..) => return Err(format!("its status is `{other}`, neither completed nor failed")),
+        ("running", ..) => None,
+        (other, ..) => return Err(format!("its status is `{other}`, which is none of completed, failed and running")),
     };
     if signal.job_id.is_none() && (signal.run_id.is_none() || signal.node_id.is_none()) {
         return Err("it names neither a job nor a run and a node".into());
@@ -80,6 +89,10 @@ fn result(bytes: &[u8]) -> Outcome {
     }
 }
 
+fn json(raw: Option<&RawValue>) -> Value {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
 impl Signal<'_> {
     /// What it means, of what lies where it says.
     pub fn lying(&self, bytes: &[u8]) -> Outcome {
@@ -97,9 +110,23 @@ impl Signal<'_> {
         }
     }
 
+    /// What it says for people. Anything that is no text is left out: it shall not cost the result.
+    pub fn lines(&self) -> Vec<String> {
+        match json(self.log) {
+            Value::String(text) => text.lines().map(str::to_owned).collect(),
+            Value::Array(lines) => lines.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How far it is, of a thousand.
+    pub fn progress(&self) -> Option<(u16, Option<String>)> {
+        let share = json(self.progress).as_f64()?;
+        Some(((share.clamp(0.0, 1.0) * 1_000.0).round() as u16, json(self.message).as_str().map(str::to_owned)))
+    }
+
     /// Wherever the worker put it: in the signal, or where that says that it lies.
     fn told(&self, lying: &Value) -> [Value; 6] {
-        let json = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()).unwrap_or_default();
         let (metadata, data) = (json(self.metadata), json(self.result_data));
         let inside = |value: &Value| value["error"].clone();
         [json(self.error), inside(&metadata), inside(&data), inside(lying), lying.clone(), metadata]
@@ -159,7 +186,22 @@ mod tests {
             (r#"{"job_id":"j","status":"failed","result_ref":"x"}"#, Said::Lies("x".into())),
         ];
         for (text, said) in cases {
-            assert_eq!(read(text).map(|(_, said)| said), Ok(said), "{text}");
+            assert_eq!(read(text).map(|(_, said)| said), Ok(Some(said)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_signal_says_how_far_it_is_and_what_is_for_people() {
+        for (fields, lines, progress) in [
+            (r#""progress":0.25,"message":"row 4","log":["a","b"]"#, &["a", "b"][..], Some((250, Some("row 4".to_owned())))),
+            (r#""progress":7,"log":"a\nb""#, &["a", "b"], Some((1_000, None))),
+            (r#""progress":"half","log":[1,"a"],"message":2"#, &["a"], None),
+            (r#""log":{}"#, &[], None),
+        ] {
+            let text = format!(r#"{{"job_id":"j","status":"running",{fields}}}"#);
+            let (signal, said) = read(&text).unwrap();
+            assert_eq!((said, signal.progress()), (None, progress), "{text}");
+            assert_eq!(signal.lines(), lines, "{text}");
         }
     }
 
@@ -210,7 +252,7 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
         for json in ["1e999", r#"["\ud800"]"#, &deep] {
             let text = format!(r#"{{"job_id":"j","status":"completed","result_data":{json}}}"#);
-            let (signal, Said::Is(outcome)) = read(&text).unwrap() else { panic!("{json} is told at once") };
+            let (signal, Some(Said::Is(outcome))) = read(&text).unwrap() else { panic!("{json} is told at once") };
             for outcome in [outcome, signal.lying(json.as_bytes())] {
                 let told = shown(outcome);
                 assert!(told.starts_with("output_unreadable: ") && told.ends_with("(false)"), "{told}");
@@ -224,6 +266,6 @@ mod tests {
         let named = named(text, "task-1:k7");
         let (signal, said) = read(&named).unwrap();
         assert_eq!((signal.job_id.as_deref(), signal.run_id.as_deref()), (Some("task-1:k7"), Some("run-1")));
-        assert_eq!(said, done(r#"{"a": 1e2}"#));
+        assert_eq!(said, Some(done(r#"{"a": 1e2}"#)));
     }
 }

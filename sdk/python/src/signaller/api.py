@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import quote
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
@@ -1631,11 +1634,11 @@ class Approvals(Calls):
 class Blobs(Calls):
     def put(self, data: bytes) -> BlobPut:
         """Keep bytes, up to 64 MiB. The same bytes have the same name and are kept once."""
-        return self._client.request("PUT", "/v1/blobs", data, kind="application/octet-stream")
+        return self._client.request("PUT", "/v1/blobs", data, kind="application/octet-stream", again=True)
 
     def sweep(self, *, dry_run: bool | None = None, after: str | None = None) -> BlobsSwept:
         """Look at some of the blobs and remove those that nothing mentions and whose grace period is over. The server does so by itself every hour; go on with `after` until `next` is left out."""
-        return self._client.request("POST", "/v1/blobs/sweep", query={"dry_run": dry_run, "after": after})
+        return self._client.request("POST", "/v1/blobs/sweep", query={"dry_run": dry_run, "after": after}, again=True)
 
     def get(self, ref: str) -> bytes:
         """The bytes of a blob. They never change, so whoever has them may keep them; `HEAD` says whether they are there."""
@@ -1699,7 +1702,7 @@ class Families(Calls):
 
     def boost(self, families: str, boost: Priority, **options: Unpack[FamiliesBoostOptions]) -> FamiliesList:
         """Give tasks of these families a head start, or take it away with 0."""
-        return self._client.request("POST", "/v1/families/boost", {**options, "families": families, "boost": boost})
+        return self._client.request("POST", "/v1/families/boost", {**options, "families": families, "boost": boost}, again=True)
 
     def pause(self, families: str, **options: Unpack[FamiliesPauseOptions]) -> FamiliesList:
         """Hand out no more tasks of these families; what runs goes on, and what is critical."""
@@ -1725,7 +1728,7 @@ class Queues(Calls):
 
     def put(self, queue: str, config: QueueConfig, **options: Unpack[QueuePutOptions]) -> QueueView:
         """Replace a queue's configuration whole; numbers act at once."""
-        return self._client.request("PUT", f"/v1/queues/{part(queue)}", {**options, "config": config})
+        return self._client.request("PUT", f"/v1/queues/{part(queue)}", {**options, "config": config}, again=True)
 
     def clear(self, queue: str, **options: Unpack[QueueClear]) -> BulkAnswer:
         """Cancel what waits in a queue."""
@@ -1763,7 +1766,7 @@ class Registry(Calls):
 
     def put(self, text: str, *, by: str | None = None) -> RegistryPut:
         """Put a registry in force, whole, or say all that is wrong with it and change nothing."""
-        return self._client.request("PUT", "/v1/registry", text, kind="text/yaml", query={"by": by})
+        return self._client.request("PUT", "/v1/registry", text, kind="text/yaml", query={"by": by}, again=True)
 
     def schema(self) -> Any:
         """The JSON Schema of registries."""
@@ -1779,7 +1782,7 @@ class Registry(Calls):
 
     def simulate(self, name: str, data: Any = None, **options: Unpack[EventEmitOptions]) -> Any:
         """Say what would become of an event, handler by handler, without taking it in."""
-        return self._client.request("POST", "/v1/registry/simulate", {**options, "name": name, "data": data}, key="id")
+        return self._client.request("POST", "/v1/registry/simulate", {**options, "name": name, "data": data}, again=True)
 
 
 class Runs(Calls):
@@ -1945,7 +1948,7 @@ class Workflows(Calls):
 
     def put(self, text: str, *, by: str | None = None) -> WorkflowsPut:
         """Put definitions, all of them or none: each becomes a new version of its workflow, unless this very text is there already."""
-        return self._client.request("POST", "/v1/workflows", text, kind="text/yaml", query={"by": by})
+        return self._client.request("POST", "/v1/workflows", text, kind="text/yaml", query={"by": by}, again=True)
 
     def check(self, text: str) -> WorkflowsChecked:
         """Look whether definitions are right, without putting them."""

@@ -74,7 +74,8 @@ class Function:
         self._call, self._is_batch, self.size = call, batch is not None, batch or 1
         self._is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
         kinds = [parameter.kind for parameter in inspect.signature(call).parameters.values()]
-        self._arguments = sum(kind < inspect.Parameter.KEYWORD_ONLY for kind in kinds)
+        self._arguments = min(sum(kind < inspect.Parameter.KEYWORD_ONLY for kind in kinds), 2)
+        inspect.signature(call).bind(*[None] * self._arguments)  # What needs more cannot be called.
 
     async def perform(self, contexts: list[Context]) -> list[Any]:
         """An outcome for each: an output, or an exception."""

@@ -3,15 +3,16 @@ what is added, emitted or started without a key is given one, so that a broken c
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 import os
 import random
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from . import api
@@ -20,14 +21,13 @@ from . import api
 IDLE_S_MAX, CALL_S_MAX = 8.0, 24 * 3600.0
 JSON, BYTES = "application/json", "application/octet-stream"
 BLOB_BYTES_MAX = 64 * 1024 * 1024
-View = TypeVar("View", api.TaskView, api.RunView)
 
 
 class SignallerError(Exception):
     """The server's answer was a no, or there was none (then `status` is 0 and `code` is `unreachable`)."""
 
     def __init__(self, code: str, message: str, status: int, problem: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
+        super().__init__(code, message, status, problem)
         self.code, self.message, self.status = code, message, status
         #: All that the server says of it: `fix`, `problems`, `next_actions` and more.
         self.problem = problem or {}
@@ -47,13 +47,13 @@ class SignallerError(Exception):
 class Tasks(api.Tasks):
     def wait(self, task: str, timeout: float | None = None) -> api.TaskView:
         """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
-        return waited(self.show, task, timeout)
+        return waited(self._client, f"/v1/tasks/{api.part(task)}", timeout)
 
 
 class Runs(api.Runs):
     def wait(self, run: str, timeout: float | None = None) -> api.RunView:
         """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
-        return waited(self.show, run, timeout)
+        return waited(self._client, f"/v1/runs/{api.part(run)}", timeout)
 
 
 class Client(api.Api, AbstractContextManager["Client"]):
@@ -70,9 +70,9 @@ class Client(api.Api, AbstractContextManager["Client"]):
         self._place = urlsplit(self.url)
         if self._place.scheme not in ("http", "https") or not self._place.hostname:
             raise ValueError(f"`{self.url}` is no address of a server: write it as http://127.0.0.1:7400")
-        token = token if token is not None else os.environ.get("SIGNALLER_TOKEN")
+        token = (token if token is not None else os.environ.get("SIGNALLER_TOKEN") or "").strip()
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
-        self._timeout = timeout
+        self._timeout = min(timeout, CALL_S_MAX)
         self._idle: list[tuple[float, HTTPConnection]] = []
 
     def request(
@@ -80,19 +80,23 @@ class Client(api.Api, AbstractContextManager["Client"]):
     ) -> Any:
         """What the calls are made of. `kind`: what the body is, as text or bytes, if it is not to be JSON. `again`: it may
         safely be sent twice, as may any GET or PUT, and what has a `key`: where its body says by what it is known again."""
+        if kind != JSON and not isinstance(body, bytes if kind == BYTES else str):
+            raise TypeError(f"{path} takes {'bytes' if kind == BYTES else 'a text'}, and this is of type {type(body).__name__}")
         body = keyed(body, key) if key else body
         said = {name: str(value).lower() if isinstance(value, bool) else value for name, value in dict(query).items()}
         path += "?" + urlencode({name: value for name, value in said.items() if value is not None}) if query else ""
         sent = json.dumps(body, allow_nan=False) if kind == JSON and body is not None else body
-        end, tried = time.monotonic() + self._timeout, 0
+        may = again or key or method in ("GET", "PUT")
+        if not may:
+            self.close()  # What one says that the server has closed might have been heard or not.
+        end, tried = time.monotonic() + self._timeout + (dict(query).get("wait_ms") or 0) / 1000, 0
         while True:
             tried += 1
             try:
-                return self.send_once(method, path, sent, min(max(end - time.monotonic(), 0.01), CALL_S_MAX), kind)
+                return self.send_once(method, path, sent, max(end - time.monotonic(), 0.01), kind)
             except SignallerError as error:
                 rest = error.wait(tried)
-                may = error.retryable and (again or key or method in ("GET", "PUT"))
-                if not may or time.monotonic() + rest >= end:
+                if not (may and error.retryable) or time.monotonic() + rest >= end:
                     raise
                 time.sleep(rest)
 
@@ -119,35 +123,47 @@ class Client(api.Api, AbstractContextManager["Client"]):
                 return answer
             no = SignallerError(answer["error"]["code"], answer["error"]["message"], status, answer["error"])
         except (ValueError, LookupError, TypeError):
-            no = SignallerError("not_signaller", f"the server at {self.url} is no Signaller: {status} {text[:200]!r}", status)
+            said = f"what the server at {self.url} answered is not of Signaller's API: {status} {text[:200]!r}"
+            no = SignallerError("not_signaller", said, status)
         raise no
 
     def _connection(self, timeout: float) -> HTTPConnection:
-        while self._idle:
-            since, connection = self._idle.pop()
-            if connection.sock and time.monotonic() - since < IDLE_S_MAX:
-                connection.sock.settimeout(timeout)
-                return connection
-            connection.close()
+        with suppress(IndexError):  # When there is no other.
+            while True:
+                since, connection = self._idle.pop()
+                if connection.sock and time.monotonic() - since < IDLE_S_MAX:
+                    connection.sock.settimeout(timeout)
+                    return connection
+                connection.close()
         kind = HTTPSConnection if self._place.scheme == "https" else HTTPConnection
         return kind(str(self._place.hostname), self._place.port, timeout=timeout)
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop()[1].close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop()[1].close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def waited(show: Callable[[str], View], id: str, timeout: float | None) -> View:
-    began, rest = time.monotonic(), 0.02
-    while (view := show(id))["status"] not in ("done", "failed", "cancelled"):
-        if timeout is not None and time.monotonic() + rest - began > timeout:
-            raise TimeoutError(f"{id} is still {view['status']} after {timeout} s")
+def waited(client: Client, path: str, timeout: float | None) -> Any:
+    client, end, rest = copy.copy(client), time.monotonic() + (math.inf if timeout is None else timeout), 0.02
+    patience = client._timeout
+    while True:
+        client._timeout = min(patience, max(end - time.monotonic(), 0.01))
+        try:
+            view = client.request("GET", path)
+        except SignallerError as error:
+            if error.status == 0 and client._timeout < patience:
+                raise TimeoutError(f"after {timeout} s {error.message}") from error
+            raise
+        if view["status"] in ("done", "failed", "cancelled"):
+            return view
+        if time.monotonic() + rest > end:
+            raise TimeoutError(f"after {timeout} s {path.rpartition('/')[2]} is still {view['status']}")
         time.sleep(rest)
         rest = min(rest * 1.5, 1.0)
-    return view
 
 
 def keyed(body: Any, key: str) -> dict[str, Any]:

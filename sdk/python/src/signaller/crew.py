@@ -135,7 +135,7 @@ class Crew:
             if code == "invalid":
                 self._owe(Fail(taken["message"], code="result_refused"), context)
         for context, held in zip(holding, answer["holding"], strict=True):
-            if held["cancel"]:
+            if held["cancel"] and context in self._held:  # Its result may have been taken meanwhile.
                 self._cancel(context)
             if not held["ok"]:
                 self._held.pop(context, None)

@@ -44,7 +44,7 @@ class Worker:
         self.name = name or f"{host}-{os.getpid()}-{random.randrange(0x10000):04x}"
         if len(self.name.encode()) > NAME_BYTES_MAX:
             raise ValueError(f"name `{self.name}` is longer than {NAME_BYTES_MAX} bytes")
-        self.stop_limit = stop_limit
+        self.stop_limit = float(stop_limit)
         self._signals = (signal.SIGTERM, signal.SIGINT) if signals else ()
         self._client = Client(url, token)
         self._queues = queues or []
@@ -106,6 +106,9 @@ class Worker:
             crew.close(limit)
 
     def _taking(self, type: str, batch: int | None) -> Callable[[F], F]:
+        if not isinstance(type, str):
+            raise TypeError('say which type of task: @worker.task("greet")')
+
         def take(function: F) -> F:
             if any(type in functions for functions in self._functions.values()):
                 raise ValueError(f"this worker has a function for type `{type}` already")
@@ -117,6 +120,6 @@ class Worker:
 
 
 def bounded(what: str, number: int) -> int:
-    if not 1 <= number <= 1000:
-        raise ValueError(f"{what} is {number}; it must lie between 1 and 1000")
+    if not (isinstance(number, int) and 1 <= number <= 1000):
+        raise ValueError(f"{what} is {number!r}; it must be a whole number between 1 and 1000")
     return number

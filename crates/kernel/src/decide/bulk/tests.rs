@@ -33,7 +33,8 @@ fn a_bulk_cancelled_half_way_leaves_the_rest() {
     );
     check("stop_bulk 1", "stop_bulk 1: bulk_not_found");
     // A closed bulk is known only until it leaves memory.
-    check_with(Memory::Stays, "clear q; stop_bulk 1; stop_bulk 1", "stop_bulk 1: bulk_closed");
+    check_with(Memory::Stays, "add x; clear q; proceed; proceed; stop_bulk 1", "stop_bulk 1: bulk_closed");
+    check_with(Memory::Stays, "clear q; stop_bulk 1; stop_bulk 1", "");
 }
 
 #[test]
