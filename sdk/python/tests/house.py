@@ -172,6 +172,11 @@ class House(unittest.TestCase):
             time.sleep(0.02)
         raise AssertionError(f"it never came: {what}")
 
+    def handed_back(self, task: str) -> None:
+        """No attempt burnt. A poll that was on its way may have been given it once more, and that came back, too."""
+        view = self.client.tasks.show(task)
+        self.assertEqual((view["status"], view["attempt"], self.counted(task)["task_released"] > 0), ("queued", 0, True))
+
     def counted(self, task: str) -> collections.Counter[str]:
         """How often each kind of record is in its history."""
         records = self.client.tasks.history(task)["records"]

@@ -143,7 +143,7 @@ class Crash(House):
                 if name == "finishes":
                     self.assertEqual((view["status"], view.get("output"), view["attempt"]), ("done", name, 1))
                 else:
-                    self.assertEqual((view["status"], self.counted(task)["task_released"]), ("queued", 1))
+                    self.handed_back(task)
                 self.assertEqual(self.workers(), [])
 
     def test_who_hears_of_the_end_twice_hands_back_at_once(self) -> None:

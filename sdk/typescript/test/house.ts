@@ -176,6 +176,13 @@ export class House {
     return [view.status, view.error ? view.error.code : (view.output ?? null)];
   }
 
+  /** No attempt burnt. A poll that was on its way may have been given it once more, and that came back, too. */
+  async handedBack(task: string): Promise<void> {
+    const { status, attempt } = await this.client.tasks.show(task);
+    const { task_released = 0 } = await this.counted(task);
+    assert.deepEqual([status, attempt, task_released > 0], ["queued", 0, true]);
+  }
+
   /** How often each kind of record is in its history. */
   async counted(task: string): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};

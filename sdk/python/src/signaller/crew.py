@@ -62,6 +62,8 @@ class Crew:
                         await self._poll(apart=True)
                     else:
                         await self._woken()
+                if self._closing:  # By then the server has it, and hears later that it is over.
+                    await asyncio.wait([asking], timeout=REST_S)
                 if asking.done():
                     asking.result()
             finally:
