@@ -109,6 +109,12 @@ async fn signals_that_fit_nothing_are_recorded_and_change_nothing() {
     let stale = format!("{}:1", id.split(':').next().unwrap());
     redis.push(SIGNALS, "nonsense \u{1F980}").await;
     let _: usize = redis.line().await.rpush(SIGNALS, &b"\xff\xfe"[..]).await.unwrap();
+    // Who comes too late takes nothing from the attempt that goes on, not even how far it is.
+    redis.signal(&json!({"job_id": id, "status": "running", "progress": 0.5})).await;
+    redis.signal(&json!({"job_id": stale, "status": "failed"})).await;
+    until("it is too late", async || refused(&house).iter().any(|(_, why)| why.starts_with("late")).then_some(())).await;
+    let fence = kernel::ids::Fence::parse(id.split_once(':').unwrap().1).unwrap();
+    assert_eq!(house.engine.logs().progress(task, fence).map(|progress| progress.permille), Some(500));
     for signal in [
         json!({"job_id": stale, "status": "completed"}),
         json!({"job_id": "task-zzz:k7", "status": "completed"}),
@@ -124,7 +130,7 @@ async fn signals_that_fit_nothing_are_recorded_and_change_nothing() {
     nothing_is_left(&redis).await;
     // They are recorded before they are let go.
     let count = |why: &str| refused(&house).iter().filter(|(_, reason)| reason.starts_with(why)).map(|(n, _)| *n).sum::<u32>();
-    assert_eq!(["garbled", "late", "unknown", "duplicate"].map(count), [2, 3, 2, 1], "{:?}", refused(&house));
+    assert_eq!(["garbled", "late", "unknown", "duplicate"].map(count), [2, 4, 2, 1], "{:?}", refused(&house));
     assert_eq!(house.engine.outside()["redis"].trouble, None);
 }
 

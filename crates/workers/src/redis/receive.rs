@@ -176,8 +176,10 @@ async fn finish(bridge: &Bridge, (task, fence): Lease, outcome: Outcome, text: &
         let command = Command::Finish { task, fence, outcome: outcome.clone(), jitter };
         match bridge.engine.ask(Request::Command(command)).await {
             Ok(Answer::Reply(Ok(Reply::Finished { duplicate: true }))) => bridge.refuse("duplicate", &shown()),
-            Ok(Answer::Reply(Ok(_))) if matches!(outcome, Outcome::Done { .. }) => bridge.count("completed", 1),
-            Ok(Answer::Reply(Ok(_))) => bridge.count("failed", 1),
+            Ok(Answer::Reply(Ok(_))) => {
+                bridge.engine.logs().ended(task);
+                bridge.count(if matches!(outcome, Outcome::Done { .. }) { "completed" } else { "failed" }, 1);
+            }
             Ok(Answer::Reply(Err(Rejection::TaskNotFound { .. }))) => bridge.refuse("unknown", &shown()),
             Ok(Answer::Reply(Err(_))) => bridge.refuse("late", &shown()),
             Err(Refused::Down) => return std::future::pending().await,
@@ -186,7 +188,6 @@ async fn finish(bridge: &Bridge, (task, fence): Lease, outcome: Outcome, text: &
                 continue;
             }
         }
-        bridge.engine.logs().ended(task);
         return (task, fence);
     }
 }

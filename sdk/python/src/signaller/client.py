@@ -88,7 +88,7 @@ class Client(api.Api, AbstractContextManager["Client"]):
         sent = json.dumps(body, allow_nan=False) if kind == JSON and body is not None else body
         may = again or key or method in ("GET", "PUT")
         if not may:
-            self.close()  # What one says that the server has closed might have been heard or not.
+            self.close()  # On one that the server has closed it would fail, and nobody could tell whether it was done.
         end, tried = time.monotonic() + self._timeout + (dict(query).get("wait_ms") or 0) / 1000, 0
         while True:
             tried += 1
