@@ -38,6 +38,8 @@ class Operation:
     #: Where in the body it says by what it is known when it comes again: `id`, or `events.id` of each of a list.
     key: str | None = None
     again: bool = False
+    #: It can wait until what it shows has ended.
+    waits: bool = False
 
 
 def operations(described: dict[str, Any]) -> list[Operation]:
@@ -58,6 +60,8 @@ def operations(described: dict[str, Any]) -> list[Operation]:
                     made.holes.append(of["name"])
                 else:
                     made.query[of["name"]] = (of["required"], of["schema"])
+            shown = schemas.get(named(made.answer), {}).get("properties", {})
+            made.waits = "wait_ms" in made.query and "status" in shown
             made.again = made.name in AGAIN
             take_body(made, said.get("requestBody", {}).get("content", {}), schemas)
             found.append(made)

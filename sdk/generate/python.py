@@ -21,6 +21,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import quote
+from uuid import uuid4
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -45,6 +46,7 @@ API = '''class Api:
     """All calls, by what they are about."""
 
     def __init__(self) -> None:'''
+WAIT = "Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
@@ -139,11 +141,15 @@ def method(call: Operation) -> str:
     sent = [f'"{call.method}"', ("f" if call.holes else "") + f'"{path}"']
     if call.kind:
         given.append("data: bytes" if call.kind.endswith("octet-stream") else "text: str")
-        sent += [given[-1].split(":")[0], f'kind="{call.kind}"']
+        # Which is refused here, if it is no such thing.
+        sent += ["bytes(memoryview(data))" if given[-1] == "data: bytes" else "str.encode(text)", f'kind="{call.kind}"']
     if call.body:
         options = "**plain(options)" if any(map(keyword.iskeyword, call.options)) else "**options"
-        said = [*([options] if call.options else []), *(f'"{name}": {name}' for name in call.first)]
-        sent.append(braced(said))
+        said = {name: name for name in call.first}
+        if call.key:  # Known again by one of its own, if none is said.
+            of, _, each = call.key.partition(".")
+            said[of] = f'[{{**each, "{each}": each.get("{each}") or uuid4().hex}} for each in {of}]' if each else known(of)
+        sent.append(braced([*([options] if call.options else []), *(f'"{name}": {value}' for name, value in said.items())]))
     if call.options and call.body:
         given.append(f"**options: Unpack[{call.body}{'Options' if call.first else ''}]")
     if call.query:
@@ -151,9 +157,18 @@ def method(call: Operation) -> str:
         mays = [f"{name}: {hint(of)} | None = None" for name, (must, of) in call.query.items() if not must]
         given += [*musts, *(["*"] if mays else []), *mays]
         sent.append("query=" + braced(f'"{name}": {name}' for name in call.query))
-    sent += [f'key="{call.key}"'] if call.key else ["again=True"] if call.again else []
+    sent += ["again=True"] if call.key or call.again else []
     lines = [f"    def {call.name}({', '.join(given)}) -> {hint(call.answer)}:", f'        """{call.summary}"""']
-    return "\n".join([*lines, f"        return self._client.request({', '.join(sent)})", ""])
+    lines += [f"        return self._client.request({', '.join(sent)})", ""]
+    if call.waits:
+        given = [*given[: 1 + len(call.holes)], "timeout: float | None = None"]
+        lines.append(f"    def wait({', '.join(given)}) -> {hint(call.answer)}:")
+        lines += [f'        """{WAIT}"""', f"        return self._client.ended({sent[1]}, timeout)", ""]
+    return "\n".join(lines)
+
+
+def known(key: str) -> str:
+    return f'options.get("{key}") or uuid4().hex'
 
 
 def braced(parts: Iterable[str]) -> str:

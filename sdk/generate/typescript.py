@@ -11,6 +11,7 @@ from .operations import Operation, Schema, named, operations
 
 HEAD = """// Made by `make sdk-types` from the server's own description. Do not edit.
 
+import { randomUUID } from "node:crypto";
 import type { components } from "./api.js";
 
 /** What the API takes and answers. */
@@ -22,12 +23,10 @@ export type Given<T> = { [K in keyof T]: T[K] | undefined };
 /** How a call is sent. */
 export interface Sent {
   body?: unknown;
-  /** What the body is, if that is no JSON. */
+  /** What the body is, if it is not to be JSON: then it is bytes. */
   kind?: string;
   query?: object;
-  /** Where in the body it says by what it is known when it comes again: `id`, or `events.id` of each of a list. */
-  key?: string;
-  /** It may safely be sent twice, as may whatever has a key, and any GET or PUT. */
+  /** It may safely be sent twice, as may any GET or PUT. */
   again?: boolean;
   /** Instead of the client's own, if that is longer. */
   timeoutMs?: number;
@@ -42,6 +41,7 @@ const part = encodeURIComponent;
 API = """/** All calls, by what they are about. */
 export abstract class Api {
   abstract request<T>(method: string, path: string, sent?: Sent): Promise<T>;
+  abstract ended<T extends { status: string }>(path: string, options: { timeoutMs?: number }): Promise<T>;
 """
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
 
@@ -79,13 +79,21 @@ def method(call: Operation) -> str:
     sent = []
     if call.kind:
         given.append("data: Uint8Array" if call.kind.endswith("octet-stream") else "text: string")
-        sent += [f"body: {given[-1].split(':')[0]}", f'kind: "{call.kind}"']
+        # Which is refused here, if it is no such thing.
+        whole = "Buffer.concat([data])" if given[-1].startswith("data") else 'Buffer.from(text, "utf8")'
+        sent += [f"body: {whole}", f'kind: "{call.kind}"']
     if call.body and call.options:
         left = " | ".join(f'"{name}"' for name in call.first)
         rest = f"Omit<{body}, {left}>" if left else body
         given.append(f"options: Given<{rest}> = {{}}")
     if call.body:
         said = [*(["...options"] if call.options else []), *call.first]
+        if call.key:  # Known again by one of its own, if none is said.
+            key, _, each = call.key.partition(".")
+            if each:
+                said[said.index(key)] = f"{key}: {key}.map((each) => ({{ ...each, {each}: each.{each} ?? randomUUID() }}))"
+            else:
+                said.append(f"{key}: options.{key} ?? randomUUID()")
         sent.append("body: options" if said == ["...options"] else f"body: {{ {', '.join(said)} }}")
     if call.query:
         musts = [name for name, (must, _) in call.query.items() if must]
@@ -94,12 +102,21 @@ def method(call: Operation) -> str:
         given += [f"query: {{ {'; '.join(mays)} }} = {{}}"] if mays else []
         said = [*musts, *(["...query"] if mays else [])]
         sent.append("query" if said == ["...query"] else f"query: {{ {', '.join(said)} }}")
-    sent += [f'key: "{call.key}"'] if call.key else ["again: true"] if call.again else []
+    sent += ["again: true"] if call.key or call.again else []
     how = f", {{ {', '.join(sent)} }}" if sent else ""
     lines = [
         f"  /** {call.summary} */",
-        f"  {camel(call.name)}({', '.join(given)}): Promise<{hint(call.answer)}> {{",
+        f"  async {camel(call.name)}({', '.join(given)}): Promise<{hint(call.answer)}> {{",
         f'    return this.api.request("{call.method}", `{path}`{how});',
         "  }",
     ]
+    if call.waits:
+        holes = ", ".join(given[: len(call.holes)])
+        lines += [
+            "",
+            "  /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */",
+            f"  wait({holes}, options: {{ timeoutMs?: number }} = {{}}): Promise<{hint(call.answer)}> {{",
+            f"    return this.api.ended(`{path}`, options);",
+            "  }",
+        ]
     return "\n".join(lines)

@@ -6,6 +6,7 @@ use crate::bulk::{self, Bell};
 use crate::clock::Clock;
 use crate::cron;
 use crate::deliver::{Eyes, Filled, Filler, Unread};
+use crate::endings::{Ending, Endings};
 use crate::events::Reception;
 use crate::fetch::Fetcher;
 use crate::flows::Library;
@@ -28,7 +29,7 @@ use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
-use kernel::record::Payload;
+use kernel::record::{Owner, Payload};
 use kernel::run::Run;
 use kernel::time::Time;
 use kernel::workflow::Workflow;
@@ -92,6 +93,7 @@ pub enum Stopped {
 pub(crate) struct Shared {
     pub inbox: Inbox,
     pub stream: Stream,
+    pub endings: Endings,
     pub tickets: AtomicU64,
     pub rollups: Arc<Desk>,
     pub logs: Logs,
@@ -135,6 +137,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             stream: Stream::new(),
+            endings: Endings::default(),
             tickets: AtomicU64::new(1),
             rollups: Arc::default(),
             logs,
@@ -341,6 +344,11 @@ impl Engine {
 
     pub fn subscribe(&self) -> Subscription {
         self.shared.stream.subscribe()
+    }
+
+    /// Tells when that task or run ends, from now on.
+    pub fn ending(&self, owner: Owner) -> Ending {
+        self.shared.endings.wait_for(owner)
     }
 
     /// Runs a query on one of the read-only connections. Blocks; not for an async thread.

@@ -168,6 +168,7 @@ impl Writer {
         // Whoever still waits learns it by its answer's channel closing.
         drop(self.shared.inbox.close());
         self.shared.stream.close();
+        self.shared.endings.close();
         stopped
     }
 
@@ -325,6 +326,7 @@ impl House {
         if !leaving.entries.is_empty() {
             self.shared.rollups.ring();
         }
+        self.shared.endings.tell(&leaving.entries);
         self.shared.stream.publish(leaving.entries);
         leaving.answers
     }
@@ -334,6 +336,7 @@ impl House {
             tracing::error!(why, "a commit failed; memory was loaded again from the store");
             self.shared.rollups.ring();
             self.shared.stream.unsure();
+            self.shared.endings.unsure();
         }
         self.give_back(failed.untold);
         self.dispatch(failed.answers, senders);

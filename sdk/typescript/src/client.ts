@@ -3,14 +3,15 @@
  * added, emitted or started without a key is given one, so that a broken connection never does anything twice.
  */
 
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as calls from "./calls.js";
 
 export type { Schemas } from "./calls.js";
 
 const [JSON_KIND, BYTES] = ["application/json", "application/octet-stream"];
-const BLOB_BYTES_MAX = 64 * 1024 * 1024;
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
+/** How long the server waits for an end before it is asked again, how much later its answer may come, and the rest in between. */
+const [WAIT_MS_MAX, LATE_MS_MAX, REST_MS] = [20_000, 1_000, 50];
 /** No timer goes on for longer. */
 export const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -51,27 +52,11 @@ export class SignallerError extends Error {
   }
 }
 
-class Tasks extends calls.Tasks {
-  /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
-  wait(task: string, options: { timeoutMs?: number } = {}): Promise<calls.Schemas["TaskView"]> {
-    return ended(this.api, `/v1/tasks/${encodeURIComponent(task)}`, options);
-  }
-}
-
-class Runs extends calls.Runs {
-  /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
-  wait(run: string, options: { timeoutMs?: number } = {}): Promise<calls.Schemas["RunView"]> {
-    return ended(this.api, `/v1/runs/${encodeURIComponent(run)}`, options);
-  }
-}
-
 export class Client extends calls.Api {
   readonly url: string;
   readonly #headers: Record<string, string>;
   readonly #timeoutMs: number;
 
-  override readonly tasks: Tasks = new Tasks(this);
-  override readonly runs: Runs = new Runs(this);
   readonly emit = this.events.emit.bind(this.events);
 
   constructor(options: ClientOptions = {}) {
@@ -85,15 +70,11 @@ export class Client extends calls.Api {
   }
 
   /** What the calls are made of. Bytes go and come as they are. */
-  async request<T>(method: string, path: string, { body, kind = JSON_KIND, query = {}, key, again, timeoutMs = Infinity }: calls.Sent = {}): Promise<T> {
-    const whole = key ? keyed(body, key) : body;
-    const sent = whole === undefined || kind !== JSON_KIND ? (whole as Body) : JSON.stringify(whole);
+  async request<T>(method: string, path: string, { body, kind = JSON_KIND, query = {}, again, timeoutMs = Infinity }: calls.Sent = {}): Promise<T> {
+    const sent = body === undefined || kind !== JSON_KIND ? (body as Body) : JSON.stringify(body);
     const said = Object.entries(query).filter(([, value]) => value != null);
     const where = said.length ? `${path}?${new URLSearchParams(said)}` : path;
-    const may = again || key !== undefined || method === "GET" || method === "PUT";
-    if (kind !== JSON_KIND && !(kind === BYTES ? body instanceof Uint8Array : typeof body === "string")) {
-      throw new TypeError(`${path} takes ${kind === BYTES ? "bytes" : "a text"}, and this is of type ${typeof body}`);
-    }
+    const may = again || method === "GET" || method === "PUT";
     const { wait_ms = 0 } = query as { wait_ms?: number };
     const end = performance.now() + Math.min(this.#timeoutMs + wait_ms, timeoutMs, TIMER_MS_MAX);
     for (let tried = 1; ; tried++) {
@@ -111,10 +92,8 @@ export class Client extends calls.Api {
   /** The answer's JSON, or its bytes. Throws `SignallerError`, also when the server cannot be reached. */
   async sendOnce(method: string, path: string, body: Body, signal: AbortSignal, kind = JSON_KIND): Promise<unknown> {
     let [status, text] = [0, ""];
-    if (kind === BYTES && body!.length > BLOB_BYTES_MAX) {
-      // It would hang up before it has read them.
-      throw new SignallerError("too_large", `a blob has at most ${BLOB_BYTES_MAX} bytes, and these are ${body!.length}`, 413);
-    }
+    const size = body?.length ?? 0; // Of what is more it would read nothing, and hang up.
+    if (size > BODY_BYTES_MAX) throw new SignallerError("too_large", `${path} takes at most ${BODY_BYTES_MAX} bytes, and these are ${size}`, 413);
     try {
       const headers = { ...this.#headers, "content-type": kind };
       const response = await fetch(this.url + path, { method, headers, signal, body: (body as NonNullable<RequestInit["body"]>) ?? null });
@@ -134,30 +113,27 @@ export class Client extends calls.Api {
     const told = `what the server at ${this.url} answered is not of Signaller's API: ${status} ${text.slice(0, 200)}`;
     throw new SignallerError("not_signaller", told, status);
   }
+
+  /** What is there, when it has ended: what `wait` of tasks and runs is made of. */
+  async ended<View extends { status: string }>(path: string, { timeoutMs = Infinity }: { timeoutMs?: number }): Promise<View> {
+    const end = performance.now() + patience(timeoutMs);
+    const late = (why: string, cause?: unknown): Error =>
+      Object.assign(new Error(`after ${timeoutMs} ms ${why}`, { cause }), { name: "TimeoutError" });
+    for (;;) {
+      const restMs = Math.max(0, end - performance.now());
+      const query = { wait_ms: Math.round(Math.min(restMs, WAIT_MS_MAX)) };
+      const view = await this.request<View>("GET", path, { query, timeoutMs: restMs + LATE_MS_MAX }).catch((error) => {
+        throw error.status === 0 && restMs < this.#timeoutMs ? late(error.message, error) : error;
+      });
+      if (["done", "failed", "cancelled"].includes(view.status)) return view;
+      if (performance.now() >= end) throw late(`${path.split("/").pop()} is still ${view.status}`);
+      await sleep(REST_MS);
+    }
+  }
 }
 
 /** Of a number that is none there would be no end. */
 function patience(ms: number): number {
   if (!(ms >= 0)) throw new RangeError(`timeoutMs is ${ms}; it must be a number, 0 or more`);
   return ms;
-}
-
-async function ended<View extends { status: string }>(api: calls.Api, path: string, { timeoutMs = Infinity }): Promise<View> {
-  const end = performance.now() + patience(timeoutMs);
-  const late = (why: string, cause?: unknown): Error =>
-    Object.assign(new Error(`after ${timeoutMs} ms ${why}`, { cause }), { name: "TimeoutError" });
-  for (let restMs = 20; ; restMs = Math.min(restMs * 1.5, 1_000)) {
-    const view = await api.request<View>("GET", path, { timeoutMs: end - performance.now() }).catch((error) => {
-      throw error.status === 0 && performance.now() + 1_000 > end ? late(error.message, error) : error;
-    });
-    if (["done", "failed", "cancelled"].includes(view.status)) return view;
-    if (performance.now() + restMs > end) throw late(`${path.split("/").pop()} is still ${view.status}`);
-    await sleep(restMs);
-  }
-}
-
-/** With a key of its own if it has none: then it may be sent twice. */
-function keyed(body: any, key: string): object {
-  const [of, rest] = key.split(".") as [string, string?];
-  return { ...body, [of]: rest ? body[of].map((each: object) => keyed(each, rest)) : (body[of] ?? randomUUID()) };
 }

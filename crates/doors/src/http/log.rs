@@ -27,9 +27,7 @@ pub async fn log(
     Named(task): Named<TaskId>,
     Params(query): Params<LogQuery>,
 ) -> Result<Json<LogView>, No> {
-    if query.wait_ms > POLL_WAIT_MS_MAX {
-        return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")).into());
-    }
+    wait_bounded(query.wait_ms)?;
     let limit = query.limit.unwrap_or(LOG_PAGE_MAX);
     if !(1..=LOG_PAGE_MAX).contains(&limit) {
         return Err(Problem::invalid(format!("limit is a number from 1 to {LOG_PAGE_MAX}")).into());

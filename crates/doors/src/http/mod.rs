@@ -8,6 +8,7 @@ mod body;
 mod bulks;
 mod change;
 mod crons;
+mod ending;
 mod events;
 mod explain;
 mod families;

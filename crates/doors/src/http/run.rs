@@ -3,11 +3,14 @@
 use super::Door;
 use super::answer::{Json, No};
 use super::body::{Named, Params};
+use super::ending;
 use super::node::{self, Frames, TaskOf};
+use super::peer::Peer;
 use super::runs::wrong_cursor;
 use super::texts::Texts;
 use super::values::value;
 use crate::wire::{self, *};
+use axum::Extension;
 use axum::extract::State;
 use engine::Engine;
 use kernel::frame::{FramePath, FrameState};
@@ -15,13 +18,14 @@ use kernel::ids::RunId;
 use kernel::ir::{Ir, OnError, ROOT};
 use kernel::names::NodeId;
 use kernel::node::{NodeState, Output, Slot};
-use kernel::record::Record;
+use kernel::record::{Owner, Record};
 use kernel::rejection::Rejection;
 use kernel::replay::Replay;
 use kernel::row::{FrameRow, NodeRow};
 use kernel::run::{NodeAt, Run, ValueAt};
 use kernel::runs::undone_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use store::{Reader, StoreError};
 
 /// Nodes and frames of one run that are looked at to count and choose from.
@@ -29,15 +33,17 @@ const LOOKED_AT_MAX: usize = 10_000;
 /// A run's own records that are looked through for how it ended.
 const OWN_RECORDS_MAX: usize = 16;
 
-/// Show a run with its input, its output and its nodes.
+/// Show a run with its input, its output and its nodes; with `wait_ms`, when it has ended.
 #[utoipa::path(get, path = "/v1/runs/{run}", tag = "runs", params(("run" = String, Path), RunShowQuery),
     responses((status = 200, body = RunView)))]
 pub async fn show(
     State(door): State<Door>,
+    Extension(peer): Extension<Arc<Peer>>,
     Named(run): Named<RunId>,
     Params(query): Params<RunShowQuery>,
 ) -> Result<Json<RunView>, No> {
     let limit = page_limit(Some(query.nodes.unwrap_or(RUN_NODES_DEFAULT)))?;
+    ending::wait_for(&door, &peer, Owner::Run(run), query.wait_ms).await?;
     let all = query.all_generations;
     let found = door.blocking(move |engine| whole(engine, run, limit, all)).await?;
     Ok(Json(found.ok_or(Rejection::RunNotFound { run })?))

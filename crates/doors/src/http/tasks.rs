@@ -3,20 +3,25 @@
 use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
+use super::ending;
+use super::peer::Peer;
 use super::values::{raw, value};
 use crate::wire::{self, *};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::{Answer, Delivery, Engine, Outside, Request};
 use kernel::command::{Command, Grant, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::lease::Lease;
+use kernel::record::Owner;
 use kernel::rejection::Rejection;
 use kernel::row::Row;
 use kernel::run::ValueAt;
 use kernel::task::Task;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
 
@@ -84,10 +89,16 @@ fn view(row: &Row) -> Result<TaskView, No> {
     Ok(TaskView::from(&Task::from_row(&row.values)?))
 }
 
-/// Show a task with its input and output.
-#[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path)),
+/// Show a task with its input and output; with `wait_ms`, when it has ended.
+#[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks", params(("task" = String, Path), TaskShowQuery),
     responses((status = 200, body = TaskView)))]
-pub async fn show(State(door): State<Door>, Named(id): Named<TaskId>) -> Result<Json<TaskView>, No> {
+pub async fn show(
+    State(door): State<Door>,
+    Extension(peer): Extension<Arc<Peer>>,
+    Named(id): Named<TaskId>,
+    Params(query): Params<TaskShowQuery>,
+) -> Result<Json<TaskView>, No> {
+    ending::wait_for(&door, &peer, Owner::Task(id), query.wait_ms).await?;
     let found = door.blocking(move |engine| with_payloads(engine, id)).await?;
     Ok(Json(found.ok_or(Rejection::TaskNotFound { task: id })?))
 }

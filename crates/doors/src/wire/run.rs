@@ -159,6 +159,8 @@ pub struct RunShowQuery {
     /// Also what restarts have undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all_generations: bool,
+    /// While it goes on, so long is waited for its end; at most 60,000.
+    pub wait_ms: u64,
 }
 
 /// A run as it stands. In lists `input`, `output`, `counts` and `nodes` are left out.

@@ -521,6 +521,14 @@ pub struct TaskStart {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct TaskShowQuery {
+    /// While it waits or runs, so long is waited for its end; at most 60,000.
+    pub wait_ms: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskDelete {

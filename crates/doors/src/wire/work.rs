@@ -73,11 +73,16 @@ impl WorkPoll {
                 "log holds more than {POLL_LINES_MAX} lines in all: send the rest with the next poll"
             )));
         }
-        if self.wait_ms > POLL_WAIT_MS_MAX {
-            return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));
-        }
-        Ok(())
+        wait_bounded(self.wait_ms)
     }
+}
+
+/// How long an answer may be waited for.
+pub fn wait_bounded(wait_ms: u64) -> Result<(), Problem> {
+    if wait_ms > POLL_WAIT_MS_MAX {
+        return Err(Problem::invalid(format!("wait_ms may be at most {POLL_WAIT_MS_MAX}")));
+    }
+    Ok(())
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import quote
+from uuid import uuid4
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -1634,7 +1635,7 @@ class Approvals(Calls):
 class Blobs(Calls):
     def put(self, data: bytes) -> BlobPut:
         """Keep bytes, up to 64 MiB. The same bytes have the same name and are kept once."""
-        return self._client.request("PUT", "/v1/blobs", data, kind="application/octet-stream", again=True)
+        return self._client.request("PUT", "/v1/blobs", bytes(memoryview(data)), kind="application/octet-stream", again=True)
 
     def sweep(self, *, dry_run: bool | None = None, after: str | None = None) -> BlobsSwept:
         """Look at some of the blobs and remove those that nothing mentions and whose grace period is over. The server does so by itself every hour; go on with `after` until `next` is left out."""
@@ -1680,11 +1681,11 @@ class Events(Calls):
 
     def emit(self, name: str, data: Any = None, **options: Unpack[EventEmitOptions]) -> EventEmitted:
         """Take an event in: durable when it is answered, with what each handler makes of it."""
-        return self._client.request("POST", "/v1/events", {**options, "name": name, "data": data}, key="id")
+        return self._client.request("POST", "/v1/events", {**options, "name": name, "data": data, "id": options.get("id") or uuid4().hex}, again=True)
 
     def emit_many(self, events: Sequence[EventEmit]) -> EventsEmitted:
         """Take many events in, in order."""
-        return self._client.request("POST", "/v1/events/batch", {"events": events}, key="events.id")
+        return self._client.request("POST", "/v1/events/batch", {"events": [{**each, "id": each.get("id") or uuid4().hex} for each in events]}, again=True)
 
     def show(self, event: str) -> EventView:
         """Show an event with its data and what became of it."""
@@ -1766,7 +1767,7 @@ class Registry(Calls):
 
     def put(self, text: str, *, by: str | None = None) -> RegistryPut:
         """Put a registry in force, whole, or say all that is wrong with it and change nothing."""
-        return self._client.request("PUT", "/v1/registry", text, kind="text/yaml", query={"by": by}, again=True)
+        return self._client.request("PUT", "/v1/registry", str.encode(text), kind="text/yaml", query={"by": by}, again=True)
 
     def schema(self) -> Any:
         """The JSON Schema of registries."""
@@ -1774,11 +1775,11 @@ class Registry(Calls):
 
     def check(self, text: str) -> RegistryChecked:
         """Check a registry without putting it."""
-        return self._client.request("POST", "/v1/registry/check", text, kind="text/yaml", again=True)
+        return self._client.request("POST", "/v1/registry/check", str.encode(text), kind="text/yaml", again=True)
 
     def diff(self, text: str) -> RegistryDiff:
         """Say what another registry would change, without putting it."""
-        return self._client.request("POST", "/v1/registry/diff", text, kind="text/yaml", again=True)
+        return self._client.request("POST", "/v1/registry/diff", str.encode(text), kind="text/yaml", again=True)
 
     def simulate(self, name: str, data: Any = None, **options: Unpack[EventEmitOptions]) -> Any:
         """Say what would become of an event, handler by handler, without taking it in."""
@@ -1792,15 +1793,19 @@ class Runs(Calls):
 
     def start(self, workflow: str, input: Any = None, **options: Unpack[RunStartOptions]) -> RunStarted:
         """Start a run of a workflow."""
-        return self._client.request("POST", "/v1/runs", {**options, "workflow": workflow, "input": input}, key="idempotency_key")
+        return self._client.request("POST", "/v1/runs", {**options, "workflow": workflow, "input": input, "idempotency_key": options.get("idempotency_key") or uuid4().hex}, again=True)
 
     def bulk(self, verb: RunsVerb, where: str, **options: Unpack[RunsBulkOptions]) -> RunsBulkAnswer:
         """Cancel, retry, pause, resume, restart or patch all runs that an expression means, or say how many there are."""
         return self._client.request("POST", "/v1/runs/bulk", {**options, "verb": verb, "where": where})
 
-    def show(self, run: str, *, nodes: int | None = None, all_generations: bool | None = None) -> RunView:
-        """Show a run with its input, its output and its nodes."""
-        return self._client.request("GET", f"/v1/runs/{part(run)}", query={"nodes": nodes, "all_generations": all_generations})
+    def show(self, run: str, *, nodes: int | None = None, all_generations: bool | None = None, wait_ms: int | None = None) -> RunView:
+        """Show a run with its input, its output and its nodes; with `wait_ms`, when it has ended."""
+        return self._client.request("GET", f"/v1/runs/{part(run)}", query={"nodes": nodes, "all_generations": all_generations, "wait_ms": wait_ms})
+
+    def wait(self, run: str, timeout: float | None = None) -> RunView:
+        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
+        return self._client.ended(f"/v1/runs/{part(run)}", timeout)
 
     def delete(self, run: str, *, by: str | None = None) -> RunNow:
         """Delete a run that has ended, with its nodes, their tasks, and its history."""
@@ -1820,7 +1825,7 @@ class Runs(Calls):
 
     def fork(self, run: str, **options: Unpack[RunFork]) -> RunForked:
         """Start a new run from how another was after any of its records, or from before any of its nodes."""
-        return self._client.request("POST", f"/v1/runs/{part(run)}/fork", {**plain(options)}, key="idempotency_key")
+        return self._client.request("POST", f"/v1/runs/{part(run)}/fork", {**plain(options), "idempotency_key": options.get("idempotency_key") or uuid4().hex}, again=True)
 
     def history(self, run: str, *, limit: int | None = None, cursor: str | None = None) -> RunHistory:
         """Everything that happened in a run, to its nodes and to their tasks, oldest first."""
@@ -1888,15 +1893,19 @@ class Tasks(Calls):
 
     def add(self, type: str, input: Any = None, **options: Unpack[TaskAddOptions]) -> TaskAdded:
         """Add a task."""
-        return self._client.request("POST", "/v1/tasks", {**options, "type": type, "input": input}, key="idempotency_key")
+        return self._client.request("POST", "/v1/tasks", {**options, "type": type, "input": input, "idempotency_key": options.get("idempotency_key") or uuid4().hex}, again=True)
 
     def add_many(self, tasks: Sequence[TaskAdd]) -> TasksAdded:
         """Add many tasks, all of them or none."""
-        return self._client.request("POST", "/v1/tasks/batch", {"tasks": tasks}, key="tasks.idempotency_key")
+        return self._client.request("POST", "/v1/tasks/batch", {"tasks": [{**each, "idempotency_key": each.get("idempotency_key") or uuid4().hex} for each in tasks]}, again=True)
 
-    def show(self, task: str) -> TaskView:
-        """Show a task with its input and output."""
-        return self._client.request("GET", f"/v1/tasks/{part(task)}")
+    def show(self, task: str, *, wait_ms: int | None = None) -> TaskView:
+        """Show a task with its input and output; with `wait_ms`, when it has ended."""
+        return self._client.request("GET", f"/v1/tasks/{part(task)}", query={"wait_ms": wait_ms})
+
+    def wait(self, task: str, timeout: float | None = None) -> TaskView:
+        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
+        return self._client.ended(f"/v1/tasks/{part(task)}", timeout)
 
     def delete(self, task: str, *, by: str | None = None) -> TaskStatus:
         """Delete a task that does not run; those it blocked inherit its blockers."""
@@ -1948,11 +1957,11 @@ class Workflows(Calls):
 
     def put(self, text: str, *, by: str | None = None) -> WorkflowsPut:
         """Put definitions, all of them or none: each becomes a new version of its workflow, unless this very text is there already."""
-        return self._client.request("POST", "/v1/workflows", text, kind="text/yaml", query={"by": by}, again=True)
+        return self._client.request("POST", "/v1/workflows", str.encode(text), kind="text/yaml", query={"by": by}, again=True)
 
     def check(self, text: str) -> WorkflowsChecked:
         """Look whether definitions are right, without putting them."""
-        return self._client.request("POST", "/v1/workflows/check", text, kind="text/yaml", again=True)
+        return self._client.request("POST", "/v1/workflows/check", str.encode(text), kind="text/yaml", again=True)
 
     def show(self, workflow: str, *, version: int | None = None) -> WorkflowView:
         """Show a workflow: its text, its nodes, and which versions there are."""

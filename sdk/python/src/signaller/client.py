@@ -9,8 +9,7 @@ import math
 import os
 import random
 import time
-import uuid
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -19,8 +18,10 @@ from . import api
 
 # The server closes a connection that says nothing for 15 s; one about to be closed is not used.
 IDLE_S_MAX, CALL_S_MAX = 8.0, 24 * 3600.0
+# How long the server waits for an end before it is asked again, how much later its answer may come, and the rest in between.
+WAIT_S_MAX, LATE_S_MAX, REST_S = 20.0, 1.0, 0.05
 JSON, BYTES = "application/json", "application/octet-stream"
-BLOB_BYTES_MAX = 64 * 1024 * 1024
+BODY_BYTES_MAX = 64 * 1024 * 1024
 
 
 class SignallerError(Exception):
@@ -44,28 +45,13 @@ class SignallerError(Exception):
         return f"{self.message} ({self.code})" + (f"; {fix}" if fix else "")
 
 
-class Tasks(api.Tasks):
-    def wait(self, task: str, timeout: float | None = None) -> api.TaskView:
-        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
-        return waited(self._client, f"/v1/tasks/{api.part(task)}", timeout)
-
-
-class Runs(api.Runs):
-    def wait(self, run: str, timeout: float | None = None) -> api.RunView:
-        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
-        return waited(self._client, f"/v1/runs/{api.part(run)}", timeout)
-
-
 class Client(api.Api, AbstractContextManager["Client"]):
     """`url` and `token` default to SIGNALLER_URL and SIGNALLER_TOKEN. `timeout`: seconds for a call, with all its tries.
     It may be used from several threads; from a coroutine, through `asyncio.to_thread`."""
 
-    tasks: Tasks
-    runs: Runs
-
     def __init__(self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0) -> None:
         super().__init__()
-        self.tasks, self.runs, self.emit = Tasks(self), Runs(self), self.events.emit
+        self.emit = self.events.emit
         self.url = (url or os.environ.get("SIGNALLER_URL") or "http://127.0.0.1:7400").rstrip("/")
         self._place = urlsplit(self.url)
         if self._place.scheme not in ("http", "https") or not self._place.hostname:
@@ -76,17 +62,14 @@ class Client(api.Api, AbstractContextManager["Client"]):
         self._idle: list[tuple[float, HTTPConnection]] = []
 
     def request(
-        self, method: str, path: str, body: Any = None, *, query: Any = (), kind: str = JSON, key: str = "", again: bool = False
+        self, method: str, path: str, body: Any = None, *, query: Any = (), kind: str = JSON, again: bool = False
     ) -> Any:
-        """What the calls are made of. `kind`: what the body is, as text or bytes, if it is not to be JSON. `again`: it may
-        safely be sent twice, as may any GET or PUT, and what has a `key`: where its body says by what it is known again."""
-        if kind != JSON and not isinstance(body, bytes if kind == BYTES else str):
-            raise TypeError(f"{path} takes {'bytes' if kind == BYTES else 'a text'}, and this is of type {type(body).__name__}")
-        body = keyed(body, key) if key else body
+        """What the calls are made of. `kind`: what the body is, as bytes, if it is not to be JSON. `again`: it may safely be
+        sent twice, as may any GET or PUT."""
         said = {name: str(value).lower() if isinstance(value, bool) else value for name, value in dict(query).items()}
         path += "?" + urlencode({name: value for name, value in said.items() if value is not None}) if query else ""
-        sent = json.dumps(body, allow_nan=False) if kind == JSON and body is not None else body
-        may = again or key or method in ("GET", "PUT")
+        sent = json.dumps(body, allow_nan=False).encode() if kind == JSON and body is not None else body
+        may = again or method in ("GET", "PUT")
         if not may:
             self.close()  # On one that the server has closed it would fail, and nobody could tell whether it was done.
         end, tried = time.monotonic() + self._timeout + (dict(query).get("wait_ms") or 0) / 1000, 0
@@ -100,14 +83,13 @@ class Client(api.Api, AbstractContextManager["Client"]):
                     raise
                 time.sleep(rest)
 
-    def send_once(self, method: str, path: str, body: str | bytes | None, timeout: float, kind: str = JSON) -> Any:
+    def send_once(self, method: str, path: str, body: bytes | None, timeout: float, kind: str = JSON) -> Any:
         """The answer's JSON, or its bytes. Raises `SignallerError`, also when the server cannot be reached."""
-        sent = body.encode() if isinstance(body, str) else body
-        if kind == BYTES and sent and len(sent) > BLOB_BYTES_MAX:  # It would hang up before it has read them.
-            raise SignallerError("too_large", f"a blob has at most {BLOB_BYTES_MAX} bytes, and these are {len(sent)}", 413)
+        if body and len(body) > BODY_BYTES_MAX:  # It would hang up before it has read them.
+            raise SignallerError("too_large", f"{path} takes at most {BODY_BYTES_MAX} bytes, and these are {len(body)}", 413)
         connection = self._connection(timeout)
         try:
-            connection.request(method, self._place.path + path, sent, {**self._headers, "content-type": kind})
+            connection.request(method, self._place.path + path, body, {**self._headers, "content-type": kind})
             response = connection.getresponse()
             status, text = response.status, response.read()
         except (OSError, HTTPException) as error:
@@ -127,47 +109,41 @@ class Client(api.Api, AbstractContextManager["Client"]):
             no = SignallerError("not_signaller", said, status)
         raise no
 
+    def ended(self, path: str, timeout: float | None) -> Any:
+        """What is there, when it has ended: what `wait` of tasks and runs is made of."""
+        client, end = copy.copy(self), time.monotonic() + (math.inf if timeout is None else timeout)
+        while True:
+            rest = max(end - time.monotonic(), 0.0)
+            wait = min(rest, WAIT_S_MAX)
+            client._timeout = min(self._timeout, rest - wait + LATE_S_MAX)
+            try:
+                view = client.request("GET", path, query={"wait_ms": round(wait * 1000)})
+            except SignallerError as error:
+                if error.status or client._timeout == self._timeout:
+                    raise
+                raise TimeoutError(f"after {timeout} s {error.message}") from error
+            if view["status"] in ("done", "failed", "cancelled"):
+                return view
+            if time.monotonic() >= end:
+                raise TimeoutError(f"after {timeout} s {path.rpartition('/')[2]} is still {view['status']}")
+            time.sleep(REST_S)
+
     def _connection(self, timeout: float) -> HTTPConnection:
-        with suppress(IndexError):  # When there is no other.
-            while True:
-                since, connection = self._idle.pop()
-                if connection.sock and time.monotonic() - since < IDLE_S_MAX:
-                    connection.sock.settimeout(timeout)
-                    return connection
-                connection.close()
-        kind = HTTPSConnection if self._place.scheme == "https" else HTTPConnection
-        return kind(str(self._place.hostname), self._place.port, timeout=timeout)
+        try:
+            since, connection = self._idle.pop()
+        except IndexError:  # There is no other.
+            kind = HTTPSConnection if self._place.scheme == "https" else HTTPConnection
+            since, connection = 0.0, kind(str(self._place.hostname), self._place.port)
+        if time.monotonic() - since > IDLE_S_MAX:
+            connection.close()  # It is opened again when it is used.
+        connection.timeout = timeout
+        if connection.sock:
+            connection.sock.settimeout(timeout)
+        return connection
 
     def close(self) -> None:
-        with suppress(IndexError):
-            while True:
-                self._idle.pop()[1].close()
+        while self._idle:  # Others may take some of them meanwhile.
+            self._connection(0).close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def waited(client: Client, path: str, timeout: float | None) -> Any:
-    client, end, rest = copy.copy(client), time.monotonic() + (math.inf if timeout is None else timeout), 0.02
-    patience = client._timeout
-    while True:
-        client._timeout = min(patience, max(end - time.monotonic(), 0.01))
-        try:
-            view = client.request("GET", path)
-        except SignallerError as error:
-            if error.status == 0 and client._timeout < patience:
-                raise TimeoutError(f"after {timeout} s {error.message}") from error
-            raise
-        if view["status"] in ("done", "failed", "cancelled"):
-            return view
-        if time.monotonic() + rest > end:
-            raise TimeoutError(f"after {timeout} s {path.rpartition('/')[2]} is still {view['status']}")
-        time.sleep(rest)
-        rest = min(rest * 1.5, 1.0)
-
-
-def keyed(body: Any, key: str) -> dict[str, Any]:
-    """With a key of its own if it has none: then it may be sent twice."""
-    of, _, rest = key.partition(".")
-    new = [keyed(each, rest) for each in body[of]] if rest else body.get(key) or uuid.uuid4().hex
-    return {**body, of: new}

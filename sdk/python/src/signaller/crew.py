@@ -117,7 +117,7 @@ class Crew:
             body = f'{as_json(head)[:-1]}, "results": [{told}]}}'
             # Heartbeats wait for one that goes by itself, and a stop for all of them.
             patience = self._beat(ANSWER_S_MAX) if apart else FAREWELL_S if self._closing else ANSWER_S_MAX
-            answer = await in_thread(self._client.send_once, "POST", "/v1/work", body, patience)
+            answer = await in_thread(self._client.send_once, "POST", "/v1/work", body.encode(), patience)
             if not isinstance(answer, dict) or "tasks" not in answer:
                 raise SignallerError("not_signaller", f"the server at {self._client.url} is no Signaller: {answer!r:.200}", 200)
             self._is_known = True

@@ -62,7 +62,7 @@ pub fn run(args: ShowArgs, session: &Session) -> Outcome {
         Shown::Node(at) => return node::run(&at, session),
         Shown::Frame(run, frame) => return node::run_frame(run, &frame, args.nodes, args.all_generations, session),
     };
-    let query = RunShowQuery { nodes: args.nodes, all_generations: args.all_generations };
+    let query = RunShowQuery { nodes: args.nodes, all_generations: args.all_generations, ..RunShowQuery::default() };
     let view: RunView = session.client.get(&with_query(&format!("/v1/runs/{run}"), &query))?;
     let run = view.run;
     let answer = Answer::new(&view, page(&session.screen, &view, args.nodes.is_some() || args.all_generations));

@@ -1,0 +1,116 @@
+//! Who waits for tasks and runs to end: told when an end is committed, and of nothing else, so that thousands may wait
+//! and who decides does not notice. What was told may be old when it is heard: look again.
+
+use kernel::record::{Entry, Owner, Record};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+
+/// `None` once the engine has ended, so that whoever waits learns it.
+#[derive(Clone)]
+pub struct Endings(Arc<Mutex<Option<Awaited>>>);
+
+type Awaited = FxHashMap<Owner, watch::Sender<()>>;
+
+/// One who waits.
+pub struct Ending {
+    endings: Endings,
+    owner: Owner,
+    told: Option<watch::Receiver<()>>,
+}
+
+impl Default for Endings {
+    fn default() -> Endings {
+        Endings(Arc::new(Mutex::new(Some(Awaited::default()))))
+    }
+}
+
+impl Endings {
+    pub fn wait_for(&self, owner: Owner) -> Ending {
+        let told = self.with(|awaited| awaited.entry(owner.clone()).or_insert_with(|| watch::channel(()).0).subscribe());
+        Ending { endings: self.clone(), owner, told }
+    }
+
+    pub fn tell(&self, entries: &[Entry]) {
+        self.with(|awaited| {
+            if awaited.is_empty() {
+                return;
+            }
+            for told in entries.iter().filter(|entry| is_end(&entry.record)).filter_map(|entry| awaited.get(&entry.owner)) {
+                told.send_replace(());
+            }
+        });
+    }
+
+    /// A commit failed, and ends may be in the store all the same: everyone has to look there.
+    pub fn unsure(&self) {
+        self.with(|awaited| awaited.values().for_each(|told| _ = told.send_replace(())));
+    }
+
+    pub fn close(&self) {
+        *self.0.lock().expect("no holder of the endings panics") = None;
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Awaited) -> T) -> Option<T> {
+        self.0.lock().expect("no holder of the endings panics").as_mut().map(act)
+    }
+}
+
+impl Ending {
+    /// When it has ended, or may have. `false`: the engine is gone, and nothing more is told.
+    pub async fn told(&mut self) -> bool {
+        match &mut self.told {
+            Some(told) => told.changed().await.is_ok(),
+            None => false,
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let Ending { endings, owner, told } = self;
+        drop(told.take());
+        endings.with(|awaited| {
+            if awaited.get(owner).is_some_and(|told| told.receiver_count() == 0) {
+                awaited.remove(owner);
+            }
+        });
+    }
+}
+
+fn is_end(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::TaskDone { .. }
+            | Record::TaskFailed { .. }
+            | Record::TaskCancelled { .. }
+            | Record::TaskDeleted { .. }
+            | Record::RunDone { .. }
+            | Record::RunFailed { .. }
+            | Record::RunCancelled { .. }
+            | Record::RunDeleted { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::ids::TaskId;
+
+    #[tokio::test]
+    async fn whoever_waits_no_more_is_forgotten() {
+        let endings = Endings::default();
+        let owner = Owner::Task(TaskId::parse("task-1").unwrap());
+        let (first, mut second) = (endings.wait_for(owner.clone()), endings.wait_for(owner.clone()));
+        let count = || endings.with(|awaited| awaited.len());
+        drop(first);
+        assert_eq!(count(), Some(1));
+        endings.unsure();
+        assert!(second.told().await);
+        drop(second);
+        assert_eq!(count(), Some(0));
+        let mut last = endings.wait_for(owner.clone());
+        endings.close();
+        assert!(!last.told().await && !endings.wait_for(owner).told().await);
+    }
+}
