@@ -104,8 +104,14 @@ def typed(name: str, bases: list[str], fields: dict[str, Schema], total: bool) -
         other = f"{name}Said" if bases else name
         made = f'{other} = TypedDict("{other}", {said}{"" if total else ", total=False"})\n'
         return made + (f"\n\nclass {name}({', '.join([*bases, other])}):\n    pass\n" if bases else "")
-    lines = [f"    {field}: {hint(schema)}" for field, schema in sorted(fields.items())]
+    lines = [line for field, schema in sorted(fields.items()) for line in (f"    {field}: {hint(schema)}", *meant(schema))]
     return "\n".join([f"class {name}({', '.join(heads)}):", *(lines or ["    pass"])]) + "\n"
+
+
+def meant(schema: Schema) -> list[str]:
+    """What the server says of a field, where editors look for it."""
+    said = " ".join(schema.get("description", "").split())
+    return [f"    {json.dumps(said, ensure_ascii=False)}"] if said else []
 
 
 def types(name: str, schema: Schema, options: Any) -> list[str]:

@@ -54,8 +54,9 @@ fn many_who_wait_for_one_run_are_answered_when_it_ends() {
 fn whichever_way_a_task_ends_who_waits_hears_of_it() {
     let house = House::start();
     house.server.put("/v1/queues/work", &json!({"config": {"retry": {"attempts": 1}}}));
+    type Way<'a> = (&'a str, &'a dyn Fn(&str));
     let works = |status: &str| _ = report(&house.server, "w", &lease(&house.server, "w", "work"), json!({"status": status}));
-    let ways: [(&str, &dyn Fn(&str)); 4] = [
+    let ways: [Way; 4] = [
         ("done", &|_| works("done")),
         ("failed", &|_| works("failed")),
         ("cancelled", &|task| _ = house.ok(&format!("task cancel {task}"))),

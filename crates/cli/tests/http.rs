@@ -203,6 +203,10 @@ const ADDING: &[&str] = &[
     r#"GET /v1/tasks/$full/explain -> 200 /blocked_on/0/code="blocked_by""#,
     // The same key in the same queue is the same task, whatever else is said; in another queue it is another.
     r#"POST /v1/tasks {"type":"other","queue":"ci","idempotency_key":"k-1"} -> 200 /task=$full /duplicate=true"#,
+    r#"POST /v1/tasks {"type":"same","input":{"a":1,"b":[2]},"idempotency_key":"k-2"} -> 201 /task=$same /input_differs=-"#,
+    r#"POST /v1/tasks {"type":"same","input":{"b":[2],"a":1},"idempotency_key":"k-2"} -> 200 /task=$same /duplicate=true /input_differs=-"#,
+    r#"POST /v1/tasks {"type":"same","input":{"a":2},"idempotency_key":"k-2"} -> 200 /task=$same /duplicate=true /input_differs=true"#,
+    r#"POST /v1/tasks/batch {"tasks":[{"type":"same"},{"type":"same","idempotency_key":"k-2"},{"type":"same","input":{"a":1,"b":[2]},"idempotency_key":"k-2"},{"type":"same","input":3,"idempotency_key":"k-3"},{"type":"same","input":4,"idempotency_key":"k-3"}]} -> 201 /tasks/0/input_differs=- /tasks/1/input_differs=true /tasks/2/duplicate=true /tasks/2/input_differs=- /tasks/3/duplicate=false /tasks/4/input_differs=true"#,
     r#"POST /v1/tasks {"type":"lint","queue":"cj","idempotency_key":"k-1"} -> 201 /duplicate=false"#,
     r#"POST /v1/tasks {"type":"later","delay_ms":3600000} -> 201 /task=$later"#,
     r#"GET /v1/tasks/$later/explain -> 200 /status="queued" /blocked_on/0/code="scheduled" /blocked_on/1=-"#,

@@ -44,7 +44,7 @@ impl Endings {
 
     /// A commit failed, and ends may be in the store all the same: everyone has to look there.
     pub fn unsure(&self) {
-        self.with(|awaited| awaited.values().for_each(|told| _ = told.send_replace(())));
+        self.with(|awaited| awaited.values().for_each(|told| told.send_replace(())));
     }
 
     pub fn close(&self) {

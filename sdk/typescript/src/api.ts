@@ -2350,6 +2350,8 @@ export interface components {
         TaskAdded: {
             /** @description The idempotency key was used before: this is the task it made then. */
             duplicate: boolean;
+            /** @description And that was for another input, which was used; nothing of this request was. */
+            input_differs?: boolean;
             task: string;
         };
         TaskCancel: {

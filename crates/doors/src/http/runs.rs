@@ -4,7 +4,7 @@ use super::Door;
 use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
 use super::run::{frames_of, undone};
-use super::values::value;
+use super::values::is_another;
 use super::workflows::unknown;
 use crate::wire::{self, *};
 use axum::extract::State;
@@ -17,7 +17,7 @@ use kernel::names::WorkflowName;
 use kernel::node::Started;
 use kernel::record::Payload;
 use kernel::row::NodeRow;
-use kernel::run::{NodeAt, Run, ValueAt};
+use kernel::run::{NodeAt, Run};
 use kernel::time::Time;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,10 +46,7 @@ pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Resu
 /// Whether a run was started with another input than this; one that is gone meanwhile was not.
 fn differs(engine: &Engine, run: RunId, input: &Payload) -> Result<bool, StoreError> {
     let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(false) };
-    let at = ValueAt::Record(Run::from_row(&row.values)?.input());
-    let Some(before) = value(engine, at)? else { return Ok(false) };
-    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-    Ok(read(before.get()) != read(input.text()))
+    is_another(engine, Run::from_row(&row.values)?.input(), input)
 }
 
 pub fn now() -> Time {

@@ -5,16 +5,16 @@ use super::answer::{Json, No, unexpected};
 use super::body::{Body, Named, Params};
 use super::ending;
 use super::peer::Peer;
-use super::values::{raw, value};
+use super::values::{is_another, raw, value};
 use crate::wire::{self, *};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::{Answer, Delivery, Engine, Outside, Request};
-use kernel::command::{Command, Grant, Reply};
+use kernel::command::{Command, Grant, NewTask, Reply};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::lease::Lease;
-use kernel::record::Owner;
+use kernel::record::{Owner, Payload};
 use kernel::rejection::Rejection;
 use kernel::row::Row;
 use kernel::run::ValueAt;
@@ -48,11 +48,27 @@ pub async fn add_many(State(door): State<Door>, Body(tasks): Body<TasksAdd>) -> 
     Ok((StatusCode::CREATED, Json(TasksAdded { tasks })))
 }
 
-async fn add_tasks(door: &Door, tasks: Vec<kernel::command::NewTask>) -> Result<Vec<TaskAdded>, No> {
-    match door.command(Command::Add { tasks }).await? {
-        Reply::Added(added) => Ok(added.iter().map(TaskAdded::from).collect()),
-        other => Err(unexpected(&Answer::Reply(Ok(other)))),
+async fn add_tasks(door: &Door, tasks: Vec<NewTask>) -> Result<Vec<TaskAdded>, No> {
+    let keyed: Vec<Option<Payload>> =
+        tasks.iter().map(|new| new.spec.idempotency_key.as_ref().map(|_| new.input.clone())).collect();
+    let mut added: Vec<TaskAdded> = match door.command(Command::Add { tasks }).await? {
+        Reply::Added(added) => added.iter().map(TaskAdded::from).collect(),
+        other => return Err(unexpected(&Answer::Reply(Ok(other)))),
+    };
+    if added.iter().any(|added| added.duplicate) {
+        added = door.blocking(move |engine| compared(engine, added, &keyed)).await?;
     }
+    Ok(added)
+}
+
+/// Those that were there already, with whether they were made with another input.
+fn compared(engine: &Engine, mut added: Vec<TaskAdded>, inputs: &[Option<Payload>]) -> Result<Vec<TaskAdded>, StoreError> {
+    for (added, input) in added.iter_mut().zip(inputs).filter(|(added, _)| added.duplicate) {
+        let Some(input) = input else { continue };
+        let Some(row) = engine.read(|reader| reader.task(added.task))? else { continue };
+        added.input_differs = is_another(engine, Task::from_row(&row.values)?.card().input(), input)?;
+    }
+    Ok(added)
 }
 
 /// List tasks, newest first.

@@ -2,6 +2,7 @@
 //! nobody asks for a value with a reader in hand.
 
 use engine::Engine;
+use kernel::ids::RecordSeq;
 use kernel::record::Payload;
 use kernel::run::ValueAt;
 use serde_json::value::RawValue;
@@ -25,6 +26,13 @@ pub fn value(engine: &Engine, at: ValueAt) -> Result<Option<Box<RawValue>>, Stor
         None => found,
         Some(index) => found.and_then(|list| serde_json::from_str::<Vec<Box<RawValue>>>(list.get()).ok()?.into_iter().nth(index)),
     })
+}
+
+/// Whether the value of that record is another one than this; one that is gone is not.
+pub fn is_another(engine: &Engine, record: RecordSeq, value_now: &Payload) -> Result<bool, StoreError> {
+    let Some(before) = value(engine, ValueAt::Record(record))? else { return Ok(false) };
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    Ok(before.get() != value_now.text() && read(before.get()) != read(value_now.text()))
 }
 
 pub fn raw(payload: Payload) -> Option<Box<RawValue>> {

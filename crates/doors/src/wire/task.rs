@@ -195,11 +195,14 @@ pub struct TaskAdded {
     pub task: TaskId,
     /// The idempotency key was used before: this is the task it made then.
     pub duplicate: bool,
+    /// And that was for another input, which was used; nothing of this request was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub input_differs: bool,
 }
 
 impl From<&Added> for TaskAdded {
     fn from(added: &Added) -> TaskAdded {
-        TaskAdded { task: added.task, duplicate: added.duplicate }
+        TaskAdded { task: added.task, duplicate: added.duplicate, input_differs: false }
     }
 }
 

@@ -90,7 +90,8 @@ pub fn run(args: AddArgs, session: &Session) -> Outcome {
     }
     let task = added.task;
     let text = if added.duplicate {
-        format!("{task} was made by this key before; nothing of this request was used.")
+        let with = if added.input_differs { ", with another input" } else { "" };
+        format!("{task} was made by this key before{with}; nothing of this request was used.")
     } else if add.idle {
         format!("Added {task}, idle. Queue it with: signaller task retry {task}")
     } else {

@@ -15,6 +15,9 @@ const IDS_LISTED_MAX: usize = 1_000;
 struct Tally {
     added: u64,
     duplicates: u64,
+    /// Of these, those that were made with another input.
+    #[serde(skip_serializing_if = "is_zero")]
+    differing: u64,
     /// The last line of the file that was added.
     lines: u64,
     /// Left out when there are more than a thousand.
@@ -28,9 +31,10 @@ pub fn run(source: &str, session: &Session) -> Outcome {
     let (lines, added) = file.send(session, |tasks| {
         let body = TasksAdd { tasks };
         let added = when_there_is_room(|| session.client.post::<TasksAdded>("/v1/tasks/batch", &body))?;
-        for TaskAdded { task, duplicate } in added.tasks {
+        for TaskAdded { task, duplicate, input_differs } in added.tasks {
             tally.added += u64::from(!duplicate);
             tally.duplicates += u64::from(duplicate);
+            tally.differing += u64::from(input_differs);
             if tally.tasks.len() < IDS_LISTED_MAX {
                 tally.tasks.push(task);
             }
@@ -46,9 +50,17 @@ pub fn run(source: &str, session: &Session) -> Outcome {
         0 => String::new(),
         many => format!("; {} there already, made by the same keys", were(many)),
     };
+    let twice = match tally.differing {
+        0 => twice,
+        many => format!("{twice}, {many} of them with another input"),
+    };
     let text = match tally.added + tally.duplicates {
         0 => "The file holds no task.".to_owned(),
         _ => format!("Added {}{twice}.", count_of(tally.added, "task")),
     };
     Ok(Answer::new(&tally, text).next("status", "see them wait and run"))
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
