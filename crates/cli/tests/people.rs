@@ -312,8 +312,10 @@ fn answers_of_one_command_have_one_shape() {
     assert_eq!((&answer["result"]["task"], &answer["result"]["duplicate"]), (&json!("task-1"), &json!(false)), "{answer}");
     assert_eq!(answer["result"]["tasks"][0]["status"], "done");
     assert!(waited.out.contains("12345678901234567890123.10"), "no number is rounded: {}", waited.out);
-    let again = house.run("--human task add t -i 1 --idempotency-key k").out;
+    let again = house.run("--human task add t --idempotency-key k").out;
     assert_eq!(again, "task-1 was made by this key before; nothing of this request was used.\n");
+    let differs = house.run("--human task add t -i 1 --idempotency-key k").out;
+    assert_eq!(differs, "task-1 was made by this key before, with another input; nothing of this request was used.\n");
 
     let dry = house.run("queue set t --concurrency 3 --dry-run").json();
     assert_eq!((&dry["result"]["queue"], &dry["result"]["config"]["concurrency"]), (&json!("t"), &json!(3)), "{dry}");

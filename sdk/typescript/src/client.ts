@@ -121,9 +121,9 @@ export class Client extends calls.Api {
       Object.assign(new Error(`after ${timeoutMs} ms ${why}`, { cause }), { name: "TimeoutError" });
     for (;;) {
       const restMs = Math.max(0, end - performance.now());
-      const query = { wait_ms: Math.round(Math.min(restMs, WAIT_MS_MAX)) };
-      const view = await this.request<View>("GET", path, { query, timeoutMs: restMs + LATE_MS_MAX }).catch((error) => {
-        throw error.status === 0 && restMs < this.#timeoutMs ? late(error.message, error) : error;
+      const wait_ms = Math.round(Math.min(restMs, WAIT_MS_MAX));
+      const view = await this.request<View>("GET", path, { query: { wait_ms }, timeoutMs: restMs + LATE_MS_MAX }).catch((error) => {
+        throw error.status === 0 && restMs - wait_ms < this.#timeoutMs ? late(error.message, error) : error;
       });
       if (["done", "failed", "cancelled"].includes(view.status)) return view;
       if (performance.now() >= end) throw late(`${path.split("/").pop()} is still ${view.status}`);

@@ -3,14 +3,13 @@ what is added, emitted or started without a key is given one, so that a broken c
 
 from __future__ import annotations
 
-import copy
 import json
-import math
 import os
 import random
 import time
 from contextlib import AbstractContextManager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from math import inf
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -62,17 +61,17 @@ class Client(api.Api, AbstractContextManager["Client"]):
         self._idle: list[tuple[float, HTTPConnection]] = []
 
     def request(
-        self, method: str, path: str, body: Any = None, *, query: Any = (), kind: str = JSON, again: bool = False
+        self, method: str, path: str, body: Any = None, query: Any = (), kind: str = JSON, again: bool = False, end: float = inf
     ) -> Any:
         """What the calls are made of. `kind`: what the body is, as bytes, if it is not to be JSON. `again`: it may safely be
-        sent twice, as may any GET or PUT."""
+        sent twice, as may any GET or PUT. `end`: when to give up, if the client does not before."""
         said = {name: str(value).lower() if isinstance(value, bool) else value for name, value in dict(query).items()}
         path += "?" + urlencode({name: value for name, value in said.items() if value is not None}) if query else ""
         sent = json.dumps(body, allow_nan=False).encode() if kind == JSON and body is not None else body
         may = again or method in ("GET", "PUT")
         if not may:
             self.close()  # On one that the server has closed it would fail, and nobody could tell whether it was done.
-        end, tried = time.monotonic() + self._timeout + (dict(query).get("wait_ms") or 0) / 1000, 0
+        end, tried = min(time.monotonic() + self._timeout + (dict(query).get("wait_ms") or 0) / 1000, end), 0
         while True:
             tried += 1
             try:
@@ -111,15 +110,14 @@ class Client(api.Api, AbstractContextManager["Client"]):
 
     def ended(self, path: str, timeout: float | None) -> Any:
         """What is there, when it has ended: what `wait` of tasks and runs is made of."""
-        client, end = copy.copy(self), time.monotonic() + (math.inf if timeout is None else timeout)
+        end = time.monotonic() + (inf if timeout is None else timeout)
         while True:
             rest = max(end - time.monotonic(), 0.0)
             wait = min(rest, WAIT_S_MAX)
-            client._timeout = min(self._timeout, rest - wait + LATE_S_MAX)
             try:
-                view = client.request("GET", path, query={"wait_ms": round(wait * 1000)})
+                view = self.request("GET", path, query={"wait_ms": round(wait * 1000)}, end=end + LATE_S_MAX)
             except SignallerError as error:
-                if error.status or client._timeout == self._timeout:
+                if error.status or rest - wait >= self._timeout:
                     raise
                 raise TimeoutError(f"after {timeout} s {error.message}") from error
             if view["status"] in ("done", "failed", "cancelled"):
