@@ -260,7 +260,10 @@ fn redis_options(
     known_secrets("redis.url", &url, secrets)?;
     let url =
         secrets.fill(&url, &mut Revealed::default()).map_err(|why| wrong(format!("redis.url: {why}"), "set that secret"))?;
-    redis::address(&url).map_err(|bad| wrong(format!("redis.url: {bad}"), "write it so"))?;
+    let mut url = redis::Address::parse(&url).map_err(|bad| wrong(format!("redis.url: {bad}"), "write it so"))?;
+    if let Some(roots) = &said.ca_file {
+        url = url.trusting(roots).map_err(|bad| wrong(format!("redis.ca_file: {bad}"), "mend it, or leave it out"))?;
+    }
     // A type may be named in both: then it goes to the stream that is named with it.
     let kinds: BTreeSet<String> = said.types.iter().chain(said.streams.keys()).cloned().collect();
     let mut streams = BTreeMap::new();
@@ -369,8 +372,10 @@ mod tests {
                         types.join(" ")
                     );
                 }
-                for (kind, stream) in built_in.redis.iter().flat_map(|redis| &redis.streams) {
-                    said += &format!("; {kind} on {stream}");
+                if let Some(redis) = &built_in.redis {
+                    let streams: Vec<String> = redis.streams.iter().map(|(kind, stream)| format!("{kind} on {stream}")).collect();
+                    let mirror = if redis.mirror { " mirrored" } else { "" };
+                    said += &format!("; {}, {} at a time{mirror}, told on {}", streams.join(", "), redis.slots, redis.signals);
                 }
                 assert_eq!(said, told, "{text}");
             }
@@ -403,15 +408,17 @@ mod tests {
             ("[workers]\nprocess = false\n[process.lint]\ncommand = [\"sh\"]", Ok("http 32 8 MiB allow [] types []")),
             (
                 "[redis]\nurl = \"redis://r.test\"\ntypes = [\"a\", \"task\"]\nstreams = {b = \"jobs\"}",
-                Ok("http 32 8 MiB allow [] types []; a on wf.tasks.a; b on jobs; task on wf.tasks.default"),
+                Ok(
+                    "http 32 8 MiB allow [] types []; a on wf.tasks.a, b on jobs, task on wf.tasks.default, 500 at a time, told on completion_signals",
+                ),
             ),
             (
-                "[redis]\nurl = \"redis://r.test\"\ntypes = [\"a\"]\nstreams = {a = \"jobs\"}",
-                Ok("http 32 8 MiB allow [] types []; a on jobs"),
+                "[redis]\nurl = \"redis://r.test\"\ntypes = [\"a\"]\nstreams = {a = \"jobs\"}\nsignals = \"told\"\nslots = 3\nmirror = true",
+                Ok("http 32 8 MiB allow [] types []; a on jobs, 3 at a time mirrored, told on told"),
             ),
             (
                 "[workers]\nhttp = false\n[redis]\nurl = \"redis://r.test\"\ntypes = [\"http\", \"process\"]",
-                Ok("no http; http on wf.tasks.http; process on wf.tasks.process"),
+                Ok("no http; http on wf.tasks.http, process on wf.tasks.process, 500 at a time, told on completion_signals"),
             ),
             ("[redis]\nurl = \"redis://x\"\ntypes = [\"http\"]", Err("redis.types: `http` is the server's own")),
             (
@@ -468,5 +475,29 @@ mod tests {
         }
         assert!(plain(&[], true).unwrap().http.is_none());
         assert_eq!(plain(&["127.0.0.1".parse().unwrap()], false).unwrap().http.unwrap().allow.len(), 1);
+    }
+
+    #[test]
+    fn what_redis_is_trusted_by_is_read_before_anything_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let good = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workers/tests/tls/ca.pem");
+        let cut = std::fs::read_to_string(&good).unwrap().replace("-----END CERTIFICATE-----", "");
+        let block = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+        for (scheme, roots, told) in [
+            ("rediss", good.clone(), Ok("no http; a on wf.tasks.a, 500 at a time, told on completion_signals")),
+            ("redis", good, Err("redis.ca_file: redis://r.test is not reached over TLS; write rediss://")),
+            ("rediss", folder.path().join("none.pem"), Err("none.pem cannot be used: No such file")),
+            ("rediss", file("empty.pem", "# later\n"), Err("empty.pem cannot be used: there is none in it; name a PEM file")),
+            ("rediss", file("cut.pem", &cut), Err("cut.pem cannot be used: ")),
+            ("rediss", file("other.pem", block), Err("other.pem cannot be used: ")),
+        ] {
+            let redis = format!("url = \"{scheme}://:pass@r.test\"\nca_file = \"{}\"\ntypes = [\"a\"]", roots.display());
+            check(&format!("[workers]\nhttp = false\n[redis]\n{redis}"), told);
+        }
     }
 }

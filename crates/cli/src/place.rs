@@ -71,6 +71,8 @@ pub struct Process {
 #[serde(deny_unknown_fields, default)]
 pub struct Redis {
     pub url: Option<String>,
+    /// What the server's certificate is held against, in place of the public roots.
+    pub ca_file: Option<PathBuf>,
     pub types: Vec<String>,
     /// Streams of types that have one of their own.
     pub streams: BTreeMap<String, String>,

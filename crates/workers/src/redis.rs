@@ -34,7 +34,7 @@ use store::BlobId;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
-pub use line::{BadAddress, address};
+pub use line::{Address, BadAddress};
 
 /// How it is called among the workers: by this and a type, since each type has a bound of its own. The engine does not wait for it when
 /// it stops: what is out stays out.
@@ -56,7 +56,7 @@ const SHUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `redis://user:password@host:port/db`, or `rediss://` for TLS.
-    pub url: String,
+    pub url: Address,
     /// The stream of each type that goes out.
     pub streams: BTreeMap<TypeName, String>,
     /// The list on which workers tell what became of tokens.
@@ -234,7 +234,7 @@ impl Bridge {
         self.engine.set_outside(
             OUTSIDE,
             Outside {
-                address: line::shown(&self.options.url),
+                address: self.options.url.shown().to_owned(),
                 trouble: self.trouble(),
                 counts,
                 types: self.types.clone(),

@@ -9,16 +9,20 @@ use kernel::ids::TaskId;
 use kernel::record::Record;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-use server::{Redis, STREAM, bridge, done, leases, nothing_is_left, refused, until};
+use server::{Redis, STREAM, bridge, bridge_with, done, leases, nothing_is_left, options, refused, tls, until};
 use std::time::Duration;
-use workers::redis::SIGNALS;
+use workers::redis::{Address, Options, SIGNALS};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_goes_out_and_its_signal_ends_the_task() {
     let (mut house, redis) = (House::open(), Redis::start().await);
     let _bridge = bridge(&house, &redis);
     let task = house.add("t", r#"{"file":"größe.rs"}"#, Some("k-1")).await;
-    let token = redis.tokens(STREAM, 1).await.remove(0);
+    let entry = redis.entries(STREAM, 1).await.remove(0);
+    let fields: Vec<(&str, &str)> = entry.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let text = &*entry["token"];
+    assert_eq!(fields, [("run_id", &*task.to_string()), ("to_node", "t"), ("token", text)]);
+    let token: Value = serde_json::from_str(text).unwrap();
     assert_eq!((&token["payload"], &token["config"]), (&json!({"file": "größe.rs"}), &json!({"file": "größe.rs"})));
     assert_eq!((&token["run_id"], &token["to_node"]), (&json!(task.to_string()), &json!("t")));
     let told = &token["metadata"];
@@ -122,11 +126,13 @@ async fn signals_that_fit_nothing_are_recorded_and_change_nothing() {
         done(&token, json!(1)),
         done(&token, json!(1)),
         done(&token, json!("another")),
-        json!({"job_id": id, "status": "running", "progress": 0.5}),
     ] {
         redis.signal(&signal).await;
     }
     assert_eq!((house.end(task).await, house.output(task)), ("done".into(), "1".into()));
+    nothing_is_left(&redis).await;
+    // Heard together with its end, it would still be in time.
+    redis.signal(&json!({"job_id": id, "status": "running", "progress": 0.5})).await;
     nothing_is_left(&redis).await;
     // They are recorded before they are let go.
     let count = |why: &str| refused(&house).iter().filter(|(_, reason)| reason.starts_with(why)).map(|(n, _)| *n).sum::<u32>();
@@ -278,6 +284,37 @@ async fn an_older_server_will_do() {
         redis.signal(&done(&token, json!(number))).await;
         assert_eq!(house.end(task).await, "done");
         nothing_is_left(&redis).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_behind_tls_is_trusted_by_its_own_root_alone() {
+    let (redis, port) = Redis::start_tls().await;
+    for (host, roots, told) in [
+        ("127.0.0.1", None, Some("UnknownIssuer")),
+        // What it says of itself is not what signed it.
+        ("127.0.0.1", Some("server.pem"), Some("certificate")),
+        // That is not its name.
+        ("localhost", Some("ca.pem"), Some("not valid for name")),
+        ("127.0.0.1", Some("ca.pem"), None),
+    ] {
+        let mut house = House::open();
+        let url = Address::parse(&format!("rediss://{host}:{port}/0")).unwrap();
+        let url = roots.map_or(Ok(url.clone()), |roots| url.trusting(&tls(roots))).unwrap();
+        let bridge = bridge_with(&house, Options { url, ..options(&redis) });
+        let trouble = || house.engine.outside().get("redis").and_then(|outside| outside.trouble.clone());
+        let task = house.add("t", "1", None).await;
+        if let Some(told) = told {
+            until("it is told", async || trouble().filter(|trouble| trouble.contains(told))).await;
+            assert_eq!(redis.left(STREAM).await, (0, 0, 0), "nothing goes there");
+        } else {
+            let token = redis.tokens(STREAM, 1).await.remove(0);
+            until("all is well", async || trouble().is_none().then_some(())).await;
+            redis.signal(&done(&token, json!(7))).await;
+            assert_eq!((house.end(task).await, house.output(task)), ("done".into(), "7".into()));
+            nothing_is_left(&redis).await;
+        }
+        bridge.abort();
     }
 }
 

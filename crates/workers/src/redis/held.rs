@@ -16,6 +16,8 @@ pub struct Out {
     pub node: Option<Box<NodeAt>>,
     /// What is sent; none of one that an earlier process sent.
     pub token: Option<Arc<Sent>>,
+    /// On a large input of one that an earlier process sent, so that its worker finds it for as long as this is out.
+    pub _hold: Option<Arc<Hold>>,
     /// Redis has said that it has it.
     pub is_sent: bool,
     /// It was asked to stop, and is waited for until then.
@@ -28,7 +30,7 @@ pub struct Out {
 
 impl Out {
     pub fn new(kind: TypeName, node: Option<Box<NodeAt>>) -> Out {
-        Out { kind, node, token: None, is_sent: false, stop_by: None, called_off: false, is_ending: false }
+        Out { kind, node, token: None, _hold: None, is_sent: false, stop_by: None, called_off: false, is_ending: false }
     }
 
     /// Its token is not there yet.
@@ -46,7 +48,7 @@ pub struct Sent {
     pub token: String,
     /// A large input that is put into Redis as well.
     pub mirror: Option<Mirror>,
-    /// On an input that lies in a blob, for as long as this is out; after a restart its grace period is left.
+    /// On an input that lies in a blob, for as long as this is out.
     pub _hold: Option<Hold>,
 }
 

@@ -3,7 +3,7 @@
 use super::held::{Lease, Out};
 use super::line::{BYTES_MAX, Line};
 use super::send::{Going, give_up, go_out};
-use super::{Bridge, Half, Outlet, Rest};
+use super::{Bridge, Half, Outlet, Rest, token};
 use crate::inside::with_blobs;
 use engine::{Answer, Engine, Refused, Request};
 use kernel::command::Outcome;
@@ -12,6 +12,7 @@ use kernel::record::Payload;
 use kernel::task::Task;
 use redis::RedisError;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
 use tokio::time::{Instant, sleep};
@@ -51,18 +52,18 @@ async fn recovered(bridge: &Bridge, outlet: &Outlet) -> Vec<(Lease, Out)> {
     }
 }
 
-/// With the nodes they are of.
+/// With the nodes they are of, and a hold on the inputs that their tokens only name.
 fn outs_of(engine: &Engine, kind: &TypeName, leases: Vec<Lease>) -> Result<Vec<(Lease, Out)>, StoreError> {
-    engine.read(|reader| {
-        let mut found = Vec::with_capacity(leases.len());
-        for lease in leases {
-            if let Some(row) = reader.task(lease.0)? {
-                let node = Task::from_row(&row.values)?.card().node().cloned().map(Box::new);
-                found.push((lease, Out { is_sent: true, ..Out::new(kind.clone(), node) }));
-            }
-        }
-        Ok(found)
-    })
+    let mut found = Vec::with_capacity(leases.len());
+    for lease in leases {
+        let Some(row) = engine.read(|reader| reader.task(lease.0))? else { continue };
+        let task = Task::from_row(&row.values)?;
+        // Where the blobs cannot be reached, nothing is removed from there either, and its grace period is left.
+        let hold = engine.given(&task).ok().flatten().filter(token::is_large).and_then(|input| token::keep(engine, &input).ok());
+        let node = task.card().node().cloned().map(Box::new);
+        found.push((lease, Out { is_sent: true, _hold: hold.map(Arc::new), ..Out::new(kind.clone(), node) }));
+    }
+    Ok(found)
 }
 
 /// Keeps a line open for those who send.

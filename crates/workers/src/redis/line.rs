@@ -5,7 +5,10 @@ use super::scripts::{DROP, MARK, SEND, TAKE};
 use super::send::Going;
 use super::token::{id_of, lease_of};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError, make_extension_error};
+use redis::{AsyncConnectionConfig, Client, RedisError, TlsCertificates, make_extension_error};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::path::Path;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::time::sleep;
@@ -24,20 +27,55 @@ pub const BYTES_MAX: usize = 4 << 20;
 const SCAN_COUNT: usize = 1_000;
 
 #[derive(Debug, Error)]
-#[error("`{address}` is no address of a Redis server: {why}; it is written redis://host:port/database")]
-pub struct BadAddress {
-    address: String,
-    why: String,
+pub enum BadAddress {
+    #[error("`{address}` is no address of a Redis server: {why}; it is written redis://host:port/database")]
+    Url { address: String, why: String },
+    #[error("the certificates in {path} cannot be used: {why}; name a PEM file with one or more certificates")]
+    Roots { path: String, why: String },
+    #[error("{0} is not reached over TLS; write rediss:// before the host, or leave the certificates out")]
+    Plain(String),
 }
 
-/// Whether a server may be found there.
-pub fn address(url: &str) -> Result<(), BadAddress> {
-    let bad = |error: RedisError| BadAddress { address: shown(url), why: error.to_string() };
-    url.into_connection_info().map(|_| ()).map_err(bad)
+/// Where a Redis server is, and what it is trusted by: over TLS the public roots, unless others are named.
+#[derive(Clone, Debug)]
+pub struct Address {
+    client: Client,
+    shown: String,
+}
+
+impl Address {
+    pub fn parse(url: &str) -> Result<Address, BadAddress> {
+        let shown = shown(url);
+        match Client::open(url) {
+            Ok(client) => Ok(Address { client, shown }),
+            Err(error) => Err(BadAddress::Url { address: shown, why: error.to_string() }),
+        }
+    }
+
+    /// The same server, trusted by the certificates in this file and by no others.
+    pub fn trusting(self, roots: &Path) -> Result<Address, BadAddress> {
+        let unread = |why: String| BadAddress::Roots { path: roots.display().to_string(), why };
+        let info = self.client.get_connection_info();
+        if !matches!(info.addr(), redis::ConnectionAddr::TcpTls { .. }) {
+            return Err(BadAddress::Plain(self.shown));
+        }
+        let pem = std::fs::read(roots).map_err(|error| unread(error.to_string()))?;
+        if CertificateDer::pem_slice_iter(&pem).next().is_none() {
+            return Err(unread("there is none in it".into()));
+        }
+        let trusted = TlsCertificates { client_tls: None, root_cert: Some(pem) };
+        let client = Client::build_with_tls(info.clone(), trusted).map_err(|error| unread(error.to_string()))?;
+        Ok(Address { client, shown: self.shown })
+    }
+
+    /// Without its password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
 }
 
 /// An address without its password.
-pub fn shown(url: &str) -> String {
+fn shown(url: &str) -> String {
     match url.split_once("://") {
         // What follows the path of a socket may be its password.
         Some((scheme @ ("unix" | "redis+unix" | "valkey+unix"), path)) => {
@@ -114,9 +152,9 @@ pub fn own_keys(signals: &str) -> [String; 3] {
 }
 
 impl Line {
-    pub async fn open(url: &str, signals: &str) -> Result<Line, RedisError> {
+    pub async fn open(address: &Address, signals: &str) -> Result<Line, RedisError> {
         let config = AsyncConnectionConfig::new().set_connection_timeout(Some(ANSWER_MAX)).set_response_timeout(Some(ANSWER_MAX));
-        let quick = Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?;
+        let quick = address.client.get_multiplexed_async_connection_with_config(&config).await?;
         let [hearing, out, mirror] = own_keys(signals);
         Ok(Line { quick, signals: signals.to_owned(), hearing, out, mirror })
     }
@@ -257,11 +295,11 @@ fn fitting(bytes: impl Iterator<Item = usize>) -> usize {
 }
 
 impl Ear {
-    pub async fn open(url: &str) -> Result<Ear, RedisError> {
+    pub async fn open(address: &Address) -> Result<Ear, RedisError> {
         let config = AsyncConnectionConfig::new().set_connection_timeout(Some(ANSWER_MAX));
         // A line may break without a word: then there is no answer at all.
         let config = config.set_response_timeout(Some(Duration::from_secs_f64(WAIT_S) + ANSWER_MAX));
-        let patient = Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?;
+        let patient = address.client.get_multiplexed_async_connection_with_config(&config).await?;
         Ok(Ear { patient, old: false })
     }
 
@@ -295,8 +333,8 @@ mod tests {
         ] {
             assert_eq!(shown(url), seen);
         }
-        assert!(address("redis://127.0.0.1:6379").is_ok());
-        let told = address("http://:secret@x").unwrap_err().to_string();
+        assert!(Address::parse("redis://127.0.0.1:6379").is_ok());
+        let told = Address::parse("http://:secret@x").unwrap_err().to_string();
         assert!(!told.contains("secret") && told.contains("redis://host:port/database"), "{told}");
     }
 

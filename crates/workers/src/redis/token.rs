@@ -9,7 +9,7 @@ use kernel::limits::INLINE_BYTES_MAX;
 use kernel::record::Payload;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use store::StoreError;
+use store::{Hold, StoreError};
 
 /// How long a mirrored input stays beyond the time that its task may take.
 const MIRROR_SPARE_MS: u64 = 3_600_000;
@@ -57,14 +57,23 @@ struct Metadata<'a> {
     budget_ms: u64,
 }
 
+/// A token only names it.
+pub fn is_large(input: &Payload) -> bool {
+    input.text().len() > INLINE_BYTES_MAX
+}
+
+/// Puts it where the worker can get it, for as long as it is held. Blocks.
+pub fn keep(engine: &Engine, input: &Payload) -> Result<Hold, StoreError> {
+    engine.put_blob(input.text().as_bytes())
+}
+
 /// A token for what was granted. Blocks where the input is a large one, which is put where the worker can get it.
 pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirror: bool) -> Result<Sent, StoreError> {
-    let large = input.text().len() > INLINE_BYTES_MAX;
-    let hold = if large { Some(engine.put_blob(input.text().as_bytes())?) } else { None };
+    let hold = if is_large(input) { Some(keep(engine, input)?) } else { None };
     let reference = hold.as_ref().map(|hold| hold.id().to_string());
     let at = grant.node.as_ref().map(|(at, _)| &**at);
     let (run, node) = (run_text(grant.task, at), node_text(grant.kind.as_str(), at));
-    let inline: Option<&RawValue> = if large { None } else { serde_json::from_str(input.text()).ok() };
+    let inline: Option<&RawValue> = if hold.is_some() { None } else { serde_json::from_str(input.text()).ok() };
     let now = Timestamp::now().to_string();
     let token = Token {
         id: id_of((grant.task, grant.fence)),

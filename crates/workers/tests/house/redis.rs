@@ -11,18 +11,19 @@ use redis::{AsyncCommands, Value as Answer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use workers::redis::{Options, SIGNALS, run};
+use workers::redis::{Address, Options, SIGNALS, run};
 
 pub const STREAM: &str = "wf.tasks.t";
 
 pub fn options(redis: &Redis) -> Options {
     let types = ["t", "u", "task"].map(|kind| TypeName::parse(kind).unwrap());
     let streams: BTreeMap<_, _> = types.into_iter().map(|kind| (kind.clone(), Options::stream_of(&kind))).collect();
-    Options { url: redis.url(), streams, signals: SIGNALS.into(), slots: 100, mirror: true }
+    Options { url: Address::parse(&redis.url()).unwrap(), streams, signals: SIGNALS.into(), slots: 100, mirror: true }
 }
 
 pub fn bridge(house: &House, redis: &Redis) -> JoinHandle<()> {
@@ -68,6 +69,15 @@ pub fn leases(house: &House, task: TaskId) -> usize {
     house.story(task).matches("leased").count()
 }
 
+/// A certificate for 127.0.0.1, its key, and what signed it.
+pub fn tls(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/tls").join(name)
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 pub struct Redis {
     server: Child,
     pub port: u16,
@@ -81,13 +91,23 @@ impl Redis {
     }
 
     pub async fn start_with(args: &[&str]) -> Redis {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
         let server = spawn(port, &folder, &args);
         let redis = Redis { server, port, folder, args };
         redis.line().await;
         redis
+    }
+
+    /// One that speaks TLS, too, on this port.
+    pub async fn start_tls() -> (Redis, u16) {
+        let port = free_port();
+        let [roots, certificate, key] = ["ca.pem", "server.pem", "server.key"].map(|name| tls(name).display().to_string());
+        let mut args = vec!["--tls-auth-clients", "no", "--tls-ca-cert-file", &roots, "--tls-cert-file", &certificate];
+        let text = port.to_string();
+        args.extend(["--tls-key-file", &key, "--tls-port", &text]);
+        (Redis::start_with(&args).await, port)
     }
 
     pub fn url(&self) -> String {
@@ -124,15 +144,20 @@ impl Redis {
         let _: Answer = asked.query_async(&mut self.line().await).await.unwrap();
     }
 
-    /// The tokens of a stream, oldest first, as plain `XREAD` gives them: at least so many.
+    /// The tokens of a stream, oldest first: at least so many.
     pub async fn tokens(&self, stream: &str, count: usize) -> Vec<Value> {
+        self.entries(stream, count).await.iter().map(token).collect()
+    }
+
+    /// The fields of the entries of a stream, oldest first, as plain `XREAD` gives them: at least so many.
+    pub async fn entries(&self, stream: &str, count: usize) -> Vec<BTreeMap<String, String>> {
         let mut line = self.line().await;
         for _ in 0..600 {
             let mut read = redis::cmd("XREAD");
             let found: Answer = read.arg("STREAMS").arg(stream).arg("0").query_async(&mut line).await.unwrap();
-            let tokens = tokens(&found);
-            if tokens.len() >= count {
-                return tokens;
+            let entries = entries(&found);
+            if entries.len() >= count {
+                return entries;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -176,20 +201,27 @@ impl Drop for Redis {
     }
 }
 
-/// `[[stream, [[id, [field, value, …]], …]]]`
 pub fn tokens(found: &Answer) -> Vec<Value> {
+    entries(found).iter().map(token).collect()
+}
+
+fn token(fields: &BTreeMap<String, String>) -> Value {
+    serde_json::from_str(&fields["token"]).unwrap()
+}
+
+/// `[[stream, [[id, [field, value, …]], …]]]`
+fn entries(found: &Answer) -> Vec<BTreeMap<String, String>> {
     let list = |answer: &Answer| match answer {
         Answer::Array(items) => items.clone(),
         _ => Vec::new(),
     };
-    let mut tokens = Vec::new();
+    let mut entries = Vec::new();
     for stream in list(found) {
         for entry in list(list(&stream).last().unwrap_or(&Answer::Nil)) {
             let fields = list(list(&entry).last().unwrap_or(&Answer::Nil));
             let texts: Vec<String> = fields.iter().map(|field| redis::from_redis_value_ref(field).unwrap()).collect();
-            let token = texts.chunks(2).find(|pair| pair[0] == "token").expect("a token has its text");
-            tokens.push(serde_json::from_str(&token[1]).unwrap());
+            entries.push(texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect());
         }
     }
-    tokens
+    entries
 }
