@@ -31,8 +31,18 @@ pub fn peek(data_dir: &Path, named: &Named, env: impl Fn(&str) -> Option<String>
 }
 
 fn bucket(data_dir: &Path, named: &Named, env: Env<'_>) -> Result<Option<Arc<dyn BlobStore>>, Failure> {
+    let Some(options) = options(data_dir, named, env)? else { return Ok(None) };
+    let opened = S3Blobs::open(options).map_err(|error| refused(&error))?;
+    if let Some(trouble) = opened.trouble() {
+        tracing::warn!("{trouble}; what lies there is waited for");
+    }
+    Ok(Some(Arc::new(opened)))
+}
+
+/// What the file says comes before what the environment does.
+fn options(data_dir: &Path, named: &Named, env: Env<'_>) -> Result<Option<S3Options>, Failure> {
     let Some(url) = named.url.clone() else { return Ok(None) };
-    let options = S3Options {
+    Ok(Some(S3Options {
         url,
         endpoint: named.endpoint.clone().or_else(|| env("AWS_ENDPOINT_URL_S3")).or_else(|| env("AWS_ENDPOINT_URL")),
         region: named.region.clone().or_else(|| env("AWS_REGION")).or_else(|| env("AWS_DEFAULT_REGION")),
@@ -45,12 +55,7 @@ fn bucket(data_dir: &Path, named: &Named, env: Env<'_>) -> Result<Option<Arc<dyn
         )?,
         session_token: env("AWS_SESSION_TOKEN"),
         owner: owner(data_dir)?,
-    };
-    let opened = S3Blobs::open(options).map_err(|error| refused(&error))?;
-    if let Some(trouble) = opened.trouble() {
-        tracing::warn!("{trouble}; what lies there is waited for");
-    }
-    Ok(Some(Arc::new(opened)))
+    }))
 }
 
 fn refused(error: &StoreError) -> Failure {
@@ -90,4 +95,50 @@ fn owner(data_dir: &Path) -> Result<String, Failure> {
     let owner = format!("signaller-{one:016x}{two:016x}");
     std::fs::write(&path, &owner).and_then(|()| std::fs::File::open(&path)?.sync_all()).map_err(failed)?;
     Ok(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_says_more_than_the_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("id"), "id-of-file\n").unwrap();
+        std::fs::write(path("key"), " key-of-file\n").unwrap();
+        let all = |name: &str| Some(format!("{} of env", name.trim_start_matches("AWS_").to_ascii_lowercase()));
+        let other = |name: &str| all(name).filter(|_| ["AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"].contains(&name));
+        let [all, other, none]: [Env<'_>; 3] = [&all, &other, &|_| None];
+        let files = "access_key_id_file = \"DIR/id\"\nsecret_access_key_file = \"DIR/key\"";
+        for (text, env, told) in [
+            ("", all, Ok("endpoint_url_s3 of env, region of env, access_key_id of env, secret_access_key of env")),
+            ("", other, Ok("endpoint_url of env, default_region of env, -, -")),
+            ("", none, Ok("-, -, -, -")),
+            ("region = \"eu-1\"\nendpoint = \"http://b.test\"", other, Ok("http://b.test, eu-1, -, -")),
+            (files, all, Ok("endpoint_url_s3 of env, region of env, id-of-file, key-of-file")),
+            (
+                "access_key_id_file = \"DIR/id\"",
+                all,
+                Ok("endpoint_url_s3 of env, region of env, id-of-file, secret_access_key of env"),
+            ),
+            // A file that is named and cannot be read is not made up for.
+            ("access_key_id_file = \"DIR/no\"", all, Err("blobs.access_key_id_file DIR/no: No such file")),
+            ("secret_access_key_file = \"DIR\"", all, Err("blobs.secret_access_key_file DIR: Is a directory")),
+        ] {
+            let here = |text: &str| text.replace("DIR", folder.path().to_str().unwrap());
+            let named: Named = toml::from_str(&here(&format!("url = \"s3://box/here\"\n{text}"))).unwrap();
+            match (options(folder.path(), &named, env), told) {
+                (Ok(Some(found)), Ok(told)) => {
+                    let all = [found.endpoint, found.region, found.access_key_id, found.secret_access_key];
+                    assert_eq!(all.map(|value| value.unwrap_or_else(|| "-".into())).join(", "), told, "{text}");
+                }
+                (Err(failure), Err(told)) => {
+                    assert!(failure.message.starts_with(&here(told)) && failure.fix.is_some(), "{text}: {}", failure.message)
+                }
+                (found, _) => panic!("{text}: {:?}", found.map(|_| ()).map_err(|failure| failure.message)),
+            }
+        }
+        assert!(options(folder.path(), &Named::default(), all).is_ok_and(|found| found.is_none()), "in the folder");
+    }
 }

@@ -17,13 +17,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use workers::http::{Http, Preset};
 use workers::secrets::{From, Secret, Secrets};
 use workers::{Client, Gate, Lookup, system};
 
 const KEY: &str = "k3y-\"that\" nobody/may see";
 const BYTES_MAX: usize = 1_024 * 1_024;
+/// How long a slow peer takes for one redirect.
+const HOP: Duration = Duration::from_millis(25);
 
 /// What came in, one line for each request.
 type Came = Arc<Mutex<Vec<String>>>;
@@ -62,7 +66,7 @@ async fn answer(
         "bytes" => ([(header::CONTENT_TYPE, "image/png")], vec![0x89, 0xff, 0]).into_response(),
         "large" => ([(header::CONTENT_TYPE, "text/plain")], "x".repeat(300_000)).into_response(),
         "huge" => "x".repeat(BYTES_MAX + 1).into_response(),
-        "list" => json(json!({"first": "one", "all": vec!["x".repeat(1_000); 400]}).to_string()),
+        "list" => json(list()),
         "packed" => ([(header::CONTENT_ENCODING, "gzip")], "x").into_response(),
         "echo" => {
             let escaped = KEY.replace('k', "\\u006b").replace('"', "\\\"");
@@ -74,10 +78,23 @@ async fn answer(
         "later" => "now".into_response(),
         "hop" => to(302, "/json").into_response(),
         "round" => to(307, "/round").into_response(),
+        "down" => match uri.query().unwrap().strip_prefix("n=").unwrap().parse::<u8>().unwrap() {
+            0 => "there".into_response(),
+            n => to(302, &format!("/down?n={}", n - 1)).into_response(),
+        },
+        "slowly" => {
+            tokio::time::sleep(HOP).await;
+            to(307, "/slowly").into_response()
+        }
         "abroad" => to(307, &uri.query().unwrap_or_default().replace("to=", "")).into_response(),
         "never" => std::future::pending().await,
         code => (StatusCode::from_u16(code.parse().unwrap()).unwrap(), "no: ü").into_response(),
     }
+}
+
+/// JSON that is more than fits into an output.
+fn list() -> String {
+    json!({"first": "one", "all": vec!["x".repeat(1_000); 400]}).to_string()
 }
 
 struct Sender {
@@ -160,6 +177,12 @@ async fn what_the_peer_answers_is_the_output_or_the_failure() {
         ),
         ("hop", json!({}), r#"leased; done {"body":{"n":1.5},"status":201}"#.to_owned()),
         ("hop", json!({"expect": 302}), r#"leased; done {"body":"","status":302}"#.to_owned()),
+        ("down?n=5", json!({}), r#"leased; done {"body":"there","status":200}"#.to_owned()),
+        (
+            "down?n=6",
+            json!({}),
+            "leased; failed redirected: PEER redirects to /down?n=0: no more than 5 redirects are followed; name the final address".to_owned(),
+        ),
         (
             "round",
             json!({"redirects": 3}),
@@ -203,16 +226,38 @@ async fn a_busy_peer_is_asked_again_when_it_says() {
     assert!(*retry_at >= entry.at.plus_ms(1_000), "{entry:?}");
 }
 
+/// A time for each of them would not be over before the redirects are.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_large_or_no_text_lies_in_the_blob_store() {
+async fn all_redirects_have_one_time_together() {
+    let (address, came) = peer("127.0.0.1:0").await;
+    let input = json!({"url": format!("http://{address}/slowly"), "redirects": 20, "timeout": "250ms"});
+    let story = Sender::open().story("http", &input).await;
+    let ends: Vec<&str> = story.split("; ").filter(|word| *word != "leased").collect();
+    let why = "it did not answer within 250 ms";
+    assert!(ends.len() == 3 && ends.iter().all(|end| end.contains(" timed_out: ") && end.ends_with(why)), "{story}");
+    assert!(came.lock().unwrap().len() > 3, "it was redirected");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_large_or_no_text_or_is_to_lie_there_lies_in_the_blob_store() {
     let (address, _) = peer("127.0.0.1:0").await;
-    for (path, bytes, kind) in [("bytes", vec![0x89, 0xff, 0], "image/png"), ("large", vec![b'x'; 300_000], "text/plain")] {
+    let large = || vec![b'x'; 300_000];
+    for (path, response, bytes, kind) in [
+        ("bytes", "auto", vec![0x89, 0xff, 0], "image/png"),
+        ("large", "auto", large(), "text/plain"),
+        ("large", "text", large(), "text/plain"),
+        ("list", "auto", list().into_bytes(), "application/json"),
+        ("list", "json", list().into_bytes(), "application/json"),
+        ("json", "blob", br#"{"n":1.50}"#.to_vec(), "application/json"),
+        ("text", "blob", br#"hello "you""#.to_vec(), "text/plain; charset=utf-8"),
+    ] {
         let mut sender = Sender::open();
-        let story = sender.story("http", &json!({"url": format!("http://{address}/{path}")})).await;
+        let story = sender.story("http", &json!({"url": format!("http://{address}/{path}"), "response": response})).await;
         let output: Value = serde_json::from_str(story.strip_prefix("leased; done ").unwrap()).unwrap();
-        assert_eq!((&output["bytes"], &output["type"], &output["body"]), (&json!(bytes.len()), &json!(kind), &Value::Null));
+        let told = (&output["bytes"], &output["type"], output.get("body"));
+        assert_eq!(told, (&json!(bytes.len()), &json!(kind), None), "{path} as {response}");
         let id = store::BlobId::parse(output["blob"].as_str().unwrap().strip_prefix("blob:").unwrap()).unwrap();
-        assert_eq!(sender.house.engine.blobs().get(&id).unwrap(), Some(bytes));
+        assert_eq!(sender.house.engine.blobs().get(&id).unwrap(), Some(bytes), "{path} as {response}");
     }
 }
 
@@ -352,23 +397,29 @@ async fn a_preset_makes_requests_of_a_type_of_its_own() {
     }
 }
 
-/// The connection is closed when the task is cancelled, and not when the peer has answered.
+/// The connection is closed when the task is cancelled: the worker goes on, and the peer has not answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_ends_with_its_task() {
-    let (address, came) = peer("127.0.0.1:0").await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (asked, was_asked) = oneshot::channel();
+    let peer = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut piece = [0; 4_096];
+        assert!(stream.read(&mut piece).await.unwrap() > 0);
+        asked.send(()).unwrap();
+        while stream.read(&mut piece).await.is_ok_and(|bytes| bytes > 0) {}
+    });
     let mut sender = Sender::open();
     let client = Client::gated(None, Gate::new(vec!["127.0.0.1".parse().unwrap()]), system()).unwrap();
     let http = Http::new(sender.house.engine.clone(), client, sender.secrets.clone(), BTreeMap::new(), BYTES_MAX);
     let place = http.place(4, Duration::ZERO);
     let mut working = sender.house.work(http, place);
     let task = sender.house.add("http", &json!({"url": format!("http://{address}/never")}).to_string(), None).await;
-    within(async {
-        while came.lock().unwrap().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    within(was_asked).await.unwrap();
+    assert!(!peer.is_finished());
     sender.house.cancel(task).await;
+    within(peer).await.expect("it sees the end of the connection");
     assert_eq!(sender.house.end(task).await, "cancelled");
     working.stop();
     working.ended().await;

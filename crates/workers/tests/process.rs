@@ -266,17 +266,20 @@ async fn a_cancelled_task_ends_its_command_and_all_it_started() {
 /// It is asked first: what it has to put in order it can.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_stops_hands_its_tasks_back_and_leaves_no_process() {
-    let script = "trap 'echo asked > asked; exit 1' TERM; echo $$ > leader; while :; do sleep 0.05; done";
-    let mut shop = Shop::open().with("it", script, |_| {});
-    let mut working = shop.work(Duration::from_secs(20), Duration::ZERO);
-    let task = shop.add(&json!({"command": "it"})).await;
-    let leader = written(&shop.file("leader")).await;
-    working.stop();
-    working.ended().await;
-    gone(&leader).await;
-    assert_eq!(written(&shop.file("asked")).await, "asked");
-    shop.house.until(task, |record| matches!(record, Record::TaskReleased { .. })).await;
-    assert_eq!(shop.house.story(task), "leased; released");
+    // Whether it then says that all is well makes no difference: it was not let finish.
+    for exit in ["exit 1", "echo 7; exit 0"] {
+        let script = format!("trap 'echo asked > asked; {exit}' TERM; echo $$ > leader; while :; do sleep 0.05; done");
+        let mut shop = Shop::open().with("it", &script, |_| {});
+        let mut working = shop.work(Duration::from_secs(20), Duration::ZERO);
+        let task = shop.add(&json!({"command": "it"})).await;
+        let leader = written(&shop.file("leader")).await;
+        working.stop();
+        working.ended().await;
+        gone(&leader).await;
+        assert_eq!(written(&shop.file("asked")).await, "asked");
+        shop.house.until(task, |record| matches!(record, Record::TaskReleased { .. })).await;
+        assert_eq!(shop.house.story(task), "leased; released", "{exit}");
+    }
 }
 
 /// As when its runtime goes down with it.
