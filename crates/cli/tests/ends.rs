@@ -8,7 +8,7 @@ use house::House;
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use talk::{Connection, PATIENCE, ask, lease, report, request};
+use talk::{Connection, PATIENCE, ask, lease, report, request, until};
 
 const FLOW: &str = "workflow: w\nnodes:\n  a: {type: work, retry: {attempts: 1}}\n";
 
@@ -73,6 +73,25 @@ fn whichever_way_a_task_ends_who_waits_hears_of_it() {
 }
 
 #[test]
+fn whichever_way_a_run_ends_who_waits_hears_of_it() {
+    let house = House::start();
+    house.put(FLOW);
+    type Way<'a> = (&'a str, &'a dyn Fn(&str));
+    let ways: [Way; 2] = [
+        ("failed", &|_| _ = report(&house.server, "w", &lease(&house.server, "w", "work"), json!({"status": "failed"}))),
+        ("cancelled", &|run| _ = house.ok(&format!("run cancel {run}"))),
+    ];
+    for (expected, ends) in ways {
+        let run = house.start_run("w", &json!({}));
+        let waiting = looking(&house, &format!("/v1/runs/{run}"), 8_000);
+        ends(&run);
+        let (_, view, took) = waiting.join().unwrap();
+        assert_eq!(view["status"], expected, "{view}");
+        assert!(took < Duration::from_secs(8), "{expected}: {took:?}");
+    }
+}
+
+#[test]
 fn who_waits_in_vain_is_answered_when_the_time_is_over() {
     let house = House::start();
     let task = add(&house);
@@ -109,4 +128,30 @@ fn a_server_that_stops_lets_go_of_those_who_wait() {
     assert_eq!(house.server.terminate(), Some(0));
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert_eq!(waiting.answer().expect("an answer").json()["status"], "queued");
+}
+
+/// While running work may finish they wait on; told again, the server waits for nobody.
+#[test]
+fn a_server_that_is_to_stop_at_once_answers_those_who_wait() {
+    let mut house = House::start();
+    let task = add(&house);
+    let given = lease(&house.server, "w", "work");
+    let [mut show, mut log] = std::array::from_fn(|_| Connection::open(house.server.port));
+    show.send(&request("GET", &format!("/v1/tasks/{task}?wait_ms=60000"), &[], b""));
+    log.send(&request("GET", &format!("/v1/tasks/{task}/log?wait_ms=60000"), &[], b""));
+    server::signal(house.server.pid(), "TERM");
+    until("the server stops", || (house.server.ask("GET", "/ready", None).0 == 503).then_some(()));
+    // A worker is told at once: nothing more will come, and what it holds it may finish.
+    let holding = json!([{"task": given["task"], "fence": given["fence"]}]);
+    let poll = json!({"worker": "w", "types": ["work"], "want": 1, "wait_ms": 60_000, "holding": holding});
+    let told = house.server.post("/v1/work", &poll);
+    assert_eq!(
+        (&told["stopping"], &told["holding"][0]["ok"], &told["tasks"]),
+        (&json!(true), &json!(true), &json!([])),
+        "{told}"
+    );
+    server::signal(house.server.pid(), "TERM");
+    assert_eq!(house.server.wait(), Some(0));
+    assert_eq!(show.answer().expect("an answer").json()["status"], "running");
+    assert_eq!(log.answer().expect("an answer").json()["ended"], false);
 }

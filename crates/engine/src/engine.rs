@@ -25,12 +25,13 @@ use crate::tick::Core;
 use crate::values::Values;
 use crate::watchdog::{self, Kennel, WatchdogOptions, WatchdogState};
 use crate::writer::Writer;
-use kernel::command::{Command, Outcome};
+use kernel::command::{Command, Grant, Outcome};
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::ir::Ir;
 use kernel::names::WorkflowName;
 use kernel::record::{Owner, Payload};
 use kernel::run::Run;
+use kernel::task::Task;
 use kernel::time::Time;
 use kernel::workflow::Workflow;
 use std::cell::Cell;
@@ -270,6 +271,27 @@ impl Engine {
         let mut lend = |query: &mut dyn FnMut(&mut dyn Reader)| self.read_leaving(0, query);
         let filled = self.filler().read(deliveries, Eyes(&mut lend))?;
         Ok(self.told(filled))
+    }
+
+    /// The input of a task as a worker gets it; `None` where it cannot be made. Blocks; not for an async thread.
+    pub fn given(&self, task: &Task) -> Result<Option<Payload>, StoreError> {
+        let card = task.card();
+        let grant = Grant {
+            task: card.id(),
+            // Nobody's lease, so that nothing comes of it when it fails.
+            fence: Fence(RecordSeq::NONE),
+            queue: card.route().queue().clone(),
+            kind: card.route().kind().clone(),
+            attempt: card.attempt(),
+            heartbeat_ms: 0,
+            budget_ms: 0,
+            input: card.input(),
+            idempotency_key: None,
+            node: card.node().map(|at| (Box::new(at.clone()), card.generation())),
+            trigger: card.trigger().map(|trigger| (Box::new(trigger.clone()), card.last())),
+        };
+        let filled = self.fill_reading(&[Delivery { grant, input: None }])?;
+        Ok(filled.deliveries.into_iter().next().and_then(|delivery| delivery.input))
     }
 
     fn filler(&self) -> Filler<'_> {

@@ -168,7 +168,6 @@ impl Writer {
         // Whoever still waits learns it by its answer's channel closing.
         drop(self.shared.inbox.close());
         self.shared.stream.close();
-        self.shared.endings.close();
         stopped
     }
 
@@ -283,6 +282,7 @@ impl Drop for Closing {
     fn drop(&mut self) {
         self.0.rollups.close();
         self.0.pulse.close();
+        self.0.endings.close();
     }
 }
 

@@ -688,6 +688,13 @@ impl Record {
         "signals_refused",
     ];
 
+    /// With it a task or a run that was under way is over: no other record ends one (`State::apply` checks it).
+    pub const fn is_end(&self) -> bool {
+        use Record::*;
+        matches!(self, TaskDone { .. } | TaskFailed { .. } | TaskCancelled { .. } | TaskDeleted { .. })
+            || matches!(self, RunDone { .. } | RunFailed { .. } | RunCancelled { .. } | RunDeleted { .. })
+    }
+
     pub const fn kind(&self) -> &'static str {
         let index = match self {
             Record::IdsReserved { .. } => 0,

@@ -284,7 +284,10 @@ impl Runs {
             }
             None => (None, None),
         };
-        let Some(run) = Run::fold(run, id, entry) else {
+        let was_live = run.as_ref().is_some_and(|run| run.status == RunStatus::Running);
+        let run = Run::fold(run, id, entry);
+        debug_assert!(!was_live || run.as_ref().is_some_and(|run| run.status == RunStatus::Running) || entry.record.is_end());
+        let Some(run) = run else {
             self.sweeps.forget(id);
             self.unfit.remove(id);
             return;

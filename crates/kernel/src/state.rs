@@ -462,9 +462,12 @@ impl State {
             }
             Owner::Task(id) => {
                 let task = self.take(*id, entry.at);
+                let was_live = task.as_ref().is_some_and(|task| !task.has_ended());
                 let lanes = &self.lanes;
                 let shared = |spec: &TaskSpec| lanes.shared(Arc::new(crate::route::Route::for_spec(spec)));
-                if let Some(task) = Task::fold(task, *id, entry, shared) {
+                let task = Task::fold(task, *id, entry, shared);
+                debug_assert!(!was_live || task.as_ref().is_some_and(|task| !task.has_ended()) || entry.record.is_end());
+                if let Some(task) = task {
                     self.insert(*id, task, entry.at);
                 }
                 self.lanes.drop_emptied();

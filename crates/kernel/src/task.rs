@@ -692,6 +692,11 @@ impl Task {
         }
     }
 
+    /// Done, failed or cancelled.
+    pub fn has_ended(&self) -> bool {
+        matches!(self, Task::Done(_) | Task::Failed(_) | Task::Cancelled(_))
+    }
+
     pub fn card(&self) -> &Card {
         match self {
             Task::Idle(Idle { card })

@@ -106,20 +106,16 @@ struct Tally {
     emitted: u64,
     duplicates: u64,
     /// Of the duplicates, those that were others before.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "doors::wire::is_zero")]
     differing: u64,
     unhandled: u64,
     /// Those that runs had waited for.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "doors::wire::is_zero")]
     heard: u64,
     /// How often handlers came to each outcome.
     outcomes: BTreeMap<String, u64>,
     /// The last line of the file that was taken.
     lines: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 fn many(source: &str, session: &Session) -> Outcome {

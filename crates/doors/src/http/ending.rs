@@ -10,34 +10,31 @@ use kernel::task::Task;
 use std::time::Duration;
 use store::{Reader, StoreError};
 
-/// Returns when that task or run has ended, is not there, nobody waits any more, or so long is over.
+/// Returns when that task or run has ended, or there is nothing to wait for any more. It may have been too early: whoever shows it
+/// looks for itself.
 pub async fn wait_for(door: &Door, peer: &Peer, owner: Owner, wait_ms: u64) -> Result<(), No> {
     wait_bounded(wait_ms)?;
     if wait_ms == 0 {
         return Ok(());
     }
-    let over = tokio::time::sleep(Duration::from_millis(wait_ms));
-    tokio::pin!(over);
+    let _place = door.look_on()?;
     // From before the first look, so that no end falls between the two.
     let mut ending = door.engine.ending(owner.clone());
-    loop {
-        let of = owner.clone();
-        if door.read(move |reader| goes_on(reader, &of)).await? {
-            tokio::select! {
-                is_up = ending.told() => if is_up { continue },
-                () = &mut over => {}
-                () = peer.gone() => {}
-            }
+    if door.read(move |reader| goes_on(reader, &owner)).await? {
+        tokio::select! {
+            () = ending.told() => {}
+            () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            () = peer.dismissed() => {}
         }
-        return Ok(());
     }
+    Ok(())
 }
 
 fn goes_on(reader: &mut dyn Reader, owner: &Owner) -> Result<bool, StoreError> {
     Ok(match owner {
         Owner::Task(task) => {
             let task = reader.task(*task)?.map(|row| Task::from_row(&row.values)).transpose()?;
-            task.is_some_and(|task| !matches!(task, Task::Done(_) | Task::Failed(_) | Task::Cancelled(_)))
+            task.is_some_and(|task| !task.has_ended())
         }
         Owner::Run(run) => {
             let run = reader.run(*run)?.map(|row| Run::from_row(&row.values)).transpose()?;

@@ -3,7 +3,7 @@
 use super::Door;
 use super::answer::{Json, No, checked, unexpected};
 use super::body::{Body, Named, Params};
-use super::values::value;
+use super::values::{is_another, value};
 use crate::wire::*;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -72,23 +72,15 @@ async fn others(door: &Door, again: Vec<(EventId, (EventName, Payload))>) -> Res
     door.blocking(move |engine| {
         let mut others = BTreeSet::new();
         for (event, (name, data)) in again {
-            let Some(row) = engine.read(|reader| reader.event(event))? else { continue };
-            let kept = Event::from_row(&row.values)?;
-            let same =
-                kept.spec().name == name && engine.payload(kept.data())?.is_none_or(|kept| is_same(kept.text(), data.text()));
-            if !same {
+            let kept = engine.read(|reader| reader.event(event)?.map(|row| Ok(Event::from_row(&row.values)?)).transpose());
+            let is_other_name = kept.as_ref().is_ok_and(|kept| kept.as_ref().is_some_and(|kept| kept.spec().name != name));
+            if is_other_name || is_another(engine, kept.map(|kept| kept.map(|kept| kept.data())), &data) {
                 others.insert(event);
             }
         }
         Ok(others)
     })
     .await
-}
-
-/// However it is written.
-fn is_same(one: &str, other: &str) -> bool {
-    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-    one == other || read(one).is_some_and(|one| read(other) == Some(one))
 }
 
 fn emitted(answer: Answer) -> Result<Vec<Emitted>, No> {

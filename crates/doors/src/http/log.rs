@@ -3,7 +3,9 @@
 use super::Door;
 use super::answer::{Json, No};
 use super::body::{Named, Params};
+use super::peer::Peer;
 use crate::wire::*;
+use axum::Extension;
 use axum::extract::State;
 use engine::{Engine, Heard, Said};
 use kernel::ids::{RecordSeq, TaskId};
@@ -11,6 +13,7 @@ use kernel::record::{Owner, Record};
 use kernel::rejection::Rejection;
 use kernel::task::Task;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
 use tokio::sync::broadcast::error::RecvError;
@@ -24,6 +27,7 @@ const HISTORY_MAX: usize = 1_000;
     responses((status = 200, body = LogView)))]
 pub async fn log(
     State(door): State<Door>,
+    Extension(peer): Extension<Arc<Peer>>,
     Named(task): Named<TaskId>,
     Params(query): Params<LogQuery>,
 ) -> Result<Json<LogView>, No> {
@@ -32,6 +36,7 @@ pub async fn log(
     if !(1..=LOG_PAGE_MAX).contains(&limit) {
         return Err(Problem::invalid(format!("limit is a number from 1 to {LOG_PAGE_MAX}")).into());
     }
+    let _place = if query.wait_ms > 0 { Some(door.look_on()?) } else { None };
     let until = Moment::now() + Duration::from_millis(query.wait_ms);
     // Subscribed before anything is read, so that nothing falls between the two.
     let (mut said, mut records) = (door.engine.logs().subscribe(), door.engine.subscribe());
@@ -56,6 +61,7 @@ pub async fn log(
                     Heard::Ended => return Ok(Json(view)),
                 },
                 () = sleep_until(until) => return Ok(Json(view)),
+                () = peer.dismissed() => return Ok(Json(view)),
             }
         }
     }
@@ -67,7 +73,7 @@ fn read(engine: &Engine, task: TaskId, after: u64, limit: usize) -> Result<Optio
     let Some((ended, last)) = engine.read(|reader| {
         let Some(row) = reader.task(task)? else { return Ok(None) };
         let task = Task::from_row(&row.values)?;
-        Ok(Some((matches!(task, Task::Done(_) | Task::Failed(_) | Task::Cancelled(_)), task.card().last())))
+        Ok(Some((task.has_ended(), task.card().last())))
     })?
     else {
         return Ok(None);

@@ -42,11 +42,14 @@ mod workflows;
 pub use server::{ServeError, check_listen, serve};
 
 use crate::input::InputSchemas;
+use crate::wire::Problem;
+use answer::No;
 use axum::Router;
 use axum::response::IntoResponse;
 use engine::Engine;
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
@@ -60,11 +63,21 @@ pub struct Door {
     options: Arc<DoorOptions>,
     inputs: Arc<InputSchemas>,
     turns: turns::Turns,
+    onlookers: Arc<Semaphore>,
 }
 
 impl Door {
     pub fn new(engine: Engine, options: DoorOptions) -> Door {
-        Door { engine, options: Arc::new(options), inputs: Arc::default(), turns: turns::Turns::default() }
+        let onlookers = Arc::new(Semaphore::new(server::ONLOOKERS_MAX));
+        Door { engine, options: Arc::new(options), inputs: Arc::default(), turns: turns::Turns::default(), onlookers }
+    }
+
+    /// A place for one who waits for what happens, and holds a connection meanwhile.
+    fn look_on(&self) -> Result<OwnedSemaphorePermit, No> {
+        self.onlookers.clone().try_acquire_owned().map_err(|_| {
+            let message = format!("{} others wait for ends, logs and records already", server::ONLOOKERS_MAX);
+            Problem::new("limited", message, "ask without wait_ms, or again in a moment").retry_after_ms(1_000).into()
+        })
     }
 }
 

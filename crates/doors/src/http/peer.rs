@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// What a connection and its handlers know of the other side.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Peer {
     gone: AtomicBool,
+    /// Changes, or is dropped, when the door closes.
+    closing: watch::Receiver<()>,
     told: Notify,
     /// Requests that are not answered yet: while there are any, the end of what is sent is kept from the HTTP machinery,
     /// which would drop them.
@@ -21,6 +23,11 @@ pub struct Peer {
 }
 
 impl Peer {
+    pub fn new(closing: watch::Receiver<()>) -> Peer {
+        let (gone, attended) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Peer { gone, closing, told: Notify::new(), attended, reader: Mutex::new(None) }
+    }
+
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
@@ -32,6 +39,15 @@ impl Peer {
         told.as_mut().enable();
         if !self.is_gone() {
             told.await;
+        }
+    }
+
+    /// Resolves when there is nobody to wait for, or no time to: the other side is gone, or the door closes.
+    pub async fn dismissed(&self) {
+        let mut closing = self.closing.clone();
+        tokio::select! {
+            () = self.gone() => {}
+            _ = closing.changed() => {}
         }
     }
 

@@ -36,7 +36,7 @@ pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Resu
             Ok((StatusCode::CREATED, Json(RunStarted { run, duplicate: false, input_differs: false })))
         }
         Reply::Started { run, .. } => {
-            let input_differs = door.blocking(move |engine| differs(engine, run, &input)).await?;
+            let input_differs = door.blocking(move |engine| Ok(differs(engine, run, &input))).await?;
             Ok((StatusCode::OK, Json(RunStarted { run, duplicate: true, input_differs })))
         }
         other => Err(unexpected(&Answer::Reply(Ok(other)))),
@@ -44,9 +44,9 @@ pub async fn start(State(door): State<Door>, Body(body): Body<RunStart>) -> Resu
 }
 
 /// Whether a run was started with another input than this; one that is gone meanwhile was not.
-fn differs(engine: &Engine, run: RunId, input: &Payload) -> Result<bool, StoreError> {
-    let Some(row) = engine.read(|reader| reader.run(run))? else { return Ok(false) };
-    is_another(engine, Run::from_row(&row.values)?.input(), input)
+fn differs(engine: &Engine, run: RunId, input: &Payload) -> bool {
+    let before = engine.read(|reader| reader.run(run)?.map(|row| Ok(Run::from_row(&row.values)?.input())).transpose());
+    is_another(engine, before, input)
 }
 
 pub fn now() -> Time {

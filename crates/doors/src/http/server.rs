@@ -14,10 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// Connections at once; the next ones wait in the listener's own queue.
 const CONNECTIONS_MAX: usize = 10_000;
+/// Those among them that only look on. The rest is there for whoever works: nobody who waits for an end may stand in its way.
+pub(super) const ONLOOKERS_MAX: usize = CONNECTIONS_MAX / 2;
 /// A peer that takes longer for its headers is cut off.
 const HEADERS_WITHIN: Duration = Duration::from_secs(15);
 /// After the end was announced, open connections get this long to take their answers.
@@ -49,6 +51,7 @@ pub async fn serve(listener: TcpListener, door: Door, end: impl Future<Output = 
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let (close, closing) = watch::channel(());
     tokio::pin!(end);
     loop {
         let next = async {
@@ -69,7 +72,7 @@ pub async fn serve(listener: TcpListener, door: Door, end: impl Future<Output = 
             }
         };
         _ = stream.set_nodelay(true);
-        let peer = Arc::new(Peer::default());
+        let peer = Arc::new(Peer::new(closing.clone()));
         let io = TokioIo::new(Watched::new(stream, peer.clone()));
         let service = service.clone();
         let known = service_fn(move |mut request: Request<Incoming>| {
@@ -88,7 +91,7 @@ pub async fn serve(listener: TcpListener, door: Door, end: impl Future<Output = 
             drop(place);
         });
     }
-    drop(listener);
+    drop((listener, close));
     _ = tokio::time::timeout(GOODBYE_WITHIN, graceful.shutdown()).await;
 }
 

@@ -18,8 +18,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 use store::{Reader, StoreError};
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, broadcast};
 
 /// Records read at a time while catching up.
 const PAGE: usize = 1_000;
@@ -36,6 +36,7 @@ pub async fn stream(
     Params(query): Params<StreamQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, No> {
     let filter = query.filter()?;
+    let place = door.look_on()?;
     let cursor = headers.get("last-event-id").map(cursor).transpose()?;
     // Subscribed before anything is read, so that nothing falls between the two.
     let subscription = door.engine.subscribe();
@@ -49,6 +50,7 @@ pub async fn stream(
         events: VecDeque::new(),
         tasks: HashMap::new(),
         door: door.clone(),
+        _place: place,
     };
     let opened = Event::default().comment("subscribed");
     // An id without data is no event, but a listener remembers it: one whose connection ends before the first record
@@ -85,6 +87,7 @@ fn cursor(header: &HeaderValue) -> Result<Cursor, Problem> {
 
 struct Tail {
     door: Door,
+    _place: OwnedSemaphorePermit,
     subscription: Subscription,
     /// What workers say, if that is wanted.
     said: Option<broadcast::Receiver<Said>>,

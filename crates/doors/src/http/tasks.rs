@@ -10,16 +10,15 @@ use crate::wire::{self, *};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::{Answer, Delivery, Engine, Outside, Request};
-use kernel::command::{Command, Grant, NewTask, Reply};
-use kernel::ids::{Fence, RecordSeq, TaskId};
+use engine::{Answer, Engine, Outside, Request};
+use kernel::command::{Command, NewTask, Reply};
+use kernel::ids::TaskId;
 use kernel::lease::Lease;
 use kernel::record::{Owner, Payload};
 use kernel::rejection::Rejection;
 use kernel::row::Row;
 use kernel::run::ValueAt;
 use kernel::task::Task;
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,19 +55,20 @@ async fn add_tasks(door: &Door, tasks: Vec<NewTask>) -> Result<Vec<TaskAdded>, N
         other => return Err(unexpected(&Answer::Reply(Ok(other)))),
     };
     if added.iter().any(|added| added.duplicate) {
-        added = door.blocking(move |engine| compared(engine, added, &keyed)).await?;
+        added = door.blocking(move |engine| Ok(compared(engine, added, &keyed))).await?;
     }
     Ok(added)
 }
 
 /// Those that were there already, with whether they were made with another input.
-fn compared(engine: &Engine, mut added: Vec<TaskAdded>, inputs: &[Option<Payload>]) -> Result<Vec<TaskAdded>, StoreError> {
+fn compared(engine: &Engine, mut added: Vec<TaskAdded>, inputs: &[Option<Payload>]) -> Vec<TaskAdded> {
     for (added, input) in added.iter_mut().zip(inputs).filter(|(added, _)| added.duplicate) {
         let Some(input) = input else { continue };
-        let Some(row) = engine.read(|reader| reader.task(added.task))? else { continue };
-        added.input_differs = is_another(engine, Task::from_row(&row.values)?.card().input(), input)?;
+        let before =
+            engine.read(|reader| reader.task(added.task)?.map(|row| Ok(Task::from_row(&row.values)?.card().input())).transpose());
+        added.input_differs = is_another(engine, before, input);
     }
-    Ok(added)
+    added
 }
 
 /// List tasks, newest first.
@@ -132,7 +132,7 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
         view.output = value(engine, ValueAt::Record(done.output()))?;
     }
     if view.input.is_none() {
-        view.input = worked_out(engine, &task)?;
+        view.input = engine.given(&task)?.and_then(raw);
     }
     if let Some(lease) = &mut view.lease
         && let Some(progress) = engine.logs().progress(id, lease.fence)
@@ -140,27 +140,6 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
         (lease.progress, lease.message) = (Some(progress.share()), progress.message);
     }
     Ok(Some(view))
-}
-
-/// The input of a run's task, or of one made of events, as a worker gets it; `None` where it cannot be made.
-fn worked_out(engine: &Engine, task: &Task) -> Result<Option<Box<RawValue>>, StoreError> {
-    let card = task.card();
-    let grant = Grant {
-        task: card.id(),
-        // Nobody's lease, so that nothing comes of it when it fails.
-        fence: Fence(RecordSeq::NONE),
-        queue: card.route().queue().clone(),
-        kind: card.route().kind().clone(),
-        attempt: card.attempt(),
-        heartbeat_ms: 0,
-        budget_ms: 0,
-        input: card.input(),
-        idempotency_key: None,
-        node: card.node().map(|at| (Box::new(at.clone()), card.generation())),
-        trigger: card.trigger().map(|trigger| (Box::new(trigger.clone()), card.last())),
-    };
-    let filled = engine.fill_reading(&[Delivery { grant, input: None }])?;
-    Ok(filled.deliveries.into_iter().next().and_then(|delivery| delivery.input).and_then(raw))
 }
 
 /// Delete a task that does not run; those it blocked inherit its blockers.

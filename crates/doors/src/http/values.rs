@@ -2,6 +2,7 @@
 //! nobody asks for a value with a reader in hand.
 
 use engine::Engine;
+use flow::wide;
 use kernel::ids::RecordSeq;
 use kernel::record::Payload;
 use kernel::run::ValueAt;
@@ -28,11 +29,21 @@ pub fn value(engine: &Engine, at: ValueAt) -> Result<Option<Box<RawValue>>, Stor
     })
 }
 
-/// Whether the value of that record is another one than this; one that is gone is not.
-pub fn is_another(engine: &Engine, record: RecordSeq, value_now: &Payload) -> Result<bool, StoreError> {
-    let Some(before) = value(engine, ValueAt::Record(record))? else { return Ok(false) };
-    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-    Ok(before.get() != value_now.text() && read(before.get()) != read(value_now.text()))
+/// Whether what came again under a known key is another value than the first time, which that record holds. That it was there
+/// needs no comparison to be answered: what is gone, or cannot be read now, is not another.
+pub fn is_another(engine: &Engine, before: Result<Option<RecordSeq>, StoreError>, again: &Payload) -> bool {
+    match before.and_then(|record| record.map_or(Ok(None), |record| engine.payload(record))) {
+        Ok(before) => before.is_some_and(|before| !is_same(before.text(), again.text())),
+        Err(error) => {
+            tracing::warn!(%error, "what came again under a known key cannot be compared with the first time");
+            false
+        }
+    }
+}
+
+/// However it is written.
+fn is_same(one: &str, other: &str) -> bool {
+    one == other || wide::read(one).is_ok_and(|one| wide::read(other).is_ok_and(|other| one == other))
 }
 
 pub fn raw(payload: Payload) -> Option<Box<RawValue>> {

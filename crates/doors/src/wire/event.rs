@@ -265,15 +265,11 @@ pub struct EventView {
     #[schema(value_type = Vec<String>)]
     pub heard: Vec<RunId>,
     /// How often it was handled again.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub replays: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub data: Option<Box<RawValue>>,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl From<&Event> for EventView {

@@ -63,6 +63,11 @@ use kernel::names::Actor;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// For numbers that are left out then.
+pub fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}
+
 /// The body of a request that says nothing but who sends it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]

@@ -369,7 +369,7 @@ pub struct FrameCounts {
     pub failed: u64,
     pub dropped: u64,
     /// Turns or items that restarts have undone. They are not among the others.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::is_zero")]
     pub undone: u64,
 }
 
@@ -484,12 +484,8 @@ pub struct WaitView {
     pub message: Option<Box<RawValue>>,
     /// Others that wait for the same: of the same node in other turns or items, and tasks of other nodes that stand in their
     /// queue alike.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub alike: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl From<&Wait> for WaitView {

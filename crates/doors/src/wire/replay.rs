@@ -83,12 +83,12 @@ pub struct RunReplay {
     /// Those of ways that were not taken, or failed.
     pub dead_tokens: u64,
     /// Tokens beyond those.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub more_tokens: u64,
     /// The turns and items that were open, such as `rounds[1]`.
     pub frames: Vec<String>,
     /// Turns and items beyond those.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub more_frames: u64,
     /// What it waited for, as far as its own history tells.
     pub explanation: RunExplanation,
@@ -130,10 +130,6 @@ pub struct LostHistory {
     /// Whose, as records say it; empty where that cannot be read either.
     pub owner: String,
     pub sentence: String,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

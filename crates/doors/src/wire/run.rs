@@ -159,7 +159,8 @@ pub struct RunShowQuery {
     /// Also what restarts have undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all_generations: bool,
-    /// While it goes on, so long is waited for its end; at most 60,000.
+    /// While it goes on, so long is waited for its end; at most 60,000. It may still go on when the answer comes: look at `status`.
+    #[serde(skip_serializing_if = "super::is_zero")]
     pub wait_ms: u64,
 }
 
@@ -172,10 +173,10 @@ pub struct RunView {
     pub workflow: WorkflowName,
     pub version: u32,
     /// How often its definition was changed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub revision: u32,
     /// How often it was restarted from a node.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub generation: u32,
     /// The run that it was forked from, and the record there after which it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,10 +280,6 @@ impl From<&Run> for RunView {
             nodes: Vec::new(),
         }
     }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 fn is_none(count: &u64) -> bool {

@@ -527,7 +527,8 @@ pub struct TaskStart {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub struct TaskShowQuery {
-    /// While it waits or runs, so long is waited for its end; at most 60,000.
+    /// While it is not done, failed or cancelled, so long is waited for that; at most 60,000. It may still not be when the answer
+    /// comes: look at `status`.
     pub wait_ms: u64,
 }
 

@@ -143,7 +143,7 @@ pub struct TimelineRow {
     /// How many it stands for.
     pub instances: u64,
     /// Of those, how many failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub failed: u64,
     /// By when they began; none of one that waits or was skipped. Of many: when any of them was at it, those that failed apart, with
     /// the first error.
@@ -162,10 +162,6 @@ impl TimelineRow {
 }
 
 fn is_never(count: &u32) -> bool {
-    *count == 0
-}
-
-fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

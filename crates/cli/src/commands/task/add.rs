@@ -84,19 +84,20 @@ pub fn run(args: AddArgs, session: &Session) -> Outcome {
     };
     let add = TaskAdd { retry, ..task_of(args)? };
     let added: TaskAdded = session.client.post("/v1/tasks", &add)?;
-    if wait {
-        session.screen.note(&format!("added {}", added.task));
-        return wait::answer(session, &[added.task], None, Some(added));
-    }
     let task = added.task;
-    let text = if added.duplicate {
-        let with = if added.input_differs { ", with another input" } else { "" };
-        format!("{task} was made by this key before{with}; nothing of this request was used.")
-    } else if add.idle {
-        format!("Added {task}, idle. Queue it with: signaller task retry {task}")
-    } else {
-        let queue = add.queue.as_ref().map_or(add.kind.as_str(), |queue| queue.as_str());
-        format!("Added {task} to queue {queue}.")
+    let with = if added.input_differs { ", with another input" } else { "" };
+    let known = added.duplicate.then(|| format!("{task} was made by this key before{with}; nothing of this request was used."));
+    if wait {
+        session.screen.note(&known.unwrap_or_else(|| format!("added {task}")));
+        return wait::answer(session, &[task], None, Some(added));
+    }
+    let text = match known {
+        Some(known) => known,
+        None if add.idle => format!("Added {task}, idle. Queue it with: signaller task retry {task}"),
+        None => {
+            let queue = add.queue.as_ref().map_or(add.kind.as_str(), |queue| queue.as_str());
+            format!("Added {task} to queue {queue}.")
+        }
     };
     let answer = Answer::new(&added, text);
     Ok(match (added.duplicate, add.idle) {

@@ -16,7 +16,7 @@ struct Tally {
     added: u64,
     duplicates: u64,
     /// Of these, those that were made with another input.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "doors::wire::is_zero")]
     differing: u64,
     /// The last line of the file that was added.
     lines: u64,
@@ -59,8 +59,4 @@ pub fn run(source: &str, session: &Session) -> Outcome {
         _ => format!("Added {}{twice}.", count_of(tally.added, "task")),
     };
     Ok(Answer::new(&tally, text).next("status", "see them wait and run"))
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
