@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use server::{Server, signal};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use talk::{lease, report, until};
 
 /// A heartbeat so long that nobody learns anything by one while a test has patience.
@@ -187,6 +187,11 @@ fn who_looks_on_is_told_when_the_server_is_gone_and_when_it_is_back() {
     // A worker that has done something and waits for more.
     let mut worker = command(house.folder.path(), &house.server.url, "work --type idle -- true");
     let mut worker = worker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(worker.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // That the server is there it says at once, not when a poll that waits has been answered.
+    let began = Instant::now();
+    assert!(lines.next().unwrap().contains(" works on idle for "));
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     house.ok("task add idle --wait");
     let mut looking = Looking::start(&house, &format!("--human run watch {run}"));
     let mut said = BufReader::new(looking.0.stderr.take().unwrap());
@@ -205,7 +210,6 @@ fn who_looks_on_is_told_when_the_server_is_gone_and_when_it_is_back() {
     house.ok(&format!("run cancel {run}"));
     assert_eq!(looking.0.wait().unwrap().code(), Some(1));
     // The worker says it in the same words.
-    let mut lines = BufReader::new(worker.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("trying again")) && lines.any(|line| line == "the server answers again"));
     signal(worker.id(), "TERM");
     worker.wait().unwrap();

@@ -119,9 +119,10 @@ fn lines_survive_a_restart() {
     let id = house.add("talk", json!({}));
     let task = lease(&house.server, "w", "talk");
     house.say(&task, json!({"log": ["before"]}));
-    house.server.terminate();
+    house.server.kill_9();
     house.server = Server::start(&house.folder.path().join("data"), 0);
-    assert_eq!(shown(&house.log(&id, "")), ["1#1 before"]);
+    report(&house.server, "w", &task, json!({"status": "done", "log": ["after"]}));
+    assert_eq!(shown(&house.log(&id, "")), ["1#1 before", "2#1 after"]);
     house.verified();
 }
 

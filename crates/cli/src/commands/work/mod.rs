@@ -338,6 +338,10 @@ impl Worker<'_> {
             return;
         }
         let mut poll = self.crew.poll();
+        // That the server is there is told at once, not when it has something to do.
+        if self.away || self.heard.is_none() {
+            poll.wait_ms = 0;
+        }
         // What it has to tell it tells at once; it asks for more when the other poll cannot come after this one any more.
         if self.listening.as_ref().is_some_and(|listening| now < listening.sent + LISTEN_SETTLED) {
             (poll.want, poll.wait_ms) = (0, 0);
