@@ -246,6 +246,9 @@ fn commands(
     Ok(commands)
 }
 
+/// Comes before what the file says.
+const REDIS_URL: &str = "SIGNALLER_REDIS_URL";
+
 /// The address may hold a password: it is then written with `secret://NAME`, or comes from the environment.
 fn redis_options(
     said: &place::Redis,
@@ -254,15 +257,20 @@ fn redis_options(
     own: &[&str],
     taken: &mut BTreeSet<TypeName>,
 ) -> Result<redis::Options, Failure> {
-    let url = env("SIGNALLER_REDIS_URL").or_else(|| said.url.clone()).ok_or_else(|| {
-        wrong("redis needs a url".into(), "write url = \"redis://127.0.0.1:6379/0\", or set SIGNALLER_REDIS_URL")
-    })?;
-    known_secrets("redis.url", &url, secrets)?;
-    let url =
-        secrets.fill(&url, &mut Revealed::default()).map_err(|why| wrong(format!("redis.url: {why}"), "set that secret"))?;
-    let mut url = redis::Address::parse(&url).map_err(|bad| wrong(format!("redis.url: {bad}"), "write it so"))?;
+    let (from, url) = match (env(REDIS_URL), &said.url) {
+        (Some(url), _) => (REDIS_URL, url),
+        (None, Some(url)) => ("redis.url", url.clone()),
+        (None, None) => {
+            let fix = "write url = \"redis://127.0.0.1:6379/0\", or set SIGNALLER_REDIS_URL";
+            return Err(wrong("redis needs a url".into(), fix));
+        }
+    };
+    known_secrets(from, &url, secrets)?;
+    let url = secrets.fill(&url, &mut Revealed::default()).map_err(|why| wrong(format!("{from}: {why}"), "set that secret"))?;
+    let mut url = redis::Address::parse(&url).map_err(|bad| wrong(format!("{from}: {bad}"), "write it so"))?;
     if let Some(roots) = &said.ca_file {
-        url = url.trusting(roots).map_err(|bad| wrong(format!("redis.ca_file: {bad}"), "mend it, or leave it out"))?;
+        let fix = if from == REDIS_URL { "mend SIGNALLER_REDIS_URL or ca_file" } else { "mend it, or leave it out" };
+        url = url.trusting(roots).map_err(|bad| wrong(format!("redis.ca_file: {bad}"), fix))?;
     }
     // A type may be named in both: then it goes to the stream that is named with it.
     let kinds: BTreeSet<String> = said.types.iter().chain(said.streams.keys()).cloned().collect();
@@ -475,6 +483,20 @@ mod tests {
         }
         assert!(plain(&[], true).unwrap().http.is_none());
         assert_eq!(plain(&["127.0.0.1".parse().unwrap()], false).unwrap().http.unwrap().allow.len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_with_redis_is_told_by_where_it_was_said() {
+        for (said, env, told, fix) in [
+            ("", "redis:/x", "SIGNALLER_REDIS_URL: ", "write it so"),
+            ("ca_file = \"ca.pem\"\n", "redis://x", "redis.ca_file: redis://x is not", "mend SIGNALLER_REDIS_URL or ca_file"),
+        ] {
+            let text = format!("[redis]\nurl = \"rediss://r.test\"\n{said}types = [\"a\"]");
+            let file: place::File = toml::from_str(&text).unwrap();
+            let failure = of_file(&file, &[], false, |name| (name == REDIS_URL).then(|| env.into())).unwrap_err();
+            assert!(failure.message.starts_with(told), "{}", failure.message);
+            assert_eq!(failure.fix.as_deref(), Some(fix));
+        }
     }
 
     #[test]

@@ -160,6 +160,11 @@ impl Failure {
         }
     }
 
+    /// Whether to go on after it: what was there may come back, and who asks to come later is to be there.
+    pub fn may_pass(&self, was_there: bool) -> bool {
+        self.retryable && (was_there || self.retry_after_ms.is_some())
+    }
+
     pub fn fix(mut self, fix: impl Into<String>) -> Failure {
         self.fix = Some(fix.into().into());
         self

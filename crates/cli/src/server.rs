@@ -155,7 +155,7 @@ async fn listen(
         .map_err(|error| Failure::new(Exit::Unavailable, "address_taken", format!("cannot listen: {error}")))?;
     let address = listener.local_addr().unwrap_or(settings.listen);
     greet(format!("http://{address}"), engine.describe().to_owned());
-    let options = DoorOptions { token: settings.token.clone(), address: Some(address) };
+    let options = DoorOptions { token: settings.token.clone(), address: Some(address), ..DoorOptions::default() };
     let door = Door::new(engine.clone(), options);
     // The door stays open while running work reports its results, and closes when the engine has ended.
     let (ended, end) = tokio::sync::oneshot::channel::<()>();

@@ -76,6 +76,7 @@ pub fn follow(client: Client, query: StreamQuery, after: Option<String>, mut tel
         let mut after = after;
         let mut wait_ms = RETRY_MS_FIRST;
         loop {
+            let mut asked_ms = 0;
             match client.stream(&query, after.as_deref()) {
                 Ok(body) => {
                     wait_ms = RETRY_MS_FIRST;
@@ -95,12 +96,13 @@ pub fn follow(client: Client, query: StreamQuery, after: Option<String>, mut tel
                 }
                 Err(failure) => {
                     let is_final = !failure.retryable;
+                    asked_ms = failure.retry_after_ms.unwrap_or(0);
                     if !tell(News::Lost(failure)) || is_final {
                         return;
                     }
                 }
             }
-            thread::sleep(Duration::from_millis(wait_ms));
+            thread::sleep(Duration::from_millis(wait_ms.max(asked_ms)));
             wait_ms = (wait_ms * 2).min(RETRY_MS_MAX);
         }
     });

@@ -21,6 +21,8 @@ fn every_result_has_a_name_a_value_and_a_unit() {
         ("run.http", &["run.http.hops_per_s"]),
         ("run.idle_hop", &["run.idle_hop_ms.p50"]),
         ("run.validate", &["run.validate_5k_ms"]),
+        ("redis", &["redis.hops_per_s"]),
+        ("blob", &["blob.put_ratio", "blob.get_ratio"]),
     ] {
         let (code, answer) = run(&["--json", "--seconds", "1", "--only", only]);
         let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
@@ -61,6 +63,9 @@ fn the_names_others_rely_on_are_there() {
         "run.replay_100k_ms",
         "run.validate_5k_ms",
         "run.parked_bytes_each",
+        "redis.hops_per_s",
+        "blob.put_ratio",
+        "blob.get_ratio",
     ] {
         assert!(names.contains(&name), "{name}");
     }

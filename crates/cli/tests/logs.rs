@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use server::{Server, signaller};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use talk::{lease, report, until, verified};
 
 const SECRET: &str = "swordfish-7f3a-never-told";
@@ -41,6 +41,19 @@ impl House {
         let mut held = json!({"task": task["task"], "fence": task["fence"]});
         held.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
         self.server.post("/v1/work", &json!({"worker": "w", "types": [], "holding": [held]}))
+    }
+
+    /// Whoever follows the log of a task, and what is heard.
+    fn follow(&self, task: &str) -> (Child, impl Iterator<Item = Value> + use<>) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
+        command
+            .args(["--json", "task", "log", task, "--follow"])
+            .env("SIGNALLER_URL", &self.server.url)
+            .env_remove("SIGNALLER_TOKEN");
+        let follower = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut follower = follower.unwrap();
+        let lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+        (follower, lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()))
     }
 
     fn verified(mut self) {
@@ -131,21 +144,34 @@ fn whoever_follows_hears_a_line_when_it_is_said_and_the_end() {
     let house = House::start("", &[]);
     let id = house.add("talk", json!({}));
     let task = lease(&house.server, "w", "talk");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
-    command
-        .args(["--json", "task", "log", &id, "--follow"])
-        .env("SIGNALLER_URL", &house.server.url)
-        .env_remove("SIGNALLER_TOKEN");
-    let mut follower = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(follower.stdout.take().unwrap())
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let (mut follower, mut lines) = house.follow(&id);
     for text in ["first", "second"] {
         house.say(&task, json!({"log": [text]}));
         assert_eq!(lines.next().unwrap()["text"], text);
     }
     report(&house.server, "w", &task, json!({"status": "done", "log": ["last"]}));
     assert_eq!(lines.next().unwrap()["text"], "last");
+    assert_eq!(lines.next().unwrap()["result"]["ended"], true);
+    assert!(follower.wait().unwrap().success());
+    house.verified();
+}
+
+#[test]
+fn whoever_follows_goes_on_when_the_server_is_back() {
+    let mut house = House::start("", &[]);
+    let id = house.add("talk", json!({}));
+    let task = lease(&house.server, "w", "talk");
+    let (mut follower, mut lines) = house.follow(&id);
+    let mut notes = BufReader::new(follower.stderr.take().unwrap()).lines().map(Result::unwrap);
+    house.say(&task, json!({"log": ["before"]}));
+    assert_eq!(lines.next().unwrap()["text"], "before");
+    house.server.kill_9();
+    let note = notes.next().unwrap();
+    assert!(note.ends_with("; trying again"), "{note}");
+    house.server = Server::start(&house.folder.path().join("data"), house.server.port);
+    assert_eq!(notes.next().unwrap(), "the server answers again");
+    report(&house.server, "w", &task, json!({"status": "done", "log": ["after"]}));
+    assert_eq!(lines.next().unwrap()["text"], "after");
     assert_eq!(lines.next().unwrap()["result"]["ended"], true);
     assert!(follower.wait().unwrap().success());
     house.verified();

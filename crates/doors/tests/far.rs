@@ -2,6 +2,7 @@
 
 #[path = "../../store/tests/far/mod.rs"]
 mod far;
+mod talk;
 
 use doors::http::{Door, DoorOptions, serve};
 use engine::{Engine, EngineOptions};
@@ -11,11 +12,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use store::memory::MemoryDisk;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
-/// Tests that hang end; none waits so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+use talk::{PATIENCE, answered};
+use tokio::net::TcpListener;
 
 async fn open(blobs: &Arc<Far>) -> SocketAddr {
     let options = EngineOptions { readers: 4, ..EngineOptions::default() };
@@ -24,17 +22,6 @@ async fn open(blobs: &Arc<Far>) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve(listener, Door::new(engine, DoorOptions::default()), std::future::pending()));
     address
-}
-
-async fn answered(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, Value) {
-    let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-    let of_body = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all((head + &of_body + body).as_bytes()).await.unwrap();
-    let mut text = String::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut text)).await.expect("an answer").unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").expect("an answer has a head");
-    (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
 async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Value {

@@ -1,4 +1,6 @@
-//! How long the server waits for a peer: in virtual time, over real sockets, on a server in this process.
+//! How long the server waits for a peer, and for how many: over real sockets, on a server in this process.
+
+mod talk;
 
 use doors::http::{Door, DoorOptions, serve};
 use engine::{Answer, Engine, EngineOptions, Report, Request, Work};
@@ -6,14 +8,19 @@ use kernel::command::Outcome;
 use std::sync::Arc;
 use store::blobs::MemoryBlobs;
 use store::memory::MemoryDisk;
+use talk::answered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Duration, Instant};
 
 async fn start(engine: &Engine) -> std::net::SocketAddr {
+    start_with(engine, DoorOptions::default()).await
+}
+
+async fn start_with(engine: &Engine, options: DoorOptions) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let door = Door::new(engine.clone(), DoorOptions::default());
+    let door = Door::new(engine.clone(), options);
     tokio::spawn(serve(listener, door, std::future::pending()));
     address
 }
@@ -157,4 +164,46 @@ async fn lists_leave_a_reader_to_workers() {
     assert!(engine.read_first(|reader| reader.last_record()).is_ok());
     free.send(()).unwrap();
     lists.into_iter().chain([slow]).for_each(|list| list.join().unwrap().unwrap());
+}
+
+/// Whoever only looks on finds a bound, and takes no place from whoever works.
+#[tokio::test]
+async fn onlookers_are_so_many_and_no_more() {
+    let engine = engine(2);
+    let address = start_with(&engine, DoorOptions { onlookers_max: 3, ..DoorOptions::default() }).await;
+    let (status, added) = answered(address, "POST", "/v1/tasks", r#"{"type":"t"}"#).await;
+    assert_eq!(status, 201, "{added}");
+    let task = format!("/v1/tasks/{}", added["task"].as_str().unwrap());
+    let (show, log) = (format!("{task}?wait_ms=60000"), format!("{task}/log?wait_ms=60000"));
+    let mut looking = Vec::new();
+    for path in [&show, &log, "/v1/stream"] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        looking.push(stream);
+    }
+    // The one that came last is told at once that it is heard.
+    let mut first = [0; 12];
+    looking[2].read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    for path in [&show, &log, "/v1/stream"] {
+        let (status, refused) = answered(address, "GET", path, "").await;
+        let error = &refused["error"];
+        assert_eq!((status, &error["code"], &error["retry_after_ms"]), (429, &"limited".into(), &1_000.into()), "{refused}");
+    }
+    // Who asks how it is now, and who works, does not look on.
+    assert_eq!(answered(address, "GET", &task, "").await.0, 200);
+    let poll = r#"{"worker":"w","types":["t"],"want":1,"wait_ms":5000}"#;
+    let (_, leased) = answered(address, "POST", "/v1/work", poll).await;
+    let task = &leased["tasks"][0];
+    let results = format!(r#"[{{"task":{},"fence":{},"status":"done"}}]"#, task["task"], task["fence"]);
+    let told = answered(address, "POST", "/v1/work", &format!(r#"{{"worker":"w","types":["t"],"results":{results}}}"#)).await;
+    assert_eq!(told.1["results"][0]["ok"], true, "{told:?}");
+    // Places come free, by an end as by a farewell.
+    drop(looking);
+    let deadline = Instant::now() + talk::PATIENCE;
+    for path in [&show, &log] {
+        while answered(address, "GET", path, "").await.0 != 200 {
+            assert!(Instant::now() < deadline, "{path}: no place comes free");
+        }
+    }
 }

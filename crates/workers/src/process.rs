@@ -188,6 +188,8 @@ impl Process {
         };
         let time_max = command.configured.time_max;
         let is_late = tokio::select! {
+            // One that has ended by itself was not ended.
+            biased;
             ended = &mut ended => return Ok(outcome(ended.map_err(|_| lost())?, &mask)),
             () = sleep(time_max) => true,
             () = stop.told() => false,

@@ -27,7 +27,7 @@ use line::Line;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use store::BlobId;
@@ -106,6 +106,8 @@ struct Outlet {
     /// The shortest time, in ms, within which something that is out has to be heard of.
     beat: AtomicU32,
     shut: Mutex<Option<Shut>>,
+    /// How many are asked for at most: large inputs do not all fit into one answer, and what does not fit goes back.
+    fits: AtomicUsize,
 }
 
 /// Nothing could go out of it lately.
@@ -128,6 +130,7 @@ impl Outlet {
             room: Notify::new(),
             beat: AtomicU32::new(HEARTBEAT_MS_DEFAULT),
             shut: Mutex::default(),
+            fits: AtomicUsize::new(usize::MAX),
         }
     }
 
@@ -286,9 +289,9 @@ pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()
     bridge.show();
     let all = async {
         // What is out is known before anything is heard of it.
-        keep::recover(&bridge).await;
+        let recovered = keep::recover(&bridge).await;
         let sending = join_all(bridge.outlets.values().map(|outlet| send::run(&bridge, outlet)));
-        tokio::join!(keep::run(&bridge), receive::run(&bridge), sending);
+        tokio::join!(keep::run(&bridge), receive::run(&bridge), sending, keep::hold_again(&bridge, recovered));
     };
     tokio::select! {
         () = stop => {}

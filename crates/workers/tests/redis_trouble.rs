@@ -1,10 +1,13 @@
 //! The bridge to Redis when something is wrong there: one signal, one stream or one half holds up no other, nothing counts twice, and
 //! what is wrong is told.
 
+#[path = "../../store/tests/far/mod.rs"]
+mod far;
 mod house;
 #[path = "house/redis.rs"]
 mod server;
 
+use far::{Far, Mood};
 use house::{House, within};
 use kernel::ids::TaskId;
 use kernel::record::Record;
@@ -12,7 +15,10 @@ use kernel::row::{TASKS, Value as Cell};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 use server::{Redis, STREAM, bridge, bridge_with, done, leases, nothing_is_left, options, refused, until};
+use std::sync::Arc;
 use std::time::Duration;
+use store::memory::MemoryDisk;
+use store::{BlobId, BlobStore};
 use workers::redis::{Options, SIGNALS};
 
 fn trouble(house: &House) -> Option<String> {
@@ -299,4 +305,60 @@ async fn much_at_once_is_heard_in_parts() {
         assert_eq!((house.end(task).await, house.output(task).len()), ("done".into(), 250_002));
     }
     nothing_is_left(&redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_inputs_are_held_again_after_a_start_and_nothing_waits_for_it() {
+    for mood in [Mood::Still, Mood::Away] {
+        let (blobs, redis) = (Arc::<Far>::default(), Redis::start().await);
+        let house = House::with(MemoryDisk::default(), blobs.clone(), Duration::ZERO);
+        let first = bridge(&house, &redis);
+        let text = json!({"text": "x".repeat(100_000)}).to_string();
+        let (large, small) = (house.add("t", &text, None).await, house.add("t", "1", None).await);
+        let tokens = redis.tokens(STREAM, 2).await;
+        let of = |task: TaskId| tokens.iter().find(|token| token["metadata"]["task"] == task.to_string()).unwrap();
+        let id = BlobId::parse(of(large)["payload_ref"].as_str().unwrap()).unwrap();
+        let is_held = || blobs.holds().is_held(&id);
+        assert!(is_held());
+        first.abort();
+        let disk = house.disk.clone();
+        within(house.engine.stop()).await;
+        drop(house);
+        until("nobody holds it", async || (!is_held()).then_some(())).await;
+        blobs.set(mood);
+        let mut house = House::with(disk, blobs.clone(), Duration::ZERO);
+        let _second = bridge(&house, &redis);
+        redis.signal(&done(of(small), json!(1))).await;
+        assert_eq!(house.end(small).await, "done");
+        blobs.set(Mood::Well);
+        until("it is held again", async || is_held().then_some(())).await;
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert!(is_held(), "as long as it is out");
+        }
+        redis.signal(&done(of(large), json!(2))).await;
+        assert_eq!(house.end(large).await, "done");
+        until("nobody holds it", async || (!is_held()).then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_large_inputs_are_asked_for_than_fit_into_an_answer() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let mut tasks = Vec::new();
+    for number in 0..60 {
+        let input = json!({"number": number, "text": "x".repeat(1_000_000)}).to_string();
+        tasks.push(house.add("t", &input, None).await);
+    }
+    let _bridge = bridge(&house, &redis);
+    for token in redis.tokens(STREAM, 60).await {
+        redis.signal(&done(&token, json!(1))).await;
+    }
+    let mut gave_back = 0;
+    for task in &tasks {
+        assert_eq!(house.end(*task).await, "done");
+        gave_back += house.story(*task).matches("released").count();
+    }
+    // What did not fit when it was not known yet what does, and one or another by which it is tried again.
+    assert!((1..75).contains(&gave_back), "{gave_back} went back");
 }

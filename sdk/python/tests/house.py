@@ -70,14 +70,18 @@ class House(unittest.TestCase):
         headers = {"content-type": "text/yaml"}
         urllib.request.urlopen(urllib.request.Request(self.url + path, text.encode(), headers, method=method)).close()
 
-    def door(self, around: Around) -> str:
-        """The address of a door to the server, which may lose or change what goes through it. An `error` is answered as one."""
+    def door(self, around: Around, limited: Json | None = None) -> str:
+        """The address of a door to the server, which may lose or change what goes through it. An `error` is answered as one;
+        what is limited is what is only looked at."""
         url = self.url
 
         class Door(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                if limited is not None:
+                    self.answer(json.dumps({"error": limited}).encode(), 429)
+                    return
                 with urllib.request.urlopen(url + self.path) as answered:
                     self.answer(answered.read(), 200)
 

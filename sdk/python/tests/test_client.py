@@ -46,8 +46,11 @@ class Bringing(House):
         self.assertEqual((again["task"], again["duplicate"]), (first["task"], True))
         view = self.client.tasks.show(first["task"])
         self.assertEqual((view["status"], view["queue"], view["keys"], view["tags"]), ("queued", "q", {"tenant": "x"}, ["t"]))
+        limited = {"code": "limited", "message": "so many wait", "retryable": True, "retry_after_ms": 20}
+        full = Client(self.door(lambda body, ask: ask(body), limited))
+        self.addCleanup(full.close)
         away = Client("http://127.0.0.1:9")
-        for tasks, said in ((self.client.tasks, "still queued"), (away.tasks, "did not answer")):
+        for tasks, said in ((self.client.tasks, "still queued"), (away.tasks, "did not answer"), (full.tasks, "so many wait")):
             with self.assertRaisesRegex(TimeoutError, f"after 0.05 s .*{said}"):
                 tasks.wait(first["task"], timeout=0.05)
         later = self.client.tasks.add("a", delay_ms=3_600_000, blocked_by=[first["task"]])

@@ -46,7 +46,7 @@ export class SignallerError extends Error {
   }
 
   /** How long to wait after so many tries: longer each time, by chance, and as long as the server asks. */
-  waitMs(tried: number, mostMs = 5_000): number {
+  waitMs(tried: number, mostMs = 2_000): number {
     const patience = Math.min(100 * 2 ** (tried - 1), mostMs) * (0.5 + Math.random() / 2);
     return Math.max(patience, this.problem?.retry_after_ms ?? 0);
   }
@@ -123,7 +123,7 @@ export class Client extends calls.Api {
       const restMs = Math.max(0, end - performance.now());
       const wait_ms = Math.round(Math.min(restMs, WAIT_MS_MAX));
       const view = await this.request<View>("GET", path, { query: { wait_ms }, timeoutMs: restMs + LATE_MS_MAX }).catch((error) => {
-        throw error.status === 0 && restMs - wait_ms < this.#timeoutMs ? late(error.message, error) : error;
+        throw error.retryable && restMs - wait_ms < this.#timeoutMs ? late(error.message, error) : error;
       });
       if (["done", "failed", "cancelled"].includes(view.status)) return view;
       if (performance.now() >= end) throw late(`${path.split("/").pop()} is still ${view.status}`);

@@ -44,8 +44,16 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual([again.task, again.duplicate], [first.task, true]);
     const view = await tasks.show(first.task);
     assert.deepEqual([view.status, view.queue, view.keys, view.tags], ["queued", "q", { tenant: "x" }, ["t"]]);
-    await assert.rejects(tasks.wait(first.task, { timeoutMs: 50 }), { name: "TimeoutError", message: /after 50 ms .* is still queued/ });
-    await assert.rejects(new Client({ url: "http://127.0.0.1:1" }).tasks.wait(first.task, { timeoutMs: 50 }), { name: "TimeoutError", message: /after 50 ms .* did not answer/ });
+    const limited = { code: "limited", message: "so many wait", retryable: true, retry_after_ms: 20 };
+    const full = new Client({ url: await house.door((body, ask) => ask(body), limited) });
+    const away = new Client({ url: "http://127.0.0.1:1" });
+    for (const [client, message] of [
+      [house.client, /after 50 ms .* is still queued/],
+      [away, /after 50 ms .* did not answer/],
+      [full, /after 50 ms .*so many wait/],
+    ] as const) {
+      await assert.rejects(client.tasks.wait(first.task, { timeoutMs: 50 }), { name: "TimeoutError", message });
+    }
     const later = await tasks.add("a", null, { delay_ms: 3_600_000, blocked_by: [first.task] });
     for (const { task } of [later, first]) {
       await tasks.cancel(task, { reason: "a test" });

@@ -96,7 +96,7 @@ pub fn run(args: WatchArgs, session: &Session) -> Outcome {
                     break;
                 }
             }
-            Ok(Heard::News(News::Lost(failure))) if !opened || !failure.retryable => return Err(failure),
+            Ok(Heard::News(News::Lost(failure))) if !failure.may_pass(opened) => return Err(failure),
             Ok(Heard::News(News::Lost(failure))) => session.screen.note(&format!("{}; trying again", failure.message)),
             Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => break,

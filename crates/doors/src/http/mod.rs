@@ -68,24 +68,33 @@ pub struct Door {
 
 impl Door {
     pub fn new(engine: Engine, options: DoorOptions) -> Door {
-        let onlookers = Arc::new(Semaphore::new(server::ONLOOKERS_MAX));
+        let onlookers = Arc::new(Semaphore::new(options.onlookers_max));
         Door { engine, options: Arc::new(options), inputs: Arc::default(), turns: turns::Turns::default(), onlookers }
     }
 
     /// A place for one who waits for what happens, and holds a connection meanwhile.
     fn look_on(&self) -> Result<OwnedSemaphorePermit, No> {
         self.onlookers.clone().try_acquire_owned().map_err(|_| {
-            let message = format!("{} others wait for ends, logs and records already", server::ONLOOKERS_MAX);
-            Problem::new("limited", message, "ask without wait_ms, or again in a moment").retry_after_ms(1_000).into()
+            let message = format!("{} others wait for ends, logs or records already", self.options.onlookers_max);
+            let fix = "ask again in a moment; tasks, runs and logs also without wait_ms";
+            Problem::new("limited", message, fix).retry_after_ms(1_000).into()
         })
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DoorOptions {
     /// Asked of every caller when set.
     pub token: Option<String>,
     pub address: Option<SocketAddr>,
+    /// Who waits for what happens, and holds a connection meanwhile.
+    pub onlookers_max: usize,
+}
+
+impl Default for DoorOptions {
+    fn default() -> DoorOptions {
+        DoorOptions { token: None, address: None, onlookers_max: server::ONLOOKERS_MAX }
+    }
 }
 
 #[derive(OpenApi)]

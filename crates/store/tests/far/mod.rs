@@ -18,7 +18,7 @@ pub enum Mood {
     Away,
     /// What is put is taken, and nothing can be got.
     Hides,
-    /// What is got does not come.
+    /// What is got or looked for does not come.
     Still,
     /// What is put waits.
     Full,
@@ -102,6 +102,8 @@ impl BlobStore for Far {
     }
 
     fn look(&self, id: &BlobId) -> Result<Option<Kept>, StoreError> {
+        self.answers()?;
+        self.wait_while(Mood::Still);
         self.blobs.look(id)
     }
 

@@ -160,6 +160,7 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, given: Give
     let job = Job { grant, input, stop: Stop(stop), say };
     let mut work = Work(tokio::spawn(async move { performs.perform(job).await }));
     let outcome = tokio::select! {
+        biased;
         ended = &mut work.0 => ended.unwrap_or_else(|_| panicked()),
         end = ending.told() => {
             told.send_replace(true);

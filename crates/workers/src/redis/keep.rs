@@ -2,11 +2,13 @@
 
 use super::held::{Lease, Out};
 use super::line::{BYTES_MAX, Line};
-use super::send::{Going, give_up, go_out};
+use super::send::{BLOBS_AT_ONCE, Going, give_up, go_out};
 use super::{Bridge, Half, Outlet, Rest, token};
 use crate::inside::with_blobs;
 use engine::{Answer, Engine, Refused, Request};
+use futures_util::{StreamExt, stream};
 use kernel::command::Outcome;
+use kernel::ids::TaskId;
 use kernel::names::TypeName;
 use kernel::record::Payload;
 use kernel::task::Task;
@@ -14,7 +16,7 @@ use redis::RedisError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use store::StoreError;
+use store::{BlobId, Hold, StoreError};
 use tokio::time::{Instant, sleep};
 
 /// How often what is out is compared with what Redis knows.
@@ -23,12 +25,15 @@ const COMPARE_EVERY: Duration = Duration::from_secs(10);
 const UNSENT_MAX: Duration = Duration::from_secs(10);
 
 /// What an earlier process had sent, by the leases that the engine knows of. Before that is known, nothing in Redis is nobody's.
-pub(super) async fn recover(bridge: &Bridge) {
+pub(super) async fn recover(bridge: &Bridge) -> Vec<Lease> {
+    let mut leases = Vec::new();
     for outlet in bridge.outlets.values() {
         for (lease, out) in recovered(bridge, outlet).await {
             bridge.held().insert(lease, out);
+            leases.push(lease);
         }
     }
+    leases
 }
 
 async fn recovered(bridge: &Bridge, outlet: &Outlet) -> Vec<(Lease, Out)> {
@@ -52,18 +57,49 @@ async fn recovered(bridge: &Bridge, outlet: &Outlet) -> Vec<(Lease, Out)> {
     }
 }
 
-/// With the nodes they are of, and a hold on the inputs that their tokens only name.
+/// With the nodes they are of.
 fn outs_of(engine: &Engine, kind: &TypeName, leases: Vec<Lease>) -> Result<Vec<(Lease, Out)>, StoreError> {
-    let mut found = Vec::with_capacity(leases.len());
-    for lease in leases {
-        let Some(row) = engine.read(|reader| reader.task(lease.0))? else { continue };
-        let task = Task::from_row(&row.values)?;
-        // Where the blobs cannot be reached, nothing is removed from there either, and its grace period is left.
-        let hold = engine.given(&task).ok().flatten().filter(token::is_large).and_then(|input| token::keep(engine, &input).ok());
-        let node = task.card().node().cloned().map(Box::new);
-        found.push((lease, Out { is_sent: true, _hold: hold.map(Arc::new), ..Out::new(kind.clone(), node) }));
+    engine.read(|reader| {
+        let mut found = Vec::with_capacity(leases.len());
+        for lease in leases {
+            if let Some(row) = reader.task(lease.0)? {
+                let node = Task::from_row(&row.values)?.card().node().cloned().map(Box::new);
+                found.push((lease, Out { is_sent: true, ..Out::new(kind.clone(), node) }));
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// Holds the large inputs of what an earlier process had sent again, which its tokens only name; beside all else, since blobs may be
+/// far away. Until then their grace period is left.
+pub(super) async fn hold_again(bridge: &Bridge, recovered: Vec<Lease>) {
+    let each = async |lease: Lease| {
+        while bridge.held().contains(&lease) {
+            match with_blobs(&bridge.engine, move |engine| hold_of(engine, lease.0)).await {
+                Ok(Ok(hold)) => {
+                    if let Some(out) = bridge.held().get_mut(&lease) {
+                        out._hold = hold.map(Arc::new);
+                    }
+                    return;
+                }
+                Ok(Err(error)) => return tracing::warn!(task = %lease.0, %error, "the input of what is out cannot be held again"),
+                // From where nothing can be reached nothing is removed.
+                Err(_) => sleep(super::REST_MAX).await,
+            }
+        }
+    };
+    stream::iter(recovered).for_each_concurrent(BLOBS_AT_ONCE, each).await;
+}
+
+/// Nothing where the token has all of it. Blocks.
+fn hold_of(engine: &Engine, task: TaskId) -> Result<Option<Hold>, StoreError> {
+    let Some(row) = engine.read(|reader| reader.task(task))? else { return Ok(None) };
+    let Some(input) = engine.given(&Task::from_row(&row.values)?)?.filter(token::is_large) else { return Ok(None) };
+    match engine.blobs().hold(&BlobId::of(input.text().as_bytes()))? {
+        Some((hold, _)) => Ok(Some(hold)),
+        None => token::keep(engine, &input).map(Some),
     }
-    Ok(found)
 }
 
 /// Keeps a line open for those who send.

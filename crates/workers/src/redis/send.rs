@@ -4,7 +4,7 @@ use super::held::{Lease, Out, Sent};
 use super::line::Line;
 use super::{Bridge, Outlet, Shut, token};
 use crate::inside::{failed, filled, report};
-use engine::{Answer, Delivery, Held as Kept, Holding, Refused, Work, Worked};
+use engine::{Answer, Delivery, Engine, Held as Kept, Holding, Refused, Work, Worked};
 use futures_util::future::join_all;
 use kernel::command::{Grant, Outcome};
 use kernel::limits::{HEARTBEAT_MS_DEFAULT, POLL_TASKS_MAX};
@@ -25,6 +25,8 @@ const WAIT_STOPPING: Duration = Duration::from_millis(500);
 const GATHER: Duration = Duration::from_millis(5);
 /// A worker that does a token that was cancelled has so long to tell of it.
 const STOP_GRACE: Duration = Duration::from_secs(10);
+/// Blobs that are asked for at once.
+pub(super) const BLOBS_AT_ONCE: usize = 8;
 /// Where it is told.
 const CALLED_OFF: &str = "wf.cancelled";
 
@@ -139,7 +141,8 @@ fn beat(outlet: &Outlet) -> Duration {
 /// How many may be asked for.
 async fn room(bridge: &Bridge, outlet: &Outlet) -> usize {
     let slots = bridge.options.slots;
-    let free = || slots.saturating_sub(bridge.held().count_of_kind(&outlet.kind)).min(POLL_TASKS_MAX);
+    let most = POLL_TASKS_MAX.min(outlet.fits.load(Ordering::Relaxed));
+    let free = || slots.saturating_sub(bridge.held().count_of_kind(&outlet.kind)).min(most);
     match (outlet.is_shut(), free()) {
         (Some(shut), _) if shut.until > Instant::now() => 0,
         (Some(_), free) => free.min(1),
@@ -246,22 +249,39 @@ async fn taken_on(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -
 type Made = Result<(Sent, Option<Payload>), StoreError>;
 
 async fn made(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -> Vec<(Lease, Made)> {
-    let Some(deliveries) = filled(&bridge.engine, deliveries).await else { return Vec::new() };
-    let (engine, stream, mirror) = (bridge.engine.clone(), outlet.stream.clone(), bridge.options.mirror);
-    let make = move || {
-        let mut made = Vec::with_capacity(deliveries.len());
-        for Delivery { grant, input } in deliveries {
-            let input = input.expect("a delivery is filled");
-            let token = token::token(&engine, &grant, &input, &stream, mirror);
-            let token = token.map(|sent| {
-                let text = sent.mirror.is_some().then_some(input);
-                (sent, text)
-            });
-            made.push(((grant.task, grant.fence), token));
-        }
-        made
-    };
-    tokio::task::spawn_blocking(make).await.unwrap_or_default()
+    let granted = deliveries.len();
+    let mut deliveries = filled(&bridge.engine, deliveries).await.unwrap_or_default();
+    match deliveries.len() {
+        0 => return Vec::new(),
+        some if some < granted => outlet.fits.store(some, Ordering::Relaxed),
+        all => _ = outlet.fits.fetch_max(all + all / 4 + 1, Ordering::Relaxed),
+    }
+    let is_large = |delivery: &Delivery| delivery.input.as_ref().is_some_and(token::is_large);
+    let at_once = if deliveries.iter().any(is_large) { BLOBS_AT_ONCE } else { 1 };
+    let each = deliveries.len().div_ceil(at_once);
+    let mut making = Vec::with_capacity(at_once);
+    while !deliveries.is_empty() {
+        let part: Vec<Delivery> = deliveries.drain(..each.min(deliveries.len())).collect();
+        let (engine, stream, mirror) = (bridge.engine.clone(), outlet.stream.clone(), bridge.options.mirror);
+        making.push(tokio::task::spawn_blocking(move || made_of(&engine, part, &stream, mirror)));
+    }
+    let made = join_all(making).await;
+    made.into_iter().flat_map(Result::unwrap_or_default).collect()
+}
+
+/// Blocks.
+fn made_of(engine: &Engine, deliveries: Vec<Delivery>, stream: &str, mirror: bool) -> Vec<(Lease, Made)> {
+    let mut made = Vec::with_capacity(deliveries.len());
+    for Delivery { grant, input } in deliveries {
+        let input = input.expect("a delivery is filled");
+        let token = token::token(engine, &grant, &input, stream, mirror);
+        let token = token.map(|sent| {
+            let text = sent.mirror.is_some().then_some(input);
+            (sent, text)
+        });
+        made.push(((grant.task, grant.fence), token));
+    }
+    made
 }
 
 /// What the engine says of those that were named.

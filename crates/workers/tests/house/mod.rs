@@ -72,7 +72,7 @@ impl House {
         House::with(MemoryDisk::default(), Arc::<MemoryBlobs>::default(), stop_limit)
     }
 
-    fn with(disk: MemoryDisk, blobs: Arc<dyn BlobStore>, stop_limit: Duration) -> House {
+    pub fn with(disk: MemoryDisk, blobs: Arc<dyn BlobStore>, stop_limit: Duration) -> House {
         let options = EngineOptions { stop_limit, ..EngineOptions::default() };
         let engine = Engine::open(Box::new(disk.open()), blobs, options).expect("it opens");
         let heard = engine.subscribe();

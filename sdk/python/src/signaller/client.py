@@ -35,7 +35,7 @@ class SignallerError(Exception):
         self.retryable: bool = self.problem.get("retryable", status == 0 or status >= 500)
         self.retry_after: float = (self.problem.get("retry_after_ms") or 0) / 1000
 
-    def wait(self, tried: int, most: float = 5.0) -> float:
+    def wait(self, tried: int, most: float = 2.0) -> float:
         """Seconds to wait after so many tries: longer each time, by chance, and as long as the server asks."""
         return max(min(0.1 * 2.0 ** min(tried - 1, 10), most) * random.uniform(0.5, 1.0), self.retry_after)
 
@@ -117,7 +117,7 @@ class Client(api.Api, AbstractContextManager["Client"]):
             try:
                 view = self.request("GET", path, query={"wait_ms": round(wait * 1000)}, end=end + LATE_S_MAX)
             except SignallerError as error:
-                if error.status or rest - wait >= self._timeout:
+                if not error.retryable or rest - wait >= self._timeout:
                     raise
                 raise TimeoutError(f"after {timeout} s {error.message}") from error
             if view["status"] in ("done", "failed", "cancelled"):

@@ -7,9 +7,13 @@ use crate::units::{count_of, show_offset};
 use clap::Args;
 use doors::wire::{Instant, LogLineView, LogView};
 use kernel::ids::TaskId;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// How long the server may wait for the next line.
 const WAIT_MS: u64 = 20_000;
+/// After this it is asked again, if it did not answer.
+const RETRY_MS: u64 = 500;
 
 /// Tell what workers said while they worked on a task: at most its newest 1,000 lines
 #[derive(Args, Debug)]
@@ -54,7 +58,23 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
             let said = LogView { lines: Vec::new(), ..log };
             return Ok(Answer::new(&said, format!("{task} has ended.")).next(format!("task show {task}"), "how"));
         }
-        log = page(told, WAIT_MS)?;
+        let mut is_away = false;
+        log = loop {
+            // When it was away, it is told at once that it is back.
+            match page(told, if is_away { 0 } else { WAIT_MS }) {
+                Ok(log) => break log,
+                Err(failure) if failure.may_pass(true) => {
+                    if !std::mem::replace(&mut is_away, true) {
+                        session.screen.note(&format!("{}; trying again", failure.message));
+                    }
+                    sleep(Duration::from_millis(failure.retry_after_ms.unwrap_or(RETRY_MS)));
+                }
+                Err(failure) => return Err(failure),
+            }
+        };
+        if is_away {
+            session.screen.note("the server answers again");
+        }
     }
 }
 

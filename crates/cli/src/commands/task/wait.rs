@@ -117,7 +117,7 @@ impl Wait<'_> {
                         self.look_at(task)?;
                     }
                 }
-                Ok(Heard::News(News::Lost(failure))) if !opened || !failure.retryable => return Err(failure),
+                Ok(Heard::News(News::Lost(failure))) if !failure.may_pass(opened) => return Err(failure),
                 Ok(Heard::News(News::Lost(failure))) => {
                     self.show.suspend(|| self.session.screen.note(&format!("{}; trying again", failure.message)))
                 }
