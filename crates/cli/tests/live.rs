@@ -24,9 +24,9 @@ fn slow_house(timeout: &str) -> House {
     house
 }
 
-/// One slot, and a command that says its number and sleeps.
+/// One slot, and a command that says its number and sleeps. Once it has read its task, it is known to what ends it.
 fn sleeper(house: &House) -> Child {
-    let script = "echo $$ > pid.new; mv pid.new pid; sleep 600 & wait";
+    let script = "cat > task; echo $$ > pid.new; mv pid.new pid; sleep 600 & wait";
     let mut command = command(house.folder.path(), &house.server.url, "work --type slow --name w --");
     command.args(["sh", "-c", script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().unwrap()

@@ -1,5 +1,7 @@
 //! What ends the processes of a worker that was killed: a process of its own that is told of every group the worker starts
-//! and reaps, over a pipe that only the worker holds. When the pipe closes, it ends the groups that are left.
+//! and reaps, over a pipe that only the worker holds. When the pipe closes, it ends the groups that are left. A worker that is
+//! killed in the instant between a start and the word of it leaves a process that gets no task: its stdin closes empty, since
+//! the task is written after the word.
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::collections::BTreeSet;
