@@ -46,7 +46,7 @@ API = '''class Api:
     """All calls, by what they are about."""
 
     def __init__(self) -> None:'''
-WAIT = "Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."
+WAIT = "Until it is done, failed or cancelled. Raises `TimeoutError` if it goes on after so many seconds."
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 

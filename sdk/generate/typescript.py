@@ -114,7 +114,7 @@ def method(call: Operation) -> str:
         holes = ", ".join(given[: len(call.holes)])
         lines += [
             "",
-            "  /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */",
+            "  /** Until it is done, failed or cancelled. Throws a `TimeoutError` if it goes on after `timeoutMs`. */",
             f"  wait({holes}, options: {{ timeoutMs?: number }} = {{}}): Promise<{hint(call.answer)}> {{",
             f"    return this.api.ended(`{path}`, options);",
             "  }",

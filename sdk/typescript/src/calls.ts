@@ -249,7 +249,7 @@ export class Runs extends Calls {
     return this.api.request("GET", `/v1/runs/${part(run)}`, { query });
   }
 
-  /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
+  /** Until it is done, failed or cancelled. Throws a `TimeoutError` if it goes on after `timeoutMs`. */
   wait(run: string, options: { timeoutMs?: number } = {}): Promise<Schemas["RunView"]> {
     return this.api.ended(`/v1/runs/${part(run)}`, options);
   }
@@ -373,7 +373,7 @@ export class Tasks extends Calls {
     return this.api.request("GET", `/v1/tasks/${part(task)}`, { query });
   }
 
-  /** Until it is done, failed or cancelled. Throws after `timeoutMs`; it goes on. */
+  /** Until it is done, failed or cancelled. Throws a `TimeoutError` if it goes on after `timeoutMs`. */
   wait(task: string, options: { timeoutMs?: number } = {}): Promise<Schemas["TaskView"]> {
     return this.api.ended(`/v1/tasks/${part(task)}`, options);
   }

@@ -10,8 +10,8 @@ export type { Schemas } from "./calls.js";
 
 const [JSON_KIND, BYTES] = ["application/json", "application/octet-stream"];
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
-/** How long the server waits for an end before it is asked again, how much later its answer may come, and the rest in between. */
-const [WAIT_MS_MAX, LATE_MS_MAX, REST_MS] = [20_000, 1_000, 50];
+/** How long the server waits for an end before it is asked again, and how much later its answer may come. */
+const [WAIT_MS_MAX, LATE_MS_MAX] = [20_000, 1_000];
 /** No timer goes on for longer. */
 export const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -91,23 +91,18 @@ export class Client extends calls.Api {
 
   /** The answer's JSON, or its bytes. Throws `SignallerError`, also when the server cannot be reached. */
   async sendOnce(method: string, path: string, body: Body, signal: AbortSignal, kind = JSON_KIND): Promise<unknown> {
-    let [status, text] = [0, ""];
     const size = body?.length ?? 0; // Of what is more it would read nothing, and hang up.
     if (size > BODY_BYTES_MAX) throw new SignallerError("too_large", `${path} takes at most ${BODY_BYTES_MAX} bytes, and these are ${size}`, 413);
-    try {
-      const headers = { ...this.#headers, "content-type": kind };
-      const response = await fetch(this.url + path, { method, headers, signal, body: (body as NonNullable<RequestInit["body"]>) ?? null });
-      if (response.ok && response.headers.get("content-type") === BYTES) return new Uint8Array(await response.arrayBuffer());
-      [status, text] = [response.status, await response.text()];
-    } catch (error) {
-      const { cause = error } = error as Error;
-      throw new SignallerError("unreachable", `the server at ${this.url} did not answer: ${cause}`, 0);
-    }
-    let answer;
-    try {
-      answer = JSON.parse(text);
-    } catch {}
-    if (answer && status < 400) return answer;
+    const headers = { ...this.#headers, "content-type": kind };
+    const sent = fetch(this.url + path, { method, headers, signal, body: (body as NonNullable<RequestInit["body"]>) ?? null });
+    const heard = sent.then(async (response) => [response, new Uint8Array(await response.arrayBuffer())] as const);
+    const [{ status, ok, headers: about }, bytes] = await heard.catch((error) => {
+      throw new SignallerError("unreachable", `the server at ${this.url} did not answer: ${error.cause ?? error}`, 0);
+    });
+    if (ok && about.get("content-type") === BYTES) return bytes;
+    const text = new TextDecoder().decode(bytes);
+    const answer = await Promise.resolve(text).then(JSON.parse).catch(() => {});
+    if (answer && ok) return answer;
     const problem: calls.Schemas["Problem"] | undefined = answer?.error;
     if (problem?.code) throw new SignallerError(problem.code, problem.message, status, problem);
     const told = `what the server at ${this.url} answered is not of Signaller's API: ${status} ${text.slice(0, 200)}`;
@@ -117,17 +112,13 @@ export class Client extends calls.Api {
   /** What is there, when it has ended: what `wait` of tasks and runs is made of. */
   async ended<View extends { status: string }>(path: string, { timeoutMs = Infinity }: { timeoutMs?: number }): Promise<View> {
     const end = performance.now() + patience(timeoutMs);
-    const late = (why: string, cause?: unknown): Error =>
-      Object.assign(new Error(`after ${timeoutMs} ms ${why}`, { cause }), { name: "TimeoutError" });
     for (;;) {
       const restMs = Math.max(0, end - performance.now());
       const wait_ms = Math.round(Math.min(restMs, WAIT_MS_MAX));
-      const view = await this.request<View>("GET", path, { query: { wait_ms }, timeoutMs: restMs + LATE_MS_MAX }).catch((error) => {
-        throw error.retryable && restMs - wait_ms < this.#timeoutMs ? late(error.message, error) : error;
-      });
+      const view = await this.request<View>("GET", path, { query: { wait_ms }, timeoutMs: restMs + LATE_MS_MAX });
       if (["done", "failed", "cancelled"].includes(view.status)) return view;
-      if (performance.now() >= end) throw late(`${path.split("/").pop()} is still ${view.status}`);
-      await sleep(REST_MS);
+      if (performance.now() < end) continue;
+      throw new DOMException(`after ${timeoutMs} ms ${path.split("/").pop()} is still ${view.status}`, "TimeoutError");
     }
   }
 }

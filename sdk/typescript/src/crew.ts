@@ -62,7 +62,7 @@ export class Crew {
       let isOver = false;
       const asking = this.#poll({ overtaken: overtaken.signal }).finally(() => {
         [isOver, this.#waits] = [true, false];
-        this.#news();
+        this.#wake.abort();
       });
       asking.catch(() => {}); // It is awaited below.
       try {
@@ -83,15 +83,11 @@ export class Crew {
   /** Takes nothing more on; what still runs after `limitMs` is handed back. */
   close(limitMs: number): void {
     [this.#closing, this.#triesSince] = [true, performance.now()];
-    this.#news();
+    this.#wake.abort();
     const later = (ms: number, act: (attempt: Attempt) => void): void =>
       void setTimeout(() => this.#held.forEach(act), Math.min(ms, TIMER_MS_MAX)).unref();
     later(limitMs, ({ stop }) => stop.abort());
     later(limitMs + GRACE_MS, (attempt) => this.#owe(attempt, new Error("it is handed back")));
-  }
-
-  #news(): void {
-    this.#wake.abort();
   }
 
   /** Until there is news, or so long. */
@@ -190,7 +186,7 @@ export class Crew {
     }
     this.#calls -= 1;
     for (const [at, attempt] of attempts.entries()) if (this.#held.has(attempt)) this.#owe(attempt, outcomes[at]);
-    this.#news();
+    this.#wake.abort();
   }
 
   #owe(attempt: Attempt, outcome: unknown): void {
@@ -198,7 +194,7 @@ export class Crew {
     this.#held.delete(attempt);
     this.#owed.set(attempt, attempt.result(outcome));
     this.#triesSince = performance.now();
-    this.#news();
+    this.#wake.abort();
     if (outcome instanceof Error && !(outcome instanceof Fail || attempt.stop.signal.aborted)) {
       this.#say(() => `${task} of type ${type} failed: ${outcome.stack}`);
     }

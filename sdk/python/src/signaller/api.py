@@ -2187,7 +2187,7 @@ class Runs(Calls):
         return self._client.request("GET", f"/v1/runs/{part(run)}", query={"nodes": nodes, "all_generations": all_generations, "wait_ms": wait_ms})
 
     def wait(self, run: str, timeout: float | None = None) -> RunView:
-        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
+        """Until it is done, failed or cancelled. Raises `TimeoutError` if it goes on after so many seconds."""
         return self._client.ended(f"/v1/runs/{part(run)}", timeout)
 
     def delete(self, run: str, *, by: str | None = None) -> RunNow:
@@ -2287,7 +2287,7 @@ class Tasks(Calls):
         return self._client.request("GET", f"/v1/tasks/{part(task)}", query={"wait_ms": wait_ms})
 
     def wait(self, task: str, timeout: float | None = None) -> TaskView:
-        """Until it is done, failed or cancelled. Raises `TimeoutError` after so many seconds; it goes on."""
+        """Until it is done, failed or cancelled. Raises `TimeoutError` if it goes on after so many seconds."""
         return self._client.ended(f"/v1/tasks/{part(task)}", timeout)
 
     def delete(self, task: str, *, by: str | None = None) -> TaskStatus:

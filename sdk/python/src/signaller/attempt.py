@@ -1,7 +1,5 @@
 """One attempt at a task: what its function is told, how it is called, and what the server is told of it."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json
@@ -26,19 +24,16 @@ as_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 class Fail(Exception):
     """Ends the task as failed; it is not tried again unless `retryable` is said."""
 
-    after: float | None = None
-
-    def __init__(self, message: str = "", *, code: str = "failed", retryable: bool = False) -> None:
+    def __init__(self, message: str = "", *, code: str = "failed", retryable: bool = False, after: float | None = None) -> None:
         super().__init__(message)
-        self.code, self.retryable = code, retryable
+        self.code, self.retryable, self.after = code, retryable, after
 
 
 class Retry(Fail):
     """Ends this attempt; the next one comes not before `after`, in seconds, and if attempts are left."""
 
     def __init__(self, message: str = "", *, after: float | None = None, code: str = "retry") -> None:
-        super().__init__(message, code=code, retryable=True)
-        self.after = after
+        super().__init__(message, code=code, retryable=True, after=after)
 
 
 class Context(WorkTask):
@@ -80,9 +75,8 @@ class Function:
     async def perform(self, contexts: list[Context]) -> list[Any]:
         """An outcome for each: an output, or an exception."""
         inputs = [context.input for context in contexts]
-        given: list[Any] = [inputs, contexts] if self._is_batch else [inputs[0], contexts[0]]
-        arguments = given[: self._arguments]
-        output = self._call(*arguments) if self._is_async else await in_thread(self._call, *arguments)
+        given = ((inputs, contexts) if self._is_batch else (inputs[0], contexts[0]))[: self._arguments]
+        output = self._call(*given) if self._is_async else await in_thread(self._call, *given)
         if inspect.isawaitable(output):  # Also that of a plain function around a coroutine's.
             contexts[0]._is_awaited = True
             output = await output

@@ -1,8 +1,6 @@
 """For programs that bring work in and ask what came of it. Each call is one request, tried again while that is safe:
 what is added, emitted or started without a key is given one, so that a broken connection never does anything twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -17,8 +15,8 @@ from . import api
 
 # The server closes a connection that says nothing for 15 s; one about to be closed is not used.
 IDLE_S_MAX, CALL_S_MAX = 8.0, 24 * 3600.0
-# How long the server waits for an end before it is asked again, how much later its answer may come, and the rest in between.
-WAIT_S_MAX, LATE_S_MAX, REST_S = 20.0, 1.0, 0.05
+# How long the server waits for an end before it is asked again, and how much later its answer may come.
+WAIT_S_MAX, LATE_S_MAX = 20.0, 1.0
 JSON, BYTES = "application/json", "application/octet-stream"
 BODY_BYTES_MAX = 64 * 1024 * 1024
 
@@ -96,35 +94,26 @@ class Client(api.Api, AbstractContextManager["Client"]):
             said = f"the server at {self.url} did not answer: {str(error) or type(error).__name__}"
             raise SignallerError("unreachable", said, 0) from error
         self._idle.append((time.monotonic(), connection))
-        if status < 400 and response.headers["content-type"] == BYTES:
-            return text
         try:
-            answer = json.loads(text)
             if status < 400:
-                return answer
-            no = SignallerError(answer["error"]["code"], answer["error"]["message"], status, answer["error"])
+                return text if response.headers["content-type"] == BYTES else json.loads(text)
+            problem = json.loads(text)["error"]
+            code, said = problem["code"], problem["message"]
         except (ValueError, LookupError, TypeError):
+            problem, code = None, "not_signaller"
             said = f"what the server at {self.url} answered is not of Signaller's API: {status} {text[:200]!r}"
-            no = SignallerError("not_signaller", said, status)
-        raise no
+        raise SignallerError(code, said, status, problem)
 
     def ended(self, path: str, timeout: float | None) -> Any:
         """What is there, when it has ended: what `wait` of tasks and runs is made of."""
         end = time.monotonic() + (inf if timeout is None else timeout)
         while True:
-            rest = max(end - time.monotonic(), 0.0)
-            wait = min(rest, WAIT_S_MAX)
-            try:
-                view = self.request("GET", path, query={"wait_ms": round(wait * 1000)}, end=end + LATE_S_MAX)
-            except SignallerError as error:
-                if not error.retryable or rest - wait >= self._timeout:
-                    raise
-                raise TimeoutError(f"after {timeout} s {error.message}") from error
+            wait = max(min(end - time.monotonic(), WAIT_S_MAX), 0.0)
+            view = self.request("GET", path, query={"wait_ms": round(wait * 1000)}, end=end + LATE_S_MAX)
             if view["status"] in ("done", "failed", "cancelled"):
                 return view
             if time.monotonic() >= end:
                 raise TimeoutError(f"after {timeout} s {path.rpartition('/')[2]} is still {view['status']}")
-            time.sleep(REST_S)
 
     def _connection(self, timeout: float) -> HTTPConnection:
         try:

@@ -5,8 +5,6 @@ One poll is under way at a time. While it waits for work, results do not wait wi
 that holds nothing, because the fence alone decides whether they count.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """A worker: functions that do the work of tasks, and when to begin and to end."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
