@@ -89,21 +89,30 @@ pub fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64) -> 
     // It may be there already.
     let _: Result<(), _> = line.xgroup_create_mkstream(STREAM, GROUP, "0");
     let read = StreamReadOptions::default().group(GROUP, format!("w{at}")).count(READ).block(1_000);
+    // What a worker of this name had taken before comes first.
+    let mut from = "0";
     while Instant::now() < until && handled.load(Ordering::Relaxed) < args.tasks {
-        let found: Option<StreamReadReply> = line.xread_options(&[STREAM], &[">"], &read).map_err(wrong)?;
+        let found: Option<StreamReadReply> = line.xread_options(&[STREAM], &[from], &read).map_err(wrong)?;
         let entries: Vec<_> = found.into_iter().flat_map(|found| found.keys).flat_map(|stream| stream.ids).collect();
+        if entries.is_empty() {
+            from = ">";
+        }
         let (mut ids, mut signals) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
         for entry in &entries {
-            let token: String = entry.get("token").ok_or("a token without its text")?;
+            ids.push(&entry.id);
+            // One that it had told of is not there any more.
+            let Some(token) = entry.get::<String>("token") else { continue };
             let token: serde_json::Value = serde_json::from_str(&token).map_err(|error| error.to_string())?;
             let signal = serde_json::json!({"version": "1.0", "job_id": token["id"], "run_id": token["run_id"],
                 "node_id": token["node_id"], "status": "completed", "result_data": token["payload"]});
             signals.push(signal.to_string());
-            ids.push(&entry.id);
         }
         if !ids.is_empty() {
             let mut pipe = ::redis::pipe();
-            pipe.rpush("completion_signals", &signals).ignore().xack(STREAM, GROUP, &ids).ignore();
+            if !signals.is_empty() {
+                pipe.rpush("completion_signals", &signals).ignore();
+            }
+            pipe.xack(STREAM, GROUP, &ids).ignore();
             let () = pipe.query(&mut line).map_err(wrong)?;
             handled.fetch_add(ids.len() as u64, Ordering::Relaxed);
         }

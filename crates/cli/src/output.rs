@@ -165,6 +165,11 @@ impl Failure {
         self.retryable && (was_there || self.retry_after_ms.is_some())
     }
 
+    /// The server is there, and full.
+    pub fn is_limited(&self) -> bool {
+        &*self.code == "limited"
+    }
+
     pub fn fix(mut self, fix: impl Into<String>) -> Failure {
         self.fix = Some(fix.into().into());
         self

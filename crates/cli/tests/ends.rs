@@ -8,7 +8,7 @@ use house::House;
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use talk::{Connection, PATIENCE, ask, lease, report, request, until};
+use talk::{Connection, Listener, PATIENCE, ask, lease, report, request, until};
 
 const FLOW: &str = "workflow: w\nnodes:\n  a: {type: work, retry: {attempts: 1}}\n";
 
@@ -137,6 +137,7 @@ fn a_server_that_is_to_stop_at_once_answers_those_who_wait() {
     let task = add(&house);
     let given = lease(&house.server, "w", "work");
     let [mut show, mut log] = std::array::from_fn(|_| Connection::open(house.server.port));
+    let mut stream = Listener::open(house.server.port, "", None);
     show.send(&request("GET", &format!("/v1/tasks/{task}?wait_ms=60000"), &[], b""));
     log.send(&request("GET", &format!("/v1/tasks/{task}/log?wait_ms=60000"), &[], b""));
     server::signal(house.server.pid(), "TERM");
@@ -150,8 +151,12 @@ fn a_server_that_is_to_stop_at_once_answers_those_who_wait() {
         (&json!(true), &json!(true), &json!([])),
         "{told}"
     );
+    let began = Instant::now();
     server::signal(house.server.pid(), "TERM");
     assert_eq!(house.server.wait(), Some(0));
+    // It has five seconds for those who do not go.
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    while stream.next().is_some() {}
     assert_eq!(show.answer().expect("an answer").json()["status"], "running");
     assert_eq!(log.answer().expect("an answer").json()["ended"], false);
 }

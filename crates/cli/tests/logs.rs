@@ -132,6 +132,7 @@ fn lines_survive_a_restart() {
     let id = house.add("talk", json!({}));
     let task = lease(&house.server, "w", "talk");
     house.say(&task, json!({"log": ["before"]}));
+    assert_eq!(shown(&house.log(&id, "")), ["1#1 before"], "whoever has read it finds it again");
     house.server.kill_9();
     house.server = Server::start(&house.folder.path().join("data"), 0);
     report(&house.server, "w", &task, json!({"status": "done", "log": ["after"]}));

@@ -3,6 +3,7 @@
 mod server;
 mod talk;
 
+use kernel::record::{Entry, Owner, Record};
 use redis::streams::{
     StreamAutoClaimOptions, StreamAutoClaimReply, StreamId, StreamPendingCountReply, StreamReadOptions, StreamReadReply,
 };
@@ -16,6 +17,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use store::Reader;
+use store::sqlite::Sqlite;
 use talk::until;
 use tempfile::TempDir;
 
@@ -23,9 +26,10 @@ struct Redis {
     child: Child,
     port: u16,
     folder: TempDir,
+    args: Vec<String>,
 }
 
-fn spawn(port: u16, folder: &Path, args: &[&str]) -> Child {
+fn spawn(port: u16, folder: &Path, args: &[String]) -> Child {
     Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
         .args(args)
@@ -45,15 +49,16 @@ impl Redis {
     fn start_with(args: &[&str]) -> Redis {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
-        Redis { child: spawn(port, folder.path(), args), port, folder }
+        let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        Redis { child: spawn(port, folder.path(), &args), port, folder, args }
     }
 
-    /// It dies, and comes back knowing nothing.
+    /// It dies, and comes back knowing nothing but what it keeps in files.
     fn kill_and_start(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        self.child = spawn(self.port, self.folder.path(), &[]);
+        self.child = spawn(self.port, self.folder.path(), &self.args);
         line(self.port);
     }
 
@@ -232,7 +237,7 @@ fn nothing_is_lost_and_nothing_ends_twice_whatever_dies() {
 fn a_worker_of_the_seed_is_understood_by_run_and_node_where_that_is_clear() {
     let redis = Redis::start();
     let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path(), 0, &redis);
+    let mut server = start(folder.path(), 0, &redis);
     server.post(
         "/v1/workflows",
         &json!({"workflow": "two", "nodes": {
@@ -285,6 +290,144 @@ fn a_worker_of_the_seed_is_understood_by_run_and_node_where_that_is_clear() {
         (run["status"] == "done").then_some(run)
     });
     assert_eq!(ended["output"], json!([2, 4]));
+    server.terminate();
+    let noted = history(folder.path()).into_iter().filter_map(|entry| match entry.record {
+        Record::SignalsRefused { signals, reason } => Some((signals, reason)),
+        _ => None,
+    });
+    let noted: Vec<(u32, String)> = noted.collect();
+    let told = format!("ambiguous: 2 of {run}/x are out: ");
+    assert!(matches!(&noted[..], [(1, reason)] if reason.starts_with(&told)), "{noted:?}");
+}
+
+/// All records, oldest first.
+fn history(data: &Path) -> Vec<Entry> {
+    let mut all = Vec::new();
+    Sqlite::open_reader(data).unwrap().scan_records(&mut |entry| all.push(entry.unwrap())).unwrap();
+    all
+}
+
+/// Two tokens of one node are never out at once: by run and node nobody could tell which of them an answer is for.
+#[test]
+fn what_begins_anew_goes_out_when_what_it_replaces_is_over() {
+    let redis = Redis::start();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 0, &redis);
+    server.post("/v1/workflows", &json!({"workflow": "one", "nodes": {"a": {"type": "double"}}, "output": "nodes.a.output"}));
+    let run = server.post("/v1/runs", &json!({"workflow": "one"}))["run"].as_str().unwrap().to_owned();
+    let mut line = line(redis.port);
+    let first = tokens(&mut line, STREAM, 1).remove(0);
+    let (status, restarted) = server.ask("POST", &format!("/v1/runs/{run}/restart"), Some(&json!({"node": "a"})));
+    assert!((200..300).contains(&status), "{restarted}");
+    until("the next one is leased", || (server.get("/v1/status")["outside"]["redis"]["counts"]["out"] == 2).then_some(()));
+    for _ in 0..50 {
+        assert_eq!(tokens(&mut line, STREAM, 1), std::slice::from_ref(&first));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // What is said of the node is said of the one that a worker has.
+    let own = |result: &str| {
+        json!({"job_id": "0b1c", "run_id": run, "node_id": "a", "status": "completed", "result_data": result}).to_string()
+    };
+    let _: usize = line.rpush("completion_signals", own("of the first")).unwrap();
+    let second =
+        until("the next one goes out", || tokens(&mut line, STREAM, 0).into_iter().find(|token| token["id"] != first["id"]));
+    assert_eq!((&second["node_id"], &second["metadata"]["attempt"]), (&json!("a"), &json!(1)));
+    let _: usize = line.rpush("completion_signals", own("of the second")).unwrap();
+    let ended = until("the run ends", || Some(server.get(&format!("/v1/runs/{run}"))).filter(|run| run["status"] == "done"));
+    assert_eq!(ended["output"], "of the second");
+    assert_eq!(server.get("/v1/status")["outside"]["redis"]["counts"].get("ambiguous"), None);
+}
+
+/// Kept going by the test, as by a supervisor: it is started again whenever it has ended.
+struct Worker {
+    child: Child,
+    redis: u16,
+}
+
+impl Worker {
+    fn start(redis: u16) -> Worker {
+        let url = format!("redis://127.0.0.1:{redis}");
+        let args =
+            json!({"url": url, "part": "stream", "batch": 1, "threads": 1, "ms": 600_000, "tasks": 1_000_000, "ledger": null});
+        let child = Command::new(env!("CARGO_BIN_EXE_signaller"))
+            .args(["bench-load", &args.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a load process starts");
+        Worker { child, redis }
+    }
+
+    fn kill(&mut self) {
+        _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+
+    fn keep_going(&mut self) {
+        if self.child.try_wait().unwrap().is_some() {
+            *self = Worker::start(self.redis);
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Where Redis keeps what it was told, no attempt is lost to a crash, whoever it was that died, and none is made twice.
+#[test]
+fn with_a_redis_that_keeps_what_it_has_no_attempt_is_lost_whatever_dies_under_load() {
+    const ROUNDS: usize = 12;
+    let mut redis = Redis::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let folder = tempfile::tempdir().unwrap();
+    let config = redis.config_of(&format!("[redis]\nurl = \"redis://127.0.0.1:{}\"\ntypes = [\"bench\"]\n", redis.port));
+    let args = ["--config", config.to_str().unwrap()];
+    let mut server = Server::start_with(folder.path(), 0, &args, &[]);
+    let port = server.port;
+    let mut worker = Worker::start(redis.port);
+    let (mut tasks, mut under_way) = (BTreeMap::new(), 0);
+    for round in 0..ROUNDS {
+        let batch: Vec<Value> = (0..1_000).map(|n| json!({"type": "bench", "input": {"n": round * 1_000 + n}})).collect();
+        let added = server.post("/v1/tasks/batch", &json!({"tasks": batch}));
+        for (task, new) in added["tasks"].as_array().unwrap().iter().zip(batch) {
+            tasks.insert(task["task"].as_str().unwrap().to_owned(), new["input"].clone());
+        }
+        std::thread::sleep(Duration::from_millis(7 * round as u64 % 25));
+        under_way += usize::from(server.get("/v1/status")["counts"]["running"].as_u64() > Some(0));
+        match round % 3 {
+            0 => worker.kill(),
+            1 => redis.kill_and_start(),
+            _ => {
+                server.kill_9();
+                server = Server::start_with(folder.path(), port, &args, &[]);
+            }
+        }
+        worker.keep_going();
+    }
+    assert!(under_way > ROUNDS / 2, "only {under_way} kills met work under way");
+    in_a_minute("all is done", || {
+        worker.keep_going();
+        let counts = &server.get("/v1/status")["counts"];
+        (counts["queued"] == 0 && counts["running"] == 0).then_some(())
+    });
+    for (task, input) in tasks.iter().step_by(20) {
+        let view = server.get(&format!("/v1/tasks/{task}"));
+        assert_eq!((&view["status"], &view["attempt"], &view["output"]), (&json!("done"), &json!(1), input), "{view}");
+    }
+    server.terminate();
+    let mut done: BTreeMap<Owner, usize> = BTreeMap::new();
+    for entry in history(folder.path()) {
+        match entry.record {
+            Record::TaskDone { .. } => *done.entry(entry.owner).or_default() += 1,
+            Record::TaskRetried { .. } | Record::TaskFailed { .. } => panic!("{entry:?}"),
+            _ => {}
+        }
+    }
+    assert_eq!((done.len(), done.values().max()), (tasks.len(), Some(&1)), "each is done once");
+    talk::verified(folder.path());
 }
 
 #[test]

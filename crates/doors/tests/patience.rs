@@ -178,13 +178,18 @@ async fn onlookers_are_so_many_and_no_more() {
     let mut looking = Vec::new();
     for path in [&show, &log, "/v1/stream"] {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        let close = if path == "/v1/stream" { "" } else { "connection: close\r\n" };
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{close}\r\n").as_bytes()).await.unwrap();
         looking.push(stream);
     }
     // The one that came last is told at once that it is heard.
     let mut first = [0; 12];
     looking[2].read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
+    let deadline = Instant::now() + talk::PATIENCE;
+    while answered(address, "GET", &format!("{task}?wait_ms=1"), "").await.0 != 429 {
+        assert!(Instant::now() < deadline, "they do not look on");
+    }
     for path in [&show, &log, "/v1/stream"] {
         let (status, refused) = answered(address, "GET", path, "").await;
         let error = &refused["error"];
@@ -198,12 +203,29 @@ async fn onlookers_are_so_many_and_no_more() {
     let results = format!(r#"[{{"task":{},"fence":{},"status":"done"}}]"#, task["task"], task["fence"]);
     let told = answered(address, "POST", "/v1/work", &format!(r#"{{"worker":"w","types":["t"],"results":{results}}}"#)).await;
     assert_eq!(told.1["results"][0]["ok"], true, "{told:?}");
+    // Both have heard the end, and others take their places. Whoever need not wait is told all the same.
+    for waited in &mut looking[..2] {
+        let mut rest = String::new();
+        waited.read_to_string(&mut rest).await.unwrap();
+        assert!(rest.starts_with("HTTP/1.1 200"), "{rest}");
+    }
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /v1/stream HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+        looking.push(stream);
+    }
+    assert_eq!(answered(address, "GET", "/v1/stream", "").await.0, 429);
+    for path in [&show, &log] {
+        assert_eq!(answered(address, "GET", path, "").await.0, 200, "{path}");
+    }
     // Places come free, by an end as by a farewell.
     drop(looking);
+    let (_, added) = answered(address, "POST", "/v1/tasks", r#"{"type":"t"}"#).await;
+    let path = format!("/v1/tasks/{}?wait_ms=1", added["task"].as_str().unwrap());
     let deadline = Instant::now() + talk::PATIENCE;
-    for path in [&show, &log] {
-        while answered(address, "GET", path, "").await.0 != 200 {
-            assert!(Instant::now() < deadline, "{path}: no place comes free");
-        }
+    while answered(address, "GET", &path, "").await.0 != 200 {
+        assert!(Instant::now() < deadline, "no place comes free");
     }
 }

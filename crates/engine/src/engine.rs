@@ -285,6 +285,7 @@ impl Engine {
             attempt: card.attempt(),
             heartbeat_ms: 0,
             budget_ms: 0,
+            created_at: card.created_at(),
             input: card.input(),
             idempotency_key: None,
             node: card.node().map(|at| (Box::new(at.clone()), card.generation())),

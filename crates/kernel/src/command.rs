@@ -368,6 +368,7 @@ pub struct Grant {
     pub attempt: u16,
     pub heartbeat_ms: u32,
     pub budget_ms: u64,
+    pub created_at: Time,
     pub input: RecordSeq,
     pub idempotency_key: Option<IdempotencyKey>,
     /// The node of a run that it is the work of, and the generation.

@@ -123,7 +123,7 @@ impl Http {
                 let message = format!("{host} answered with more than {} bytes", self.response_bytes_max);
                 return Err(lasting(Failure { code: "response_too_large".into(), message }));
             }
-            Some(Cut::Broken) => return Err(passing("broken_off", format!("{host} hung up in the middle of its answer"))),
+            Some(Cut::Broken) => return Err(passing("broken_off", format!("{host} did not send all of its answer"))),
             None => {}
         }
         let pick = preset.and_then(|preset| preset.output.as_ref());

@@ -24,6 +24,7 @@ use kernel::command::Command;
 use kernel::limits::HEARTBEAT_MS_DEFAULT;
 use kernel::names::{TypeName, WorkerName};
 use line::Line;
+use send::Going;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -106,6 +107,8 @@ struct Outlet {
     /// The shortest time, in ms, within which something that is out has to be heard of.
     beat: AtomicU32,
     shut: Mutex<Option<Shut>>,
+    /// What is to go out when another token of the same node is over.
+    withheld: Mutex<Vec<Going>>,
     /// How many are asked for at most: large inputs do not all fit into one answer, and what does not fit goes back.
     fits: AtomicUsize,
 }
@@ -130,6 +133,7 @@ impl Outlet {
             room: Notify::new(),
             beat: AtomicU32::new(HEARTBEAT_MS_DEFAULT),
             shut: Mutex::default(),
+            withheld: Mutex::default(),
             fits: AtomicUsize::new(usize::MAX),
         }
     }

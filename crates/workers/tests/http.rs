@@ -7,6 +7,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use house::{House, within};
 use kernel::ids::TaskId;
 use kernel::names::TypeName;
@@ -88,6 +89,15 @@ async fn answer(
         }
         "abroad" => to(307, &uri.query().unwrap_or_default().replace("to=", "")).into_response(),
         "never" => std::future::pending().await,
+        // Half of what was promised, and then nothing, or no connection any more.
+        "half" | "cut" => {
+            let rest = async move {
+                tokio::time::sleep(HOP).await;
+                if how == "cut" { Err("gone") } else { std::future::pending().await }
+            };
+            let parts = futures_util::stream::once(async { Ok("{\"n\":") }).chain(futures_util::stream::once(rest));
+            ([(header::CONTENT_TYPE, "application/json")], axum::body::Body::from_stream(parts)).into_response()
+        }
         code => (StatusCode::from_u16(code.parse().unwrap()).unwrap(), "no: ü").into_response(),
     }
 }
@@ -168,6 +178,8 @@ async fn what_the_peer_answers_is_the_output_or_the_failure() {
         ("200", json!({"expect": 204}), "leased; failed http_200: GET PEER/200 answered 200 OK: no: ü".to_owned()),
         ("503", json!({}), retried("http_503: GET PEER/503 answered 503 Service Unavailable: no: ü")),
         ("never", json!({"timeout": "50ms"}), retried("timed_out: GET PEER/never: it did not answer within 50 ms")),
+        ("half", json!({"timeout": "50ms"}), retried("broken_off: GET PEER/half did not send all of its answer")),
+        ("cut", json!({}), retried("broken_off: GET PEER/cut did not send all of its answer")),
         ("huge", json!({}), format!("leased; failed response_too_large: GET PEER/huge answered with more than {BYTES_MAX} bytes")),
         (
             "packed",

@@ -9,8 +9,9 @@ use kernel::ids::TaskId;
 use kernel::record::Record;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-use server::{Redis, STREAM, bridge, bridge_with, done, leases, nothing_is_left, options, refused, tls, until};
+use server::{Between, Redis, STREAM, bridge, bridge_with, done, leases, nothing_is_left, options, refused, tls, until};
 use std::time::Duration;
+use store::memory::Fault;
 use workers::redis::{Address, Options, SIGNALS};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,6 +29,10 @@ async fn a_token_goes_out_and_its_signal_ends_the_task() {
     let told = &token["metadata"];
     assert_eq!((&told["task"], &told["attempt"], &told["type"]), (&json!(task.to_string()), &json!(1), &json!("t")));
     assert_eq!(told["idempotency_key"], "k-1");
+    let names: Vec<&str> = token.as_object().unwrap().keys().map(String::as_str).collect();
+    let all = "config created_at from_node id metadata node_id payload run_id sent_at to_node workflow_owner";
+    assert_eq!(names.join(" "), all);
+    assert_eq!((&token["from_node"], &token["workflow_owner"]), (&Value::Null, &Value::Null));
     redis.signal(&done(&token, json!({"errors": []}))).await;
     assert_eq!((house.end(task).await, house.output(task)), ("done".into(), r#"{"errors":[]}"#.into()));
     nothing_is_left(&redis).await;
@@ -42,17 +47,19 @@ async fn a_token_goes_out_and_its_signal_ends_the_task() {
 async fn a_worker_of_the_seed_alone_is_understood() {
     let (mut house, redis) = (House::open(), Redis::start().await);
     let _bridge = bridge(&house, &redis);
-    let task = house.add("t", "1", None).await;
-    let token = redis.tokens(STREAM, 1).await.remove(0);
-    // An id of its own making, and the result where the seed says.
-    let mut line = redis.line().await;
-    let () = line.set("cas:r-1", r#"{"n":2}"#).await.unwrap();
-    redis
-        .signal(&json!({"version": "1.0", "job_id": "5f3b6c1e-6a3e-4b7e-9c2d-1f2e3d4c5b6a", "run_id": token["run_id"],
-            "node_id": token["node_id"], "status": "completed", "result_ref": "r-1", "metadata": {}}))
-        .await;
-    assert_eq!((house.end(task).await, house.output(task)), ("done".into(), r#"{"n":2}"#.into()));
-    nothing_is_left(&redis).await;
+    for reference in ["r-1", "cas:r-1"] {
+        let task = house.add("t", "1", None).await;
+        let token = redis.tokens(STREAM, 1).await.remove(0);
+        // An id of its own making, and the result where the seed says.
+        let mut line = redis.line().await;
+        let () = line.set("cas:r-1", r#"{"n":2}"#).await.unwrap();
+        redis
+            .signal(&json!({"version": "1.0", "job_id": "5f3b6c1e-6a3e-4b7e-9c2d-1f2e3d4c5b6a", "run_id": token["run_id"],
+                "node_id": token["node_id"], "status": "completed", "result_ref": reference, "metadata": {}}))
+            .await;
+        assert_eq!((house.end(task).await, house.output(task)), ("done".into(), r#"{"n":2}"#.into()));
+        nothing_is_left(&redis).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,12 +92,15 @@ async fn what_fails_is_tried_again() {
     let (mut house, redis) = (House::open(), Redis::start().await);
     let _bridge = bridge(&house, &redis);
     let task = house.add("t", "1", None).await;
+    let at = |token: &Value, name: &str| token[name].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let mut times = Vec::new();
     for attempt in 1..=2 {
         let token = until("the next attempt is out", async || {
             let token = redis.tokens(STREAM, 1).await.remove(0);
             (token["metadata"]["attempt"] == attempt).then_some(token)
         });
         let token = token.await;
+        times.push((at(&token, "created_at"), at(&token, "sent_at")));
         redis.signal(&json!({"job_id": token["id"], "status": "failed", "error": {"code": "busy", "message": "not now"}})).await;
     }
     let token = until("the last attempt is out", async || {
@@ -100,6 +110,7 @@ async fn what_fails_is_tried_again() {
     redis.signal(&done(&token.await, json!(7))).await;
     assert_eq!((house.end(task).await, house.output(task)), ("done".into(), "7".into()));
     assert_eq!(house.story(task).matches("retried busy: not now").count(), 2);
+    assert!(times[0].0 == times[1].0 && times[0].1 < times[1].1, "{times:?}");
     nothing_is_left(&redis).await;
 }
 
@@ -201,6 +212,83 @@ async fn a_server_that_forgets_is_told_again() {
     assert_eq!((house.output(task), house.output(waiting)), ("1".into(), "2".into()));
     nothing_is_left(&redis).await;
     until("all is well again", async || house.engine.outside()["redis"].trouble.is_none().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_what_it_has_is_told_nothing_twice() {
+    let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
+    let (mut house, mut redis) = (House::open(), Redis::start_with(&keeps).await);
+    let _bridge = bridge(&house, &redis);
+    let mut tasks = Vec::new();
+    for number in 0..5 {
+        tasks.push(house.add("t", &number.to_string(), None).await);
+    }
+    let tokens = redis.tokens(STREAM, 5).await;
+    redis.kill();
+    let trouble = async || house.engine.outside()["redis"].trouble.clone();
+    until("it is said", trouble).await;
+    redis.again().await;
+    until("all is well again", async || house.engine.outside()["redis"].trouble.is_none().then_some(())).await;
+    // What comes after that came after all that the bridge made up for.
+    let last = house.add("t", "5", None).await;
+    let after = redis.tokens(STREAM, 6).await;
+    assert_eq!((&after[..5], after.len()), (&tokens[..], 6));
+    for token in &after {
+        redis.signal(&done(token, token["payload"].clone())).await;
+    }
+    for (number, task) in tasks.into_iter().chain([last]).enumerate() {
+        assert_eq!((house.end(task).await, house.output(task)), ("done".into(), number.to_string()));
+        assert_eq!(house.story(task), "leased; done");
+    }
+    nothing_is_left(&redis).await;
+}
+
+/// The script has run and its answer is lost with the line: nobody can tell that from one that has not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_breaks_before_its_answer_doubles_nothing() {
+    let (mut house, redis) = (House::open(), Redis::start().await);
+    let between = Between::start(redis.port).await;
+    let _bridge = bridge_with(&house, Options { url: Address::parse(&between.url()).unwrap(), ..options(&redis) });
+    let engine = house.engine.clone();
+    let is_connected = async || (engine.outside().get("redis")?.trouble.is_none()).then_some(());
+    let cut = async || {
+        between.cut();
+        until("it is noticed", async || engine.outside()["redis"].trouble.clone()).await;
+        until("it is connected again", is_connected).await;
+    };
+    until("it is connected", is_connected).await;
+    for number in 0..3 {
+        // Not of the first: Redis is told the scripts with it.
+        between.keep_answers(number > 0);
+        let task = house.add("t", &number.to_string(), None).await;
+        let tokens = redis.tokens(STREAM, 1).await;
+        cut().await;
+        // And so it is with a signal that is moved from the list.
+        between.keep_answers(true);
+        redis.signal(&done(&tokens[0], tokens[0]["payload"].clone())).await;
+        let mut line = redis.line().await;
+        until("it is moved", async || (line.llen::<_, usize>(SIGNALS).await.unwrap() == 0).then_some(())).await;
+        cut().await;
+        assert_eq!((house.end(task).await, house.output(task)), ("done".into(), number.to_string()));
+        assert_eq!((house.story(task).as_str(), tokens.len()), ("leased; done", 1));
+        nothing_is_left(&redis).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_whose_commit_failed_is_told_again_and_counts_once() {
+    for fault in [Fault::CommitLost, Fault::CommitKept] {
+        let (mut house, redis) = (House::open(), Redis::start().await);
+        let _bridge = bridge(&house, &redis);
+        let task = house.add("t", "1", None).await;
+        let token = redis.tokens(STREAM, 1).await.remove(0);
+        house.until(task, |record| matches!(record, Record::TaskLeased { .. })).await;
+        house.disk.inject(fault);
+        redis.signal(&done(&token, json!(2))).await;
+        assert_eq!((house.end(task).await, house.output(task)), ("done".into(), "2".into()), "{fault:?}");
+        assert_eq!((house.disk.hits(fault), house.story(task).as_str()), (1, "leased; done"), "{fault:?}");
+        nothing_is_left(&redis).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,10 +17,10 @@ pub async fn wait_for(door: &Door, peer: &Peer, owner: Owner, wait_ms: u64) -> R
     if wait_ms == 0 {
         return Ok(());
     }
-    let _place = door.look_on()?;
     // From before the first look, so that no end falls between the two.
     let mut ending = door.engine.ending(owner.clone());
     if door.read(move |reader| goes_on(reader, &owner)).await? {
+        let _place = door.look_on()?;
         tokio::select! {
             () = ending.told() => {}
             () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}

@@ -36,7 +36,7 @@ pub async fn log(
     if !(1..=LOG_PAGE_MAX).contains(&limit) {
         return Err(Problem::invalid(format!("limit is a number from 1 to {LOG_PAGE_MAX}")).into());
     }
-    let _place = if query.wait_ms > 0 { Some(door.look_on()?) } else { None };
+    let mut place = None;
     let until = Moment::now() + Duration::from_millis(query.wait_ms);
     // Subscribed before anything is read, so that nothing falls between the two.
     let (mut said, mut records) = (door.engine.logs().subscribe(), door.engine.subscribe());
@@ -46,6 +46,9 @@ pub async fn log(
         let view = found.ok_or(Rejection::TaskNotFound { task })?;
         if !view.lines.is_empty() || view.ended || query.wait_ms == 0 {
             return Ok(Json(view));
+        }
+        if place.is_none() {
+            place = Some(door.look_on()?);
         }
         loop {
             tokio::select! {

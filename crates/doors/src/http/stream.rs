@@ -4,7 +4,9 @@
 use super::Door;
 use super::answer::No;
 use super::body::Params;
+use super::peer::Peer;
 use crate::wire::*;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,6 +18,7 @@ use kernel::record::{Entry, Owner, Record};
 use kernel::task::Task;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 use store::{Reader, StoreError};
 use tokio::sync::broadcast::error::RecvError;
@@ -32,6 +35,7 @@ const TASKS_REMEMBERED: usize = 100_000;
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 pub async fn stream(
     State(door): State<Door>,
+    Extension(peer): Extension<Arc<Peer>>,
     headers: HeaderMap,
     Params(query): Params<StreamQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, No> {
@@ -50,6 +54,7 @@ pub async fn stream(
         events: VecDeque::new(),
         tasks: HashMap::new(),
         door: door.clone(),
+        peer,
         _place: place,
     };
     let opened = Event::default().comment("subscribed");
@@ -87,6 +92,7 @@ fn cursor(header: &HeaderValue) -> Result<Cursor, Problem> {
 
 struct Tail {
     door: Door,
+    peer: Arc<Peer>,
     _place: OwnedSemaphorePermit,
     subscription: Subscription,
     /// What workers say, if that is wanted.
@@ -105,7 +111,7 @@ struct Where {
 }
 
 impl Tail {
-    /// `None` ends the stream: the engine has stopped, or the store cannot be read.
+    /// `None` ends the stream: nobody listens any more, the door closes, the engine has stopped, or the store cannot be read.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -125,6 +131,7 @@ impl Tail {
                     Heard::Ended => return None,
                 },
                 said = next_said(&mut self.said) => self.tell(said).await?,
+                () = self.peer.dismissed() => return None,
             }
         }
     }

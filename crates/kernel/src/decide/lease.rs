@@ -66,6 +66,7 @@ pub(super) fn lease(step: &mut Step<'_>, task: TaskId, worker: &WorkerName, run_
         attempt: card.attempt() + 1,
         heartbeat_ms: config.heartbeat_ms,
         budget_ms: card.budget_ms().unwrap_or(config.budget_ms),
+        created_at: card.created_at(),
         input: card.input(),
         idempotency_key: card.idempotency_key().cloned(),
         node: card.node().map(|at| (Box::new(at.clone()), card.generation())),

@@ -166,9 +166,9 @@ pub async fn attempt<P: Performs>(engine: &Engine, performs: Arc<P>, given: Give
             told.send_replace(true);
             match (work.stop(grace).await, end) {
                 (_, End::Lost) => return,
-                // It was quicker than the wish to end it.
-                (Some(outcome @ Outcome::Done { .. }), End::Asked | End::Released) => outcome,
                 (_, End::Asked) => stopped(),
+                // It was quicker than the wish to end it.
+                (Some(outcome @ Outcome::Done { .. }), End::Released) => outcome,
                 (_, End::Released) => Outcome::Released,
             }
         },

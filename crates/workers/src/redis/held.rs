@@ -3,7 +3,7 @@
 use kernel::ids::{Fence, TaskId};
 use kernel::names::TypeName;
 use kernel::run::NodeAt;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use store::{BlobId, Hold};
 use tokio::time::Instant;
@@ -131,20 +131,28 @@ impl Held {
         self.outs.iter()
     }
 
-    /// By the whole text of the node, or by its name where only one of that name is out. Beside one that goes on, one that is to stop or
-    /// has ended is not meant.
+    /// Those of these that are not out yet while another token of their node is: that one is to stop, whether it was heard or not.
+    pub fn behind_others(&self, leases: impl Iterator<Item = Lease>) -> BTreeSet<Lease> {
+        let is_out = |out: &&Out| !out.is_being_made() && !out.is_ending;
+        let out: HashSet<&NodeAt> = self.outs.values().filter(is_out).filter_map(|out| out.node.as_deref()).collect();
+        let is_behind = |lease: &Out| lease.is_being_made() && lease.node.as_deref().is_some_and(|at| out.contains(at));
+        leases.filter(|lease| self.outs.get(lease).is_some_and(is_behind)).collect()
+    }
+
+    /// By the whole text of the node, or by its name where only one of that name is out. Beside one that is out, one that has ended is
+    /// not meant, and nobody knows one that is not out yet.
     pub fn meant(&self, run: &str, node: &str) -> Meant {
         let (mut whole, mut named) = (Vec::new(), Vec::new());
-        for lease in self.by_run.get(run).into_iter().flatten() {
+        for lease in self.by_run.get(run).into_iter().flatten().filter(|lease| !self.outs[*lease].is_being_made()) {
             match self.outs[lease].node.as_deref() {
                 Some(at) if node_text("", Some(at)) != node => named.extend((at.node.as_str() == node).then_some(*lease)),
                 _ => whole.push(*lease),
             }
         }
         let all = if whole.is_empty() { named } else { whole };
-        let goes_on = |lease: &&Lease| self.outs[*lease].stop_by.is_none() && !self.outs[*lease].is_ending;
-        let going: Vec<Lease> = all.iter().filter(goes_on).copied().collect();
-        match (&going[..], &all[..]) {
+        let is_open = |lease: &&Lease| !self.outs[*lease].is_ending;
+        let open: Vec<Lease> = all.iter().filter(is_open).copied().collect();
+        match (&open[..], &all[..]) {
             (_, []) => Meant::None,
             ([one], _) | ([], [one]) => Meant::One(*one),
             (several, _) => Meant::Several(several.len().max(2)),
@@ -197,15 +205,25 @@ mod tests {
     }
 
     #[test]
-    fn of_two_at_one_node_the_one_that_goes_on_is_meant() {
+    fn of_two_at_one_node_none_is_meant_though_one_is_to_stop() {
         let mut held = held(&["run-1/pay", "run-1/pay", "run-1/each[0]/pay"]);
         assert_eq!(held.meant("run-1", "pay"), Meant::Several(2));
-        for (number, meant) in [(1, Meant::One(lease(2))), (2, Meant::Several(2))] {
-            held.get_mut(&lease(number)).unwrap().stop_by = Some(Instant::now());
-            assert_eq!(held.meant("run-1", "pay"), meant);
-        }
+        held.get_mut(&lease(1)).unwrap().stop_by = Some(Instant::now());
+        assert_eq!(held.meant("run-1", "pay"), Meant::Several(2), "it may still tell how it went");
         held.remove(&lease(1));
-        assert_eq!(held.meant("run-1", "pay"), Meant::One(lease(2)), "it may still tell that it has stopped");
+        assert_eq!(held.meant("run-1", "pay"), Meant::One(lease(2)));
+    }
+
+    #[test]
+    fn one_that_is_not_out_yet_waits_for_one_that_is_and_is_not_meant() {
+        let mut held = held(&["run-1/pay", "run-1/pay", "run-1/each[0]/pay", "none"]);
+        let behind = |held: &Held| held.behind_others((1..5).map(lease)).into_iter().collect::<Vec<_>>();
+        for number in 2..5 {
+            held.get_mut(&lease(number)).unwrap().is_sent = false;
+        }
+        assert_eq!((behind(&held), held.meant("run-1", "pay")), (vec![lease(2)], Meant::One(lease(1))));
+        held.get_mut(&lease(1)).unwrap().is_ending = true;
+        assert_eq!(behind(&held), []);
     }
 
     #[test]

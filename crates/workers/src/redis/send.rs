@@ -10,6 +10,7 @@ use kernel::command::{Grant, Outcome};
 use kernel::limits::{HEARTBEAT_MS_DEFAULT, POLL_TASKS_MAX};
 use kernel::record::Payload;
 use redis::RedisError;
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,7 +100,9 @@ async fn answered(
     worked: Worked,
 ) -> Result<(), RedisError> {
     heard(bridge, outlet, sent, &worked.holding);
-    let going = alive(bridge, outlet, taken_on(bridge, outlet, worked.deliveries)).await;
+    let mut ready = std::mem::take(&mut *outlet.withheld.lock().expect("nobody panics with it"));
+    ready.extend(alive(bridge, outlet, taken_on(bridge, outlet, worked.deliveries)).await);
+    let going = released(bridge, outlet, ready, line.is_some());
     let Some(mut line) = line else { return Ok(()) };
     alive(bridge, outlet, go_out(bridge, &mut line, &going)).await?;
     let untold: Vec<Lease> = {
@@ -156,7 +159,8 @@ async fn room(bridge: &Bridge, outlet: &Outlet) -> usize {
 }
 
 fn wait(bridge: &Bridge, outlet: &Outlet) -> Duration {
-    let is_stopping = bridge.held().of_kind(&outlet.kind).any(|(_, out)| out.stop_by.is_some());
+    let is_stopping = bridge.held().of_kind(&outlet.kind).any(|(_, out)| out.stop_by.is_some())
+        || !outlet.withheld.lock().expect("nobody panics with it").is_empty();
     let shut = outlet.is_shut().map(|shut| shut.until.saturating_duration_since(Instant::now()));
     let wait = if is_stopping { WAIT_STOPPING } else { WAIT };
     shut.filter(|left| !left.is_zero()).map_or(wait, |left| wait.min(left))
@@ -203,7 +207,33 @@ pub(super) async fn go_out(bridge: &Bridge, line: &mut Line, going: &[Going]) ->
     Ok(())
 }
 
-/// What was granted, as it goes out; held from here on.
+/// Those of them that may go out now. A worker that makes ids of its own says which node it did and not for which token, so one whose node
+/// has another out, as when it begins anew, is withheld until that one is over.
+fn released(bridge: &Bridge, outlet: &Outlet, ready: Vec<Going>, has_line: bool) -> Vec<Going> {
+    if ready.is_empty() {
+        return ready;
+    }
+    let mut held = bridge.held();
+    let behind = held.behind_others(ready.iter().map(|going| going.lease));
+    let (mut going, mut withheld) = (Vec::with_capacity(ready.len()), Vec::new());
+    for ready in ready {
+        let Some(out) = held.get_mut(&ready.lease) else { continue };
+        if behind.contains(&ready.lease) || !has_line {
+            withheld.push(ready);
+        } else {
+            out.token = Some(ready.sent.clone());
+            going.push(ready);
+        }
+    }
+    drop(held);
+    if !withheld.is_empty() {
+        *outlet.withheld.lock().expect("nobody panics with it") = withheld;
+        bridge.show();
+    }
+    going
+}
+
+/// What was granted, as it is to go out; held from here on.
 async fn taken_on(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -> Vec<Going> {
     if deliveries.is_empty() {
         return Vec::new();
@@ -217,13 +247,7 @@ async fn taken_on(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -
     let mut going = Vec::with_capacity(granted.len());
     for (lease, made) in made(bridge, outlet, deliveries).await {
         match made {
-            Ok((sent, text)) => {
-                let sent = Arc::new(sent);
-                if let Some(out) = bridge.held().get_mut(&lease) {
-                    out.token = Some(sent.clone());
-                    going.push(Going { lease, sent, text });
-                }
-            }
+            Ok((sent, text)) => going.push(Going { lease, sent: Arc::new(sent), text }),
             // It can be tried again when they can be reached.
             Err(error) if bridge.engine.blobs().trouble().is_some() => {
                 let why = format!("a large input cannot be kept now: {error}");
@@ -237,12 +261,9 @@ async fn taken_on(bridge: &Bridge, outlet: &Outlet, deliveries: Vec<Delivery>) -
         }
     }
     // Of some nothing could be made: those have gone back.
+    let ready: BTreeSet<Lease> = going.iter().map(|going| going.lease).collect();
     let mut held = bridge.held();
-    for lease in &granted {
-        if held.get_mut(lease).is_some_and(|out| out.is_being_made()) {
-            held.remove(lease);
-        }
-    }
+    granted.iter().filter(|lease| !ready.contains(lease)).for_each(|lease| _ = held.remove(lease));
     going
 }
 
@@ -306,12 +327,13 @@ fn heard(bridge: &Bridge, outlet: &Outlet, sent: &[Holding], kept: &[Kept]) {
     outlet.beat.store(beat, Ordering::Relaxed);
 }
 
-/// Tokens that were to stop, and whose workers have not told so.
+/// Tokens that were to stop, and whose workers have not told so, or which no worker has.
 async fn end_stopped(bridge: &Bridge, outlet: &Outlet) {
     let now = Instant::now();
     let over: Vec<Lease> = {
         let held = bridge.held();
-        let over = held.of_kind(&outlet.kind).filter(|(_, out)| out.stop_by.is_some_and(|by| by <= now));
+        let is_over = |out: &Out| out.stop_by.is_some_and(|by| by <= now || out.is_being_made());
+        let over = held.of_kind(&outlet.kind).filter(|(_, out)| is_over(out));
         over.map(|(lease, _)| *lease).collect()
     };
     give_up(bridge, over, &failed("stopped", "it was to stop, and its worker did not say that it has", false)).await;

@@ -74,7 +74,7 @@ pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirr
     let at = grant.node.as_ref().map(|(at, _)| &**at);
     let (run, node) = (run_text(grant.task, at), node_text(grant.kind.as_str(), at));
     let inline: Option<&RawValue> = if hold.is_some() { None } else { serde_json::from_str(input.text()).ok() };
-    let now = Timestamp::now().to_string();
+    let (now, created_at) = (Timestamp::now(), Timestamp::from_microsecond(grant.created_at.us()));
     let token = Token {
         id: id_of((grant.task, grant.fence)),
         run_id: &run,
@@ -84,8 +84,8 @@ pub fn token(engine: &Engine, grant: &Grant, input: &Payload, stream: &str, mirr
         payload: inline,
         payload_ref: reference.as_deref(),
         config: inline,
-        created_at: now.clone(),
-        sent_at: now,
+        created_at: created_at.unwrap_or(now).to_string(),
+        sent_at: now.to_string(),
         workflow_owner: None,
         metadata: Metadata {
             task: grant.task.to_string(),

@@ -13,8 +13,13 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use workers::redis::{Address, Options, SIGNALS, run};
 
@@ -180,6 +185,64 @@ impl Redis {
         let waiting: usize = line.llen("completion_signals").await.unwrap();
         let hearing: usize = line.llen("completion_signals:hearing").await.unwrap();
         (out, tokens, waiting + hearing)
+    }
+}
+
+/// Stands between a bridge and Redis.
+pub struct Between {
+    port: u16,
+    /// What Redis answers goes no further.
+    keeps: Arc<AtomicBool>,
+    /// Lines are cut when it changes.
+    cuts: watch::Sender<()>,
+}
+
+impl Between {
+    pub async fn start(redis: u16) -> Between {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (keeps, cuts) = (Arc::<AtomicBool>::default(), watch::Sender::new(()));
+        let between = Between { port, keeps: keeps.clone(), cuts: cuts.clone() };
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                let far = TcpStream::connect(("127.0.0.1", redis)).await.unwrap();
+                let (keeps, mut cut) = (keeps.clone(), cuts.subscribe());
+                tokio::spawn(async move {
+                    let ((mut from_near, mut to_near), (mut from_far, mut to_far)) = (near.into_split(), far.into_split());
+                    let answers = async {
+                        let mut bytes = [0; 4_096];
+                        while let Ok(read @ 1..) = from_far.read(&mut bytes).await {
+                            if keeps.load(Ordering::Relaxed) {
+                                std::future::pending::<()>().await;
+                            }
+                            if to_near.write_all(&bytes[..read]).await.is_err() {
+                                return;
+                            }
+                        }
+                    };
+                    tokio::select! {
+                        _ = tokio::io::copy(&mut from_near, &mut to_far) => {}
+                        () = answers => {}
+                        _ = cut.changed() => {}
+                    }
+                });
+            }
+        });
+        between
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.port)
+    }
+
+    pub fn keep_answers(&self, keep: bool) {
+        self.keeps.store(keep, Ordering::Relaxed);
+    }
+
+    /// All lines, and those that come are let through.
+    pub fn cut(&self) {
+        self.keep_answers(false);
+        self.cuts.send_replace(());
     }
 }
 

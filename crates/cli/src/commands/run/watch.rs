@@ -133,6 +133,8 @@ impl Watch<'_> {
                     self.tell(event.record().as_ref());
                 }
                 Ok(Heard::News(News::Lost(failure))) if !failure.retryable => return Err(failure),
+                // It is asked every second, whether there is a stream or none.
+                Ok(Heard::News(News::Lost(failure))) if failure.is_limited() => {}
                 Ok(Heard::News(News::Lost(failure))) => self.lost(&failure),
                 Ok(Heard::News(News::Opened)) => changed = true,
                 Ok(Heard::Stop) | Err(RecvTimeoutError::Timeout) => {}

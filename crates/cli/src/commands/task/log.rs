@@ -58,15 +58,16 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
             let said = LogView { lines: Vec::new(), ..log };
             return Ok(Answer::new(&said, format!("{task} has ended.")).next(format!("task show {task}"), "how"));
         }
-        let mut is_away = false;
+        let (mut is_away, mut wait_ms) = (false, WAIT_MS);
         log = loop {
-            // When it was away, it is told at once that it is back.
-            match page(told, if is_away { 0 } else { WAIT_MS }) {
+            match page(told, wait_ms) {
                 Ok(log) => break log,
                 Err(failure) if failure.may_pass(true) => {
-                    if !std::mem::replace(&mut is_away, true) {
+                    if !failure.is_limited() && !std::mem::replace(&mut is_away, true) {
                         session.screen.note(&format!("{}; trying again", failure.message));
                     }
+                    // When it was away, it is told at once that it is back; and where no more may wait, one can ask.
+                    wait_ms = 0;
                     sleep(Duration::from_millis(failure.retry_after_ms.unwrap_or(RETRY_MS)));
                 }
                 Err(failure) => return Err(failure),

@@ -119,7 +119,11 @@ impl Wait<'_> {
                 }
                 Ok(Heard::News(News::Lost(failure))) if !failure.may_pass(opened) => return Err(failure),
                 Ok(Heard::News(News::Lost(failure))) => {
-                    self.show.suspend(|| self.session.screen.note(&format!("{}; trying again", failure.message)))
+                    // Where nobody else may listen, one can look.
+                    self.look_again = true;
+                    if !failure.is_limited() {
+                        self.show.suspend(|| self.session.screen.note(&format!("{}; trying again", failure.message)));
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                     return Err(self.timed_out(timeout_ms.unwrap_or(0)));

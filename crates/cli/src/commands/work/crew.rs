@@ -229,14 +229,13 @@ impl Crew {
         let Some(held) = self.held.remove(&task) else { return Told::Nothing };
         let (told, result) = match (held.fate, verdict) {
             (Fate::Lost, _) => return Told::Nothing,
-            // It was quicker than the server's wish to end it, which stands all the same.
-            (Fate::Stopped, Verdict::Done(output)) => (Told::Stopped, done(task, fence, output)),
             (Fate::Its, Verdict::Done(output)) => (Told::Done, done(task, fence, output)),
             (Fate::Its, Verdict::Failed { failure, retryable, retry_after_ms }) => {
                 let error = TaskError { code: failure.code, message: failure.message };
                 (Told::Failed, WorkResult { retry_after_ms, ..failed(task, fence, error, retryable) })
             }
-            (Fate::Stopped, Verdict::Failed { .. }) => {
+            // Though it was quicker than the server's wish to end it: that stands.
+            (Fate::Stopped, _) => {
                 let error = TaskError { code: "stopped".into(), message: "the worker ended it on request".into() };
                 (Told::Stopped, failed(task, fence, error, false))
             }
@@ -392,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_spent_its_time_is_ended_and_what_it_did_in_time_counts() {
+    fn who_has_spent_its_time_is_ended_and_what_it_says_then_does_not_count() {
         check(
             crew(2),
             &[
@@ -461,7 +460,7 @@ mod tests {
                 ),
                 ("failed 1", "want 1 wait 0 [task-1:Failed] (task-2 task-3)"),
                 ("failed 2", "want 2 wait 0 [task-1:Failed] (task-3)"),
-                ("done 3", "want 3 wait 0 [task-1:Failed task-3:Done] ()"),
+                ("done 3", "want 3 wait 0 [task-1:Failed task-3:Failed] ()"),
             ],
         );
     }
