@@ -66,7 +66,7 @@ typescript: $(SIGNALLER_BIN)
 
 sdk-typescript: typescript ## the SDK for TypeScript
 	cd $(TYPESCRIPT_MADE) && npx tsc && SIGNALLER_ROOT=$(CURDIR) $(NODE) --test --test-concurrency=2 --test-reporter=dot dist/test/*.test.js \
-	  && $(SIGNALLER_BIN) worker-check -- $(NODE) dist/examples/check-worker.js
+	  && env -u SIGNALLER_BIN $(SIGNALLER_BIN) worker-check -- $(NODE) dist/examples/check-worker.js
 
 # One workflow whose nodes run in Python, TypeScript, Bash and over Redis.
 .PHONY: languages

@@ -64,7 +64,8 @@ impl House {
     fn serve(folder: &Path, config: &str, env: &[(&str, &str)]) -> Server {
         let file = folder.join("signaller.toml");
         std::fs::write(&file, config.replace("FOLDER", folder.to_str().unwrap())).unwrap();
-        Server::start_with(&folder.join("data"), 0, &["--config", file.to_str().unwrap(), "--stop-limit", "2s"], env)
+        let log = std::fs::File::create(folder.join("server.log")).unwrap();
+        Server::start_telling(&folder.join("data"), 0, &["--config", file.to_str().unwrap(), "--stop-limit", "2s"], env, log)
     }
 
     fn add(&self, kind: &str, input: Value) -> String {
@@ -158,7 +159,7 @@ fn no_secret_is_in_the_data_the_history_or_what_is_told() {
         "[workers]\nallow = [\"{address}\"]\n[secrets]\nKEY = {{env = \"THE_KEY\", hosts = [\"127.0.0.1\"]}}\n\
          [process.leak]\ncommand = [\"sh\", \"-c\", \"echo log $KEY >&2; echo $KEY > FOLDER/proof; echo got $KEY\"]\nenv = {{KEY = \"secret://KEY\"}}\n"
     );
-    let house = House::start(&config, &[("THE_KEY", SECRET), ("SIGNALLER_LOG", "debug")]);
+    let house = House::start(&config, &[("THE_KEY", SECRET), ("SIGNALLER_LOG", "trace")]);
     let echoed =
         house.add("http", json!({"url": format!("http://{address}/"), "headers": {"authorization": "Bearer secret://KEY"}}));
     let echoed = house.ended(&echoed);
@@ -169,6 +170,8 @@ fn no_secret_is_in_the_data_the_history_or_what_is_told() {
     assert_eq!(house.written("proof"), SECRET, "it was there");
     let history = house.server.get(&format!("/v1/tasks/{leaked}/history")).to_string();
     assert!(!history.contains(SECRET), "{history}");
+    let log = std::fs::read_to_string(house.folder.path().join("server.log")).unwrap();
+    assert!(!log.contains(SECRET), "{log}");
     let data = house.folder.path().join("data");
     assert!(!holding(&data, b"you_said").is_empty(), "what came back is kept");
     assert_eq!(holding(&data, SECRET.as_bytes()), Vec::<PathBuf>::new());

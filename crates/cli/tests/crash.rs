@@ -42,14 +42,23 @@ fn what_was_acknowledged_survives_fifty_kills() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut server = Server::start(&data, 0);
+    server.put("/v1/queues/bench", &json!({"config": {"heartbeat_ms": 1_000, "retry": {"attempts": 20, "backoff_ms": 0}}}));
     let url = server.url.clone();
     let far = 600_000;
     let adders: Vec<Child> = (0..2).map(|n| load("add", &url, &folder.path().join(format!("added-{n}")), far, 2, 7)).collect();
-    let workers: Vec<Child> = (0..2).map(|n| load("work", &url, &folder.path().join(format!("worked-{n}")), far, 2, 5)).collect();
+    let work = |n: usize| load("work", &url, &folder.path().join(format!("worked-{n}")), far, 2, 5);
+    let mut workers: Vec<Child> = (0..2).map(work).collect();
 
     let mut with_leases = 0;
-    for _ in 0..KILLS {
+    for kill in 0..KILLS {
         std::thread::sleep(Duration::from_millis(40 + chance() % 160));
+        // Now and then a worker dies before it, and another begins.
+        if kill % 5 == 0 {
+            let n = kill / 5 % workers.len();
+            workers[n].kill().unwrap();
+            workers[n].wait().unwrap();
+            workers[n] = work(n);
+        }
         server.kill_9();
         let mut running = 0;
         rows(&data, &mut |task| running += usize::from(task.status() == kernel::task::Status::Running));
@@ -110,15 +119,18 @@ fn what_was_acknowledged_survives_fifty_kills() {
         assert_eq!(tasks[&id].status(), kernel::task::Status::Done, "{id}");
     }
     let mut done: BTreeMap<kernel::record::Owner, usize> = BTreeMap::new();
-    let mut reader = Sqlite::open_reader(&data).unwrap();
+    let (mut reader, mut lost) = (Sqlite::open_reader(&data).unwrap(), 0);
     reader
         .scan_records(&mut |entry| {
             let entry = entry.expect("a record decodes");
-            if matches!(entry.record, kernel::record::Record::TaskDone { .. }) {
-                *done.entry(entry.owner).or_default() += 1;
+            match entry.record {
+                kernel::record::Record::TaskDone { .. } => *done.entry(entry.owner).or_default() += 1,
+                kernel::record::Record::TaskRetried { failure, .. } if failure.code == "worker_lost" => lost += 1,
+                _ => {}
             }
         })
         .unwrap();
+    assert!(lost > 0, "no worker died at its work");
     assert!(done.values().all(|times| *times == 1), "a result counts once");
     verified(&data);
 }

@@ -179,8 +179,8 @@ impl Logs {
         Ok(())
     }
 
-    /// Lines of tasks that are gone, some tasks after `after`, and those beyond the bound.
-    fn prune(&self, engine: &Engine, after: &mut Option<TaskId>) -> Result<(), StoreError> {
+    /// Lines of tasks that are gone, some tasks after `after`, and those beyond so many bytes.
+    fn prune(&self, engine: &Engine, after: &mut Option<TaskId>, bytes_max: u64) -> Result<(), StoreError> {
         for _ in 0..PAGES {
             let tasks = locked(&self.store).tasks(*after, PAGE)?;
             *after = tasks.last().copied();
@@ -202,7 +202,7 @@ impl Logs {
         }
         loop {
             let mut store = locked(&self.store);
-            if store.bytes()? <= KEPT_BYTES_MAX {
+            if store.bytes()? <= bytes_max {
                 return Ok(());
             }
             let oldest = store.oldest(PAGE)?;
@@ -229,7 +229,7 @@ pub(crate) fn start(engine: Engine) -> Result<(), StoreError> {
             }
             if looked.elapsed() >= LOOK_EVERY {
                 looked = Instant::now();
-                if let Err(error) = logs.prune(&engine, &mut pruned) {
+                if let Err(error) = logs.prune(&engine, &mut pruned, KEPT_BYTES_MAX) {
                     tracing::warn!(%error, "old lines of workers cannot be looked for");
                 }
             }
@@ -305,9 +305,7 @@ mod tests {
         assert_eq!(logs.progress(task(1), FENCE), None);
     }
 
-    /// Of the two only one is a task that is there.
-    #[test]
-    fn lines_go_with_their_tasks() {
+    fn engine_with(tasks: usize) -> (Engine, Vec<TaskId>) {
         let disk = MemoryDisk::default();
         let engine = Engine::open(Box::new(disk.open()), Arc::<MemoryBlobs>::default(), EngineOptions::default()).unwrap();
         let spec = kernel::record::TaskSpec::new(
@@ -315,15 +313,38 @@ mod tests {
             kernel::names::TypeName::parse("t").unwrap(),
         );
         let new = kernel::command::NewTask { spec, delay_ms: 0, input: kernel::record::Payload("1".into()) };
-        let added = engine.ask_blocking(crate::Request::Command(kernel::command::Command::Add { tasks: vec![new] }));
+        let added = engine.ask_blocking(crate::Request::Command(kernel::command::Command::Add { tasks: vec![new; tasks] }));
         let Ok(crate::Answer::Reply(Ok(kernel::command::Reply::Added(added)))) = added else { panic!("{added:?}") };
-        let (here, gone) = (added[0].task, task(99));
+        (engine, added.iter().map(|added| added.task).collect())
+    }
+
+    /// Of the two only one is a task that is there.
+    #[test]
+    fn lines_go_with_their_tasks() {
+        let (engine, added) = engine_with(1);
+        let (here, gone) = (added[0], task(99));
         let logs = logs();
         logs.add(here, FENCE, ["a"]);
         logs.add(gone, FENCE, ["b"]);
         logs.write().unwrap();
-        logs.prune(&engine, &mut None).unwrap();
+        logs.prune(&engine, &mut None, u64::MAX).unwrap();
         let left = |of| logs.read(of, 0, 10).unwrap().lines.len();
         assert_eq!((left(here), left(gone)), (1, 0));
+    }
+
+    #[test]
+    fn of_too_many_lines_those_go_that_were_said_longest_ago() {
+        let (engine, added) = engine_with(PAGE + 2);
+        let logs = logs();
+        let line = |(ms, of): (i64, &TaskId)| {
+            (*of, LogLine { at: kernel::time::Time::from_ms(ms), fence: FENCE, text: "x".repeat(100) })
+        };
+        locked(&logs.store).add(&(1..).zip(added.iter().rev()).map(line).collect::<Vec<_>>()).unwrap();
+        let left = || added.iter().map(|of| logs.read(*of, 0, 10).unwrap().lines.len()).collect::<Vec<_>>();
+        let bytes = locked(&logs.store).bytes().unwrap();
+        logs.prune(&engine, &mut None, bytes).unwrap();
+        assert!(left().iter().all(|lines| *lines == 1), "all of it fits");
+        logs.prune(&engine, &mut None, bytes - 1).unwrap();
+        assert_eq!((&left()[..2], left().iter().sum::<usize>()), (&[1, 1][..], 2));
     }
 }

@@ -18,6 +18,7 @@ import unittest
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,16 +71,18 @@ class House(unittest.TestCase):
         headers = {"content-type": "text/yaml"}
         urllib.request.urlopen(urllib.request.Request(self.url + path, text.encode(), headers, method=method)).close()
 
-    def door(self, around: Around, limited: Json | None = None) -> str:
+    def door(self, around: Around, limited: Json | None = None, times: float = inf) -> str:
         """The address of a door to the server, which may lose or change what goes through it. An `error` is answered as one;
-        what is limited is what is only looked at."""
+        what is limited, so many times, is what is only looked at."""
         url = self.url
 
         class Door(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                if limited is not None:
+                nonlocal times
+                times -= 1
+                if limited is not None and times >= 0:
                     self.answer(json.dumps({"error": limited}).encode(), 429)
                     return
                 with urllib.request.urlopen(url + self.path) as answered:

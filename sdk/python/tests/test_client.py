@@ -55,6 +55,11 @@ class Bringing(House):
         for client, said in ((away, "did not answer"), (full, "so many wait")):
             with self.assertRaisesRegex(SignallerError, said):
                 client.tasks.wait(first["task"], timeout=0.05)
+        # What a try in vain has cost is not waited for once more.
+        soon = Client(self.door(lambda body, ask: ask(body), {**limited, "retry_after_ms": 1000}, times=1))
+        self.addCleanup(soon.close)
+        with self.assertRaisesRegex(TimeoutError, "after 1.5 s"):
+            soon.tasks.wait(first["task"], timeout=1.5)
         later = self.client.tasks.add("a", delay_ms=3_600_000, blocked_by=[first["task"]])
         for task in (later, first):
             self.client.tasks.cancel(task["task"], reason="a test")

@@ -72,19 +72,22 @@ export class Client extends calls.Api {
   /** What the calls are made of. Bytes go and come as they are. */
   async request<T>(method: string, path: string, { body, kind = JSON_KIND, query = {}, again, timeoutMs = Infinity }: calls.Sent = {}): Promise<T> {
     const sent = body === undefined || kind !== JSON_KIND ? (body as Body) : JSON.stringify(body);
-    const said = Object.entries(query).filter(([, value]) => value != null);
-    const where = said.length ? `${path}?${new URLSearchParams(said)}` : path;
+    const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null));
     const may = again || method === "GET" || method === "PUT";
-    const { wait_ms = 0 } = query as { wait_ms?: number };
-    const end = performance.now() + Math.min(this.#timeoutMs + wait_ms, timeoutMs, TIMER_MS_MAX);
+    const waitMs = Number(said.get("wait_ms"));
+    const end = performance.now() + Math.min(this.#timeoutMs + waitMs, timeoutMs, TIMER_MS_MAX);
     for (let tried = 1; ; tried++) {
+      const leftMs = Math.round(end - performance.now());
+      // After a try that was in vain there is less of it.
+      if (waitMs) said.set("wait_ms", String(Math.max(0, Math.min(waitMs, leftMs - LATE_MS_MAX))));
       try {
-        const signal = AbortSignal.timeout(Math.max(10, Math.round(end - performance.now())));
+        const signal = AbortSignal.timeout(Math.max(10, leftMs));
+        const where = said.size ? `${path}?${said}` : path;
         return (await this.sendOnce(method, where, sent, signal, kind)) as T;
       } catch (error) {
-        const waitMs = may && error instanceof SignallerError && error.retryable ? error.waitMs(tried) : Infinity;
-        if (performance.now() + waitMs >= end) throw error;
-        await sleep(waitMs);
+        const restMs = may && error instanceof SignallerError && error.retryable ? error.waitMs(tried) : Infinity;
+        if (performance.now() + restMs >= end) throw error;
+        await sleep(restMs);
       }
     }
   }

@@ -52,6 +52,9 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     for (const [client, message] of [[away, /did not answer/], [full, /so many wait/]] as const) {
       await assert.rejects(client.tasks.wait(first.task, { timeoutMs: 50 }), { name: "SignallerError", message });
     }
+    // What a try in vain has cost is not waited for once more.
+    const soon = new Client({ url: await house.door((body, ask) => ask(body), { ...limited, retry_after_ms: 1_000 }, 1) });
+    await assert.rejects(soon.tasks.wait(first.task, { timeoutMs: 1_500 }), { name: "TimeoutError", message: /after 1500 ms/ });
     const later = await tasks.add("a", null, { delay_ms: 3_600_000, blocked_by: [first.task] });
     for (const { task } of [later, first]) {
       await tasks.cancel(task, { reason: "a test" });

@@ -107,8 +107,8 @@ export class House {
     this.#ends.unshift(end);
   }
 
-  /** The address of a door to the server, which may lose or change what goes through it; what is limited is what is only looked at. */
-  async door(around: Around, limited?: object): Promise<string> {
+  /** The address of a door to the server, which may lose or change what goes through it; what is limited, so many times, is what is only looked at. */
+  async door(around: Around, limited?: object, times = Infinity): Promise<string> {
     const door = createHttpServer(async (request, response) => {
       const { method = "GET", url, socket } = request;
       let [status, text] = [200, ""];
@@ -119,7 +119,7 @@ export class House {
         return answered.json();
       };
       for await (const part of request) text += part;
-      if (limited && method === "GET") return void response.writeHead(429).end(JSON.stringify({ error: limited }));
+      if (limited && method === "GET" && times-- > 0) return void response.writeHead(429).end(JSON.stringify({ error: limited }));
       const answer: any = method === "GET" ? await ask() : await around(JSON.parse(text), ask);
       if (answer === undefined) return void socket.destroy();
       response.writeHead(answer.error && status < 400 ? 400 : status, { "content-type": "application/json" }).end(JSON.stringify(answer));

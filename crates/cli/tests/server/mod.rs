@@ -23,6 +23,11 @@ impl Server {
     }
 
     pub fn start_with(data: &Path, port: u16, args: &[&str], env: &[(&str, &str)]) -> Server {
+        Server::start_telling(data, port, args, env, Stdio::inherit())
+    }
+
+    /// Its own log goes there.
+    pub fn start_telling(data: &Path, port: u16, args: &[&str], env: &[(&str, &str)], log: impl Into<Stdio>) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_signaller"))
             .args(["--json", "serve", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"])
             .arg(data)
@@ -32,6 +37,7 @@ impl Server {
             .envs(env.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .expect("the server starts");
         let mut line = String::new();

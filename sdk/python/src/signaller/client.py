@@ -63,17 +63,21 @@ class Client(api.Api, AbstractContextManager["Client"]):
     ) -> Any:
         """What the calls are made of. `kind`: what the body is, as bytes, if it is not to be JSON. `again`: it may safely be
         sent twice, as may any GET or PUT. `end`: when to give up, if the client does not before."""
-        said = {name: str(value).lower() if isinstance(value, bool) else value for name, value in dict(query).items()}
-        path += "?" + urlencode({name: value for name, value in said.items() if value is not None}) if query else ""
+        said = {name: value for name, value in dict(query).items() if value is not None}
+        said |= {name: str(value).lower() for name, value in said.items() if isinstance(value, bool)}
+        wait_ms = said.get("wait_ms", 0)
         sent = json.dumps(body, allow_nan=False).encode() if kind == JSON and body is not None else body
         may = again or method in ("GET", "PUT")
         if not may:
             self.close()  # On one that the server has closed it would fail, and nobody could tell whether it was done.
-        end, tried = min(time.monotonic() + self._timeout + (dict(query).get("wait_ms") or 0) / 1000, end), 0
+        end, tried = min(time.monotonic() + self._timeout + wait_ms / 1000, end), 0
         while True:
             tried += 1
+            left = end - time.monotonic()
+            if wait_ms:  # After a try that was in vain there is less of it.
+                said["wait_ms"] = max(min(wait_ms, round((left - LATE_S_MAX) * 1000)), 0)
             try:
-                return self.send_once(method, path, sent, max(end - time.monotonic(), 0.01), kind)
+                return self.send_once(method, f"{path}?{urlencode(said)}" if said else path, sent, max(left, 0.01), kind)
             except SignallerError as error:
                 rest = error.wait(tried)
                 if not (may and error.retryable) or time.monotonic() + rest >= end:
