@@ -7,6 +7,7 @@ import pickle
 import threading
 import typing
 from typing import Any
+from unittest import mock
 
 from generate.__main__ import MADE
 
@@ -46,7 +47,7 @@ class Bringing(House):
         self.assertEqual((again["task"], again["duplicate"]), (first["task"], True))
         view = self.client.tasks.show(first["task"])
         self.assertEqual((view["status"], view["queue"], view["keys"], view["tags"]), ("queued", "q", {"tenant": "x"}, ["t"]))
-        limited = {"code": "limited", "message": "so many wait", "retryable": True, "retry_after_ms": 20}
+        limited = {"code": "limited", "message": "so many wait", "retryable": True, "retry_after_ms": 5000}
         full = Client(self.door(lambda body, ask: ask(body), limited))
         self.addCleanup(full.close)
         away = Client("http://127.0.0.1:9")
@@ -55,6 +56,11 @@ class Bringing(House):
         for client, said in ((away, "did not answer"), (full, "so many wait")):
             with self.assertRaisesRegex(SignallerError, said):
                 client.tasks.wait(first["task"], timeout=0.05)
+        # However short its own time, a client asks once, and not until the end.
+        with Client(self.url, timeout=0.2) as quick, mock.patch.object(quick, "send_once", wraps=quick.send_once) as asked:
+            with self.assertRaisesRegex(TimeoutError, "after 0.5 s"):
+                quick.tasks.wait(first["task"], timeout=0.5)
+            self.assertLessEqual(asked.call_count, 2)
         # What a try in vain has cost is not waited for once more.
         soon = Client(self.door(lambda body, ask: ask(body), {**limited, "retry_after_ms": 1000}, times=1))
         self.addCleanup(soon.close)

@@ -6,6 +6,7 @@ import asyncio
 import collections
 import threading
 import time
+from collections.abc import Awaitable
 from typing import Any
 
 from signaller import Context, Fail, Retry, SignallerError, Worker
@@ -19,6 +20,11 @@ RICH = {"text": 'Grüße, 世界 🚂 \u0000 " \\ \u2028', "n": [1.5, -3, True, 
 class Mute(Exception):
     def __str__(self) -> str:
         raise RuntimeError("nothing to say")
+
+
+class Falsy(Exception):
+    def __len__(self) -> int:
+        return 0
 
 
 RUNS: collections.Counter[str] = collections.Counter()
@@ -41,7 +47,7 @@ def behave(input: Any, context: Context) -> Any:
             return {"nan": float("nan"), "object": object(), "half": "\ud800", "key": {(1, 2): 3}}[what]
         case {"raise": what}:
             kinds = {"value": ValueError, "stop": StopIteration, "exit": SystemExit, "half": RuntimeError, "mute": Mute}
-            raise kinds[what]("no \ud800")
+            raise kinds.get(what, Falsy)("no \ud800")
         case {"fail": code}:
             raise Fail("for good", code=code)
         case {"again": code}:
@@ -77,6 +83,7 @@ TABLE: list[tuple[Any, str, Any, int]] = [
     ({"strange": "half"}, "failed", "result_refused", 1),
     ({"strange": "key"}, "failed", "result_refused", 1),
     ({"raise": "value"}, "failed", "value_error", 2),
+    ({"raise": "falsy"}, "failed", "falsy", 2),
     ({"raise": "half"}, "failed", "runtime_error", 2),
     ({"raise": "mute"}, "failed", "result_refused", 1),
     ({"fail": "no_such_order"}, "failed", "no_such_order", 1),
@@ -230,9 +237,14 @@ class Stopping(House):
             finally:
                 ended.append("async")
 
+        @worker.task("late")
+        def late(input: Any, context: Context) -> Awaitable[None]:
+            plain(input, context)
+            return asynchronous(input)
+
         worker.task("wrapped")(lambda input: asynchronous(input))
         thread = self.work(worker)
-        for type, said in (("plain", "plain"), ("async", "async"), ("wrapped", "async")):
+        for type, said in (("plain", "plain"), ("async", "async"), ("wrapped", "async"), ("late", "async")):
             task = self.add(type)
             self.until("it runs", lambda: ended and ended[-1] == "began")
             self.client.tasks.cancel(task, reason="not needed")

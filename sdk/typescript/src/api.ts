@@ -704,6 +704,7 @@ export interface components {
             /** @description The task has ended: nobody says anything more. */
             ended: boolean;
             lines: components["schemas"]["LogLineView"][];
+            progress?: components["schemas"]["ProgressView"] | null;
         };
         /** @description A part of the history that is not whole. */
         LostHistory: {
@@ -988,6 +989,21 @@ export interface components {
             /** @description Such as `nodes.route.rules[0].to`, or `/order` in a value. */
             path: string;
             suggestion?: string | null;
+        };
+        ProgressView: {
+            at: components["schemas"]["Instant"];
+            /**
+             * Format: int32
+             * @description The attempt that said it, while its history is kept.
+             */
+            attempt?: number | null;
+            fence: string;
+            message?: string | null;
+            /**
+             * Format: double
+             * @description From 0 to 1.
+             */
+            progress: number;
         };
         /** @description What ran ahead of its turn, by why. */
         Promotions: {

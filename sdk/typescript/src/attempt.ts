@@ -61,7 +61,8 @@ export class Attempt {
     const { task, fence } = this.task;
     let told: string;
     try {
-      told = toldOf(outcome, this.stop.signal.aborted);
+      // Whatever one says that was to stop: nobody knows whether that is all of it.
+      told = this.stop.signal.aborted ? '"status":"released"' : toldOf(outcome);
     } catch (error) {
       told = toldOf(new Fail(`its result cannot be told: ${text(error, 200)}`, { code: "result_refused" }));
     }
@@ -69,8 +70,7 @@ export class Attempt {
   }
 }
 
-function toldOf(outcome: unknown, isAborted = false): string {
-  if (isAborted) return '"status":"released"'; // Whatever it says: nobody knows whether that is all of it.
+function toldOf(outcome: unknown): string {
   if (!(outcome instanceof Error)) {
     // What is undefined is null; a function, for example, is nothing that can be told.
     const output: string | undefined = JSON.stringify(outcome ?? null);

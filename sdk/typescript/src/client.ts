@@ -75,18 +75,19 @@ export class Client extends calls.Api {
     const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null));
     const may = again || method === "GET" || method === "PUT";
     const waitMs = Number(said.get("wait_ms"));
-    const end = performance.now() + Math.min(this.#timeoutMs + waitMs, timeoutMs, TIMER_MS_MAX);
+    const begun = performance.now();
+    const end = begun + Math.min(this.#timeoutMs + waitMs, timeoutMs, TIMER_MS_MAX);
     for (let tried = 1; ; tried++) {
-      const leftMs = Math.round(end - performance.now());
+      const now = performance.now();
       // After a try that was in vain there is less of it.
-      if (waitMs) said.set("wait_ms", String(Math.max(0, Math.min(waitMs, leftMs - LATE_MS_MAX))));
+      if (waitMs) said.set("wait_ms", String(Math.max(0, Math.round(begun + waitMs - now))));
       try {
-        const signal = AbortSignal.timeout(Math.max(10, leftMs));
+        const signal = AbortSignal.timeout(Math.max(10, Math.round(end - now)));
         const where = said.size ? `${path}?${said}` : path;
         return (await this.sendOnce(method, where, sent, signal, kind)) as T;
       } catch (error) {
         const restMs = may && error instanceof SignallerError && error.retryable ? error.waitMs(tried) : Infinity;
-        if (performance.now() + restMs >= end) throw error;
+        if (!(performance.now() + restMs < end)) throw error;
         await sleep(restMs);
       }
     }

@@ -60,7 +60,7 @@ export class Crew {
       await breath(); // What ends at once is told in the same poll.
       const overtaken = new AbortController();
       let isOver = false;
-      const asking = this.#poll({ overtaken: overtaken.signal }).finally(() => {
+      const asking = this.#poll({ overtaken }).finally(() => {
         [isOver, this.#waits] = [true, false];
         this.#wake.abort();
       });
@@ -84,10 +84,9 @@ export class Crew {
   close(limitMs: number): void {
     [this.#closing, this.#triesSince] = [true, performance.now()];
     this.#wake.abort();
-    const later = (ms: number, act: (attempt: Attempt) => void): void =>
-      void setTimeout(() => this.#held.forEach(act), Math.min(ms, TIMER_MS_MAX)).unref();
-    later(limitMs, ({ stop }) => stop.abort());
-    later(limitMs + GRACE_MS, (attempt) => this.#owe(attempt, new Error("it is handed back")));
+    const ms = Math.min(limitMs, TIMER_MS_MAX - GRACE_MS);
+    setTimeout(() => this.#held.forEach(({ stop }) => stop.abort()), ms).unref();
+    setTimeout(() => this.#held.forEach((attempt) => this.#owe(attempt, new Error("it is handed back"))), ms + GRACE_MS).unref();
   }
 
   /** Until there is news, or so long. */
@@ -101,8 +100,7 @@ export class Crew {
     return [...this.#held, ...this.#owed.keys()].reduce((least, { task }) => Math.min(least, task.heartbeat_ms / 3), mostMs);
   }
 
-  async #poll({ apart = false, overtaken = new AbortController().signal } = {}): Promise<void> {
-    const { name, slots, size } = this;
+  async #poll({ apart = false, overtaken = new AbortController() } = {}): Promise<void> {
     const results = new Map<Attempt, string>();
     const said = new Map<Attempt, string[]>();
     let room = POLL_LENGTH / 2 ** this.#tried; // Less, if so much was too much.
@@ -115,12 +113,12 @@ export class Crew {
     const holding = apart ? [] : [...said.keys()].filter((attempt) => !results.has(attempt));
     // Who could not tell what it has done takes nothing more on until it can.
     const wants = !apart && !this.#closing && !this.#tried;
-    const free = (slots - this.#calls) * size - this.#owed.size + results.size;
+    const free = (this.slots - this.#calls) * this.size - this.#owed.size + results.size;
     const want = wants ? Math.max(0, Math.min(free, POLL_TASKS_MAX - this.#held.size - this.#owed.size)) : 0;
     const waits = want > 0 && !results.size;
     if (!apart) this.#waits = waits;
     const head = JSON.stringify({
-      worker: apart ? `${name}/results` : name,
+      worker: apart ? `${this.name}/results` : this.name,
       types: apart ? [] : [...this.performs.keys()],
       queues: this.options.queues,
       want,
@@ -130,21 +128,24 @@ export class Crew {
     const told = Array.from(results, ([attempt, result]) => `${result},"log":${JSON.stringify(said.get(attempt))}}`).join();
     let answer: Required<Schemas["WorkAnswer"]>;
     // Heartbeats wait for one that goes by itself, and a stop for all of them.
-    const patience = AbortSignal.timeout(Math.ceil(apart ? this.#beatMs(ANSWER_MS_MAX) : this.#closing ? FAREWELL_MS : ANSWER_MS_MAX));
+    const patience = apart ? this.#beatMs(ANSWER_MS_MAX) : this.#closing ? FAREWELL_MS : ANSWER_MS_MAX;
+    // Not by AbortSignal.any: in Node 20 a timeout that only that knows may be collected, and never comes.
+    const timer = setTimeout(() => overtaken.abort(new DOMException("it took too long", "TimeoutError")), patience);
     try {
       const body = `${head.slice(0, -1)},"results":[${told}]}`;
-      answer = (await this.client.sendOnce("POST", "/v1/work", body, AbortSignal.any([overtaken, patience]))) as typeof answer;
+      answer = (await this.client.sendOnce("POST", "/v1/work", body, overtaken.signal)) as typeof answer;
       if (!answer.tasks) throw new SignallerError("not_signaller", `the server at ${this.client.url} is no Signaller`, 200);
       this.#isKnown = true;
     } catch (error) {
       if (this.#closing && waits) return;
       for (const [attempt, lines] of said) attempt.lines.unshift(...lines);
       return this.#rest(error);
+    } finally {
+      clearTimeout(timer);
     }
     let unkept: SignallerError | undefined;
-    for (const [at, attempt] of [...results.keys()].entries()) {
+    for (const [at, [attempt, result]] of [...results].entries()) {
       const { ok, code, message } = answer.results[at]!;
-      const result = this.#owed.get(attempt)!;
       this.#owed.delete(attempt);
       if (code === "unavailable") {
         this.#owed.set(attempt, result); // It is told again, after the others.
@@ -158,7 +159,7 @@ export class Crew {
     }
     // What comes when the worker is to stop is not named by the next poll, and so goes back.
     const attempts = this.#closing ? [] : answer.tasks.map((task) => new Attempt(task));
-    for (let first = 0; first < attempts.length; first += size) void this.#start(attempts.slice(first, first + size));
+    for (let first = 0; first < attempts.length; first += this.size) void this.#start(attempts.slice(first, first + this.size));
     this.#inVain = waits && attempts.length === 0;
     if (unkept) return this.#rest(unkept);
     this.#tried = 0;
@@ -190,13 +191,12 @@ export class Crew {
   }
 
   #owe(attempt: Attempt, outcome: unknown): void {
-    const { task, type } = attempt.task;
     this.#held.delete(attempt);
     this.#owed.set(attempt, attempt.result(outcome));
     this.#triesSince = performance.now();
     this.#wake.abort();
     if (outcome instanceof Error && !(outcome instanceof Fail || attempt.stop.signal.aborted)) {
-      this.#say(() => `${task} of type ${type} failed: ${outcome.stack}`);
+      this.#say(() => `${attempt.task.task} of type ${attempt.task.type} failed: ${outcome.stack}`);
     }
   }
 

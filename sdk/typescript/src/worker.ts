@@ -6,7 +6,7 @@ import type { Context } from "./attempt.js";
 import { Client, type ClientOptions } from "./client.js";
 import { Crew, type Perform } from "./crew.js";
 
-export interface WorkerOptions extends ClientOptions {
+export interface WorkerOptions extends Omit<ClientOptions, "timeoutMs"> {
   /** Used by no other worker; without one it is made of host, process and chance. */
   name?: string;
   /** Tasks at once, batches apart: 10. */
@@ -70,18 +70,17 @@ export class Worker {
   async run(): Promise<void> {
     if (!this.#groups.size) throw new TypeError("this worker has nothing to do: say how with worker.task");
     const { queues = [], log = (line) => console.error(`signaller: ${line}`), signals = true } = this.#options;
-    const crews = Array.from(this.#groups, ([name, { size, performs }]) => {
+    this.#crews = Array.from(this.#groups, ([name, { size, performs }]) => {
       const slots = name === this.name ? this.#concurrency : 1;
       return new Crew(this.#client, name, performs, slots, size, { queues, log });
     });
-    this.#crews = crews;
     const stop = (): void => this.stop();
     if (signals) for (const signal of SIGNALS) process.on(signal, stop);
     try {
       if (this.#stops) this.#close();
-      const working = crews.map((crew) => crew.work());
+      const working = this.#crews.map((crew) => crew.work());
       // If one is refused for good, the others hand back what they hold.
-      for (const work of working) work.catch(() => crews.forEach((crew) => crew.close(0)));
+      for (const work of working) work.catch(() => this.#crews.forEach((crew) => crew.close(0)));
       await Promise.allSettled(working);
       await Promise.all(working);
     } finally {

@@ -44,7 +44,7 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual([again.task, again.duplicate], [first.task, true]);
     const view = await tasks.show(first.task);
     assert.deepEqual([view.status, view.queue, view.keys, view.tags], ["queued", "q", { tenant: "x" }, ["t"]]);
-    const limited = { code: "limited", message: "so many wait", retryable: true, retry_after_ms: 20 };
+    const limited = { code: "limited", message: "so many wait", retryable: true, retry_after_ms: 5_000 };
     const full = new Client({ url: await house.door((body, ask) => ask(body), limited) });
     const away = new Client({ url: "http://127.0.0.1:1" });
     const late = { name: "TimeoutError", message: `after 50 ms ${first.task} is still queued` };
@@ -52,6 +52,13 @@ describe("a client", { timeout: 4 * LONG_MS }, () => {
     for (const [client, message] of [[away, /did not answer/], [full, /so many wait/]] as const) {
       await assert.rejects(client.tasks.wait(first.task, { timeoutMs: 50 }), { name: "SignallerError", message });
     }
+    // However short its own time, a client asks once, and not until the end.
+    const quick = new Client({ url: house.url, timeoutMs: 200 });
+    const [sendOnce, asked] = [quick.sendOnce.bind(quick), [] as string[]];
+    quick.sendOnce = (method, path, ...rest) => (asked.push(path), sendOnce(method, path, ...rest));
+    await assert.rejects(quick.tasks.wait(first.task, { timeoutMs: 500 }), { name: "TimeoutError" });
+    assert.ok(asked.length <= 2, String(asked));
+    await assert.rejects(tasks.show(first.task, { wait_ms: Number("5s") }), { name: "RangeError" });
     // What a try in vain has cost is not waited for once more.
     const soon = new Client({ url: await house.door((body, ask) => ask(body), { ...limited, retry_after_ms: 1_000 }, 1) });
     await assert.rejects(soon.tasks.wait(first.task, { timeoutMs: 1_500 }), { name: "TimeoutError", message: /after 1500 ms/ });

@@ -578,12 +578,16 @@ class LogLineView(LogLineViewRequired, total=False):
     "The attempt that said it, while its history is kept."
 
 
-class LogView(TypedDict):
+class LogViewRequired(TypedDict):
     dropped: int
     "How many lines before those that are kept were dropped."
     ended: bool
     "The task has ended: nobody says anything more."
     lines: list[LogLineView]
+
+
+class LogView(LogViewRequired, total=False):
+    progress: ProgressView | None
 
 
 class LostHistory(TypedDict):
@@ -783,6 +787,19 @@ class ProblemAt(ProblemAtRequired, total=False):
     line: int | None
     "From 1."
     suggestion: str | None
+
+
+class ProgressViewRequired(TypedDict):
+    at: Instant
+    fence: str
+    progress: float
+    "From 0 to 1."
+
+
+class ProgressView(ProgressViewRequired, total=False):
+    attempt: int | None
+    "The attempt that said it, while its history is kept."
+    message: str | None
 
 
 class Promotions(TypedDict):

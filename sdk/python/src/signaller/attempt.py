@@ -57,10 +57,6 @@ class Context(WorkTask):
         """For people: kept with the task, told with the next heartbeat or the result. At most 100 wait for it."""
         self._lines.append(str(line)[:LOG_LINE_LENGTH_MAX].encode("utf-8", "replace").decode())
 
-    def _said(self) -> list[str]:
-        """What the server has not been told."""
-        return [self._lines.popleft() for _ in range(len(self._lines))]
-
 
 class Function:
     """What does the work of a type of task: as a batch of so many tasks in a call, or one by itself."""
@@ -90,16 +86,15 @@ class Function:
 def result(context: Context, outcome: Any) -> str:
     """What a poll says of it, as JSON without the last brace: its log comes then. There is a result of whatever comes."""
     try:
-        told = told_of(outcome, context.cancelled)
+        # Whatever one says that was to stop: nobody knows whether that is all of it.
+        told = '"status": "released"' if context.cancelled else told_of(outcome)
     except Exception as error:
         why = traceback.format_exception_only(error)[-1].strip()  # Also of an error that cannot say what it is.
         told = told_of(Fail(f"its result cannot be told: {why}", code="result_refused"))
     return f"{as_json(context._lease)[:-1]}, {told}"
 
 
-def told_of(outcome: Any, is_cancelled: bool = False) -> str:
-    if is_cancelled:
-        return '"status": "released"'  # Whatever it says: nobody knows whether that is all of it.
+def told_of(outcome: Any) -> str:
     if not isinstance(outcome, BaseException):
         output = as_json(outcome)
         if len(output.encode()) <= OUTPUT_BYTES_MAX:

@@ -70,14 +70,14 @@ class Client(api.Api, AbstractContextManager["Client"]):
         may = again or method in ("GET", "PUT")
         if not may:
             self.close()  # On one that the server has closed it would fail, and nobody could tell whether it was done.
-        end, tried = min(time.monotonic() + self._timeout + wait_ms / 1000, end), 0
+        until, tried = time.monotonic() + wait_ms / 1000, 0
+        end = min(until + self._timeout, end)
         while True:
-            tried += 1
-            left = end - time.monotonic()
+            tried, now = tried + 1, time.monotonic()
             if wait_ms:  # After a try that was in vain there is less of it.
-                said["wait_ms"] = max(min(wait_ms, round((left - LATE_S_MAX) * 1000)), 0)
+                said["wait_ms"] = max(round((until - now) * 1000), 0)
             try:
-                return self.send_once(method, f"{path}?{urlencode(said)}" if said else path, sent, max(left, 0.01), kind)
+                return self.send_once(method, f"{path}?{urlencode(said)}" if said else path, sent, max(end - now, 0.01), kind)
             except SignallerError as error:
                 rest = error.wait(tried)
                 if not (may and error.retryable) or time.monotonic() + rest >= end:

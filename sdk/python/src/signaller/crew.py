@@ -60,8 +60,7 @@ class Crew:
                         await self._poll(apart=True)
                     else:
                         await self._woken()
-                if self._closing:  # By then the server has it, and hears later that it is over.
-                    await asyncio.wait([asking], timeout=REST_S)
+                await asyncio.wait([asking], timeout=REST_S)  # By then the server has it, and hears later that it is over.
                 if asking.done():
                     asking.result()
             finally:
@@ -91,7 +90,7 @@ class Crew:
         said: dict[Context, list[str]] = {}
         room = max(POLL_LENGTH >> self._tried, 1)  # Less, if so much was too much.
         for context in [*self._owed, *([] if apart else self._held)]:
-            said[context] = context._said() if room > 0 else []
+            said[context] = [context._lines.popleft() for _ in range(len(context._lines))] if room > 0 else []
             if room > 0 and context in self._owed:
                 results[context] = self._owed[context]
             room -= len(results.get(context, "")) + sum(len(line) + LINE_COST for line in said[context])
@@ -172,19 +171,20 @@ class Crew:
     def _ended(self, call: asyncio.Task[list[Any]]) -> None:
         contexts = self._calls.pop(call)
         error = asyncio.CancelledError() if call.cancelled() else call.exception()
-        for context, outcome in zip(contexts, [error] * len(contexts) if error else call.result(), strict=True):
+        for context, outcome in zip(contexts, call.result() if error is None else [error] * len(contexts), strict=True):
             if context in self._held:
                 self._owe(outcome, context)
         self._wake.set()
 
     def _cancel(self, *contexts: Context) -> None:
-        news = {context for context in contexts if not context.cancelled}
-        for context in news:
-            log.info("%s is told to stop", context.task)
-            context.cancelled = True
+        for context in contexts:
+            if not context.cancelled:
+                log.info("%s is told to stop", context.task)
+                context.cancelled = True
         for call, given in self._calls.items():
             # One of a batch is not ended while others of it are wanted; a thread cannot be ended.
-            if given[0]._is_awaited and news & {*given} and all(each.cancelled for each in given):
+            if given[0]._is_awaited and all(each.cancelled for each in given):
+                given[0]._is_awaited = False  # Once.
                 call.cancel()
 
     def _owe(self, outcome: Any, *contexts: Context) -> None:
