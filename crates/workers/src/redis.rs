@@ -138,6 +138,10 @@ impl Outlet {
         }
     }
 
+    fn withheld(&self) -> MutexGuard<'_, Vec<Going>> {
+        self.withheld.lock().expect("nobody panics with it")
+    }
+
     fn is_shut(&self) -> Option<Shut> {
         self.shut.lock().expect("nobody panics with it").clone()
     }

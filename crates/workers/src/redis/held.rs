@@ -3,7 +3,7 @@
 use kernel::ids::{Fence, TaskId};
 use kernel::names::TypeName;
 use kernel::run::NodeAt;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use store::{BlobId, Hold};
 use tokio::time::Instant;
@@ -24,13 +24,20 @@ pub struct Out {
     pub stop_by: Option<Instant>,
     /// Its worker was told so.
     pub called_off: bool,
-    /// It has ended, and Redis is being told.
-    pub is_ending: bool,
+    pub end: Option<End>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// A signal tells it: whoever heard that tells the engine, and then takes the token from its stream.
+    Heard,
+    /// The engine knows it no more: its token is to be taken from its stream before another of its node goes there.
+    Over,
 }
 
 impl Out {
     pub fn new(kind: TypeName, node: Option<Box<NodeAt>>) -> Out {
-        Out { kind, node, token: None, _hold: None, is_sent: false, stop_by: None, called_off: false, is_ending: false }
+        Out { kind, node, token: None, _hold: None, is_sent: false, stop_by: None, called_off: false, end: None }
     }
 
     /// Its token is not there yet.
@@ -131,12 +138,22 @@ impl Held {
         self.outs.iter()
     }
 
-    /// Those of these that are not out yet while another token of their node is: that one is to stop, whether it was heard or not.
+    /// Those of these that are not out yet and may not go: they are to stop, or another token of their node is out (that one is to stop,
+    /// whether it was heard or not), or a later one is to go.
     pub fn behind_others(&self, leases: impl Iterator<Item = Lease>) -> BTreeSet<Lease> {
-        let is_out = |out: &&Out| !out.is_being_made() && !out.is_ending;
-        let out: HashSet<&NodeAt> = self.outs.values().filter(is_out).filter_map(|out| out.node.as_deref()).collect();
-        let is_behind = |lease: &Out| lease.is_being_made() && lease.node.as_deref().is_some_and(|at| out.contains(at));
-        leases.filter(|lease| self.outs.get(lease).is_some_and(is_behind)).collect()
+        // Of each node the one that is out, or the last of those that are not.
+        let mut first: HashMap<&NodeAt, (bool, Fence)> = HashMap::new();
+        for ((_, fence), out) in &self.outs {
+            if let Some(at) = out.node.as_deref().filter(|_| out.end != Some(End::Heard)) {
+                let one = (!out.is_being_made(), *fence);
+                first.entry(at).and_modify(|first| *first = one.max(*first)).or_insert(one);
+            }
+        }
+        let is_behind = |out: &Out, fence| {
+            let is_first = |at| first.get(at) == Some(&(false, fence));
+            out.is_being_made() && (out.stop_by.is_some() || !out.node.as_deref().is_none_or(is_first))
+        };
+        leases.filter(|lease| self.outs.get(lease).is_some_and(|out| is_behind(out, lease.1))).collect()
     }
 
     /// By the whole text of the node, or by its name where only one of that name is out. Beside one that is out, one that has ended is
@@ -150,7 +167,7 @@ impl Held {
             }
         }
         let all = if whole.is_empty() { named } else { whole };
-        let is_open = |lease: &&Lease| !self.outs[*lease].is_ending;
+        let is_open = |lease: &&Lease| self.outs[*lease].end.is_none();
         let open: Vec<Lease> = all.iter().filter(is_open).copied().collect();
         match (&open[..], &all[..]) {
             (_, []) => Meant::None,
@@ -222,14 +239,32 @@ mod tests {
             held.get_mut(&lease(number)).unwrap().is_sent = false;
         }
         assert_eq!((behind(&held), held.meant("run-1", "pay")), (vec![lease(2)], Meant::One(lease(1))));
-        held.get_mut(&lease(1)).unwrap().is_ending = true;
+        held.get_mut(&lease(1)).unwrap().end = Some(End::Heard);
         assert_eq!(behind(&held), []);
+        // Its token may still be read.
+        held.get_mut(&lease(1)).unwrap().end = Some(End::Over);
+        assert_eq!(behind(&held), [lease(2)]);
+        held.remove(&lease(1));
+        assert_eq!(behind(&held), []);
+        // What is to stop does not begin.
+        held.get_mut(&lease(4)).unwrap().stop_by = Some(Instant::now());
+        assert_eq!(behind(&held), [lease(4)]);
+    }
+
+    #[test]
+    fn of_several_that_are_not_out_yet_the_last_may_go() {
+        let mut held = held(&["run-1/pay", "run-1/pay", "run-1/pay"]);
+        (1..4).for_each(|number| held.get_mut(&lease(number)).unwrap().is_sent = false);
+        let behind = |held: &Held| held.behind_others((1..4).map(lease)).into_iter().collect::<Vec<_>>();
+        assert_eq!(behind(&held), [lease(1), lease(2)]);
+        held.remove(&lease(3));
+        assert_eq!(behind(&held), [lease(1)]);
     }
 
     #[test]
     fn one_that_has_ended_does_not_stand_in_the_way_of_the_next_attempt() {
         let mut held = held(&["run-1/pay", "run-1/pay"]);
-        held.get_mut(&lease(1)).unwrap().is_ending = true;
+        held.get_mut(&lease(1)).unwrap().end = Some(End::Heard);
         assert_eq!(held.meant("run-1", "pay"), Meant::One(lease(2)));
     }
 

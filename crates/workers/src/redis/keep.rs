@@ -163,7 +163,7 @@ async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     // Meanwhile the other half may have heard of some.
     let lost: Vec<(Lease, Out)> = {
         let held = bridge.held();
-        let lost = held.all().filter(|(lease, out)| !out.is_ending && !out.is_being_made() && lost.contains(lease));
+        let lost = held.all().filter(|(lease, out)| out.end.is_none() && !out.is_being_made() && lost.contains(lease));
         lost.map(|(lease, out)| (*lease, out.clone())).collect()
     };
     let (mut going, mut bytes, mut unknown) = (Vec::new(), 0, Vec::new());

@@ -1,6 +1,6 @@
 //! The half that hears: signals are taken, held against what is out, told to the engine, and let go when that is durable.
 
-use super::held::{Lease, Meant};
+use super::held::{End, Lease, Meant};
 use super::line::{self, Ear, Line, Mark, Taken};
 use super::signal::{self, Said, Signal};
 use super::token::{id_of, lease_of};
@@ -83,6 +83,7 @@ async fn hear(bridge: &Bridge, line: &mut Line, taken: &Taken) -> Result<(), Red
         match kept {
             Ok((outcome, hold)) => {
                 holds.extend(hold);
+                _ = bridge.held().get_mut(&heard.lease).map(|out| out.end = Some(End::Heard));
                 finishing.push(finish(bridge, heard.lease, outcome, heard.text));
             }
             Err(away) => {
@@ -94,7 +95,6 @@ async fn hear(bridge: &Bridge, line: &mut Line, taken: &Taken) -> Result<(), Red
     let ended: Vec<Lease> = join_all(finishing).await;
     drop(holds);
     bridge.note_refused().await;
-    ended.iter().for_each(|lease| _ = bridge.held().get_mut(lease).map(|out| out.is_ending = true));
     line.let_go(taken, &again, &ended).await?;
     for lease in &ended {
         let out = bridge.held().remove(lease);

@@ -1,6 +1,6 @@
 //! The half that sends, for one type: it leases what there is room for, puts it on the stream, and keeps alive what is out.
 
-use super::held::{Lease, Out, Sent};
+use super::held::{End, Lease, Out, Sent};
 use super::line::Line;
 use super::{Bridge, Outlet, Shut, token};
 use crate::inside::{failed, filled, report};
@@ -22,6 +22,8 @@ use tokio::time::{Instant, sleep};
 /// How long a poll may wait for work; and while a token is to stop.
 const WAIT: Duration = Duration::from_secs(20);
 const WAIT_STOPPING: Duration = Duration::from_millis(500);
+/// And while one is over and to leave its stream, or something that is ready waits for that.
+const WAIT_LEFT: Duration = Duration::from_millis(50);
 /// Where there is little room, so long is waited for more of it, so that few polls carry much.
 const GATHER: Duration = Duration::from_millis(5);
 /// A worker that does a token that was cancelled has so long to tell of it.
@@ -91,7 +93,8 @@ impl Bridge {
     }
 }
 
-/// What the engine says of those that were named in this poll, and what it gives.
+/// What the engine says of those that were named in this poll, and what it gives. What is over leaves its stream before anything else goes
+/// there.
 async fn answered(
     bridge: &Bridge,
     outlet: &Outlet,
@@ -100,14 +103,24 @@ async fn answered(
     worked: Worked,
 ) -> Result<(), RedisError> {
     heard(bridge, outlet, sent, &worked.holding);
-    let mut ready = std::mem::take(&mut *outlet.withheld.lock().expect("nobody panics with it"));
-    ready.extend(alive(bridge, outlet, taken_on(bridge, outlet, worked.deliveries)).await);
-    let going = released(bridge, outlet, ready, line.is_some());
+    let ready = alive(bridge, outlet, taken_on(bridge, outlet, worked.deliveries)).await;
+    outlet.withheld().extend(ready);
     let Some(mut line) = line else { return Ok(()) };
+    let over: Vec<Lease> = {
+        let held = bridge.held();
+        held.of_kind(&outlet.kind).filter(|(_, out)| out.end == Some(End::Over)).map(|(lease, _)| *lease).collect()
+    };
+    if !over.is_empty() {
+        alive(bridge, outlet, line.drop_tokens(&over)).await?;
+        let mut held = bridge.held();
+        over.iter().for_each(|lease| _ = held.remove(lease));
+    }
+    let going = released(bridge, outlet);
     alive(bridge, outlet, go_out(bridge, &mut line, &going)).await?;
     let untold: Vec<Lease> = {
         let held = bridge.held();
-        let untold = held.of_kind(&outlet.kind).filter(|(_, out)| out.stop_by.is_some() && !out.called_off);
+        let is_untold = |out: &Out| out.stop_by.is_some() && !out.called_off && !out.is_being_made();
+        let untold = held.of_kind(&outlet.kind).filter(|(_, out)| is_untold(out));
         untold.map(|(lease, _)| *lease).collect()
     };
     if !untold.is_empty() {
@@ -159,10 +172,18 @@ async fn room(bridge: &Bridge, outlet: &Outlet) -> usize {
 }
 
 fn wait(bridge: &Bridge, outlet: &Outlet) -> Duration {
-    let is_stopping = bridge.held().of_kind(&outlet.kind).any(|(_, out)| out.stop_by.is_some())
-        || !outlet.withheld.lock().expect("nobody panics with it").is_empty();
+    let (mut is_stopping, mut is_over) = (false, false);
+    for (_, out) in bridge.held().of_kind(&outlet.kind) {
+        is_stopping |= out.stop_by.is_some();
+        is_over |= out.end == Some(End::Over);
+    }
+    let is_left = (is_over || !outlet.withheld().is_empty()) && bridge.line.borrow().is_some();
     let shut = outlet.is_shut().map(|shut| shut.until.saturating_duration_since(Instant::now()));
-    let wait = if is_stopping { WAIT_STOPPING } else { WAIT };
+    let wait = match is_stopping {
+        _ if is_left => WAIT_LEFT,
+        true => WAIT_STOPPING,
+        false => WAIT,
+    };
     shut.filter(|left| !left.is_zero()).map_or(wait, |left| wait.min(left))
 }
 
@@ -209,7 +230,8 @@ pub(super) async fn go_out(bridge: &Bridge, line: &mut Line, going: &[Going]) ->
 
 /// Those of them that may go out now. A worker that makes ids of its own says which node it did and not for which token, so one whose node
 /// has another out, as when it begins anew, is withheld until that one is over.
-fn released(bridge: &Bridge, outlet: &Outlet, ready: Vec<Going>, has_line: bool) -> Vec<Going> {
+fn released(bridge: &Bridge, outlet: &Outlet) -> Vec<Going> {
+    let ready = std::mem::take(&mut *outlet.withheld());
     if ready.is_empty() {
         return ready;
     }
@@ -218,7 +240,7 @@ fn released(bridge: &Bridge, outlet: &Outlet, ready: Vec<Going>, has_line: bool)
     let (mut going, mut withheld) = (Vec::with_capacity(ready.len()), Vec::new());
     for ready in ready {
         let Some(out) = held.get_mut(&ready.lease) else { continue };
-        if behind.contains(&ready.lease) || !has_line {
+        if behind.contains(&ready.lease) {
             withheld.push(ready);
         } else {
             out.token = Some(ready.sent.clone());
@@ -227,7 +249,7 @@ fn released(bridge: &Bridge, outlet: &Outlet, ready: Vec<Going>, has_line: bool)
     }
     drop(held);
     if !withheld.is_empty() {
-        *outlet.withheld.lock().expect("nobody panics with it") = withheld;
+        *outlet.withheld() = withheld;
         bridge.show();
     }
     going
@@ -312,8 +334,9 @@ fn heard(bridge: &Bridge, outlet: &Outlet, sent: &[Holding], kept: &[Kept]) {
     for (sent, kept) in sent.iter().zip(kept) {
         let lease = (sent.task, sent.fence);
         if !kept.held {
-            // Redis is told when it is compared.
-            held.remove(&lease);
+            if held.get_mut(&lease).is_some_and(|out| *out.end.get_or_insert(End::Over) == End::Heard) {
+                held.remove(&lease);
+            }
             continue;
         }
         beat = beat.min(kept.heartbeat_ms);
@@ -330,17 +353,23 @@ fn heard(bridge: &Bridge, outlet: &Outlet, sent: &[Holding], kept: &[Kept]) {
 /// Tokens that were to stop, and whose workers have not told so, or which no worker has.
 async fn end_stopped(bridge: &Bridge, outlet: &Outlet) {
     let now = Instant::now();
+    let is_over = |out: &Out| out.end.is_none() && out.stop_by.is_some_and(|by| by <= now || out.is_being_made());
     let over: Vec<Lease> = {
         let held = bridge.held();
-        let is_over = |out: &Out| out.stop_by.is_some_and(|by| by <= now || out.is_being_made());
-        let over = held.of_kind(&outlet.kind).filter(|(_, out)| is_over(out));
-        over.map(|(lease, _)| *lease).collect()
+        held.of_kind(&outlet.kind).filter(|(_, out)| is_over(out)).map(|(lease, _)| *lease).collect()
     };
-    give_up(bridge, over, &failed("stopped", "it was to stop, and its worker did not say that it has", false)).await;
+    tell(bridge, &over, &failed("stopped", "it was to stop, and its worker did not say that it has", false)).await;
+    let mut held = bridge.held();
+    over.iter().for_each(|lease| _ = held.get_mut(lease).map(|out| _ = out.end.get_or_insert(End::Over)));
 }
 
+/// What is on no stream.
 pub(super) async fn give_up(bridge: &Bridge, leases: Vec<Lease>, outcome: &Outcome) {
-    join_all(leases.iter().map(|(task, fence)| report(&bridge.engine, *task, *fence, outcome.clone()))).await;
+    tell(bridge, &leases, outcome).await;
     let mut held = bridge.held();
     leases.iter().for_each(|lease| _ = held.remove(lease));
+}
+
+async fn tell(bridge: &Bridge, leases: &[Lease], outcome: &Outcome) {
+    join_all(leases.iter().map(|(task, fence)| report(&bridge.engine, *task, *fence, outcome.clone()))).await;
 }
