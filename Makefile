@@ -1,6 +1,8 @@
 # Everything a newcomer needs; `make` alone lists it.
 SHELL := /bin/bash
 CARGO ?= cargo
+# A package of Debian's; its lists may be missing, or name what is no longer there.
+install = { apt-get install -y $(1) || { apt-get update && apt-get install -y $(1); }; }
 
 .PHONY: help run build test payloads s3 sdk sdk-python sdk-typescript sdk-types check fmt sim bench clean
 
@@ -21,7 +23,7 @@ test: check payloads s3 ## everything: format, lints, tidy, all tests
 # Of this version: GitHub's own examples, which a test takes through the webhook door.
 PAYLOADS := @octokit/webhooks-examples@7.6.1
 payloads: ## fetch the example payloads that GitHub publishes; the tests need them
-	@test -e target/npm/$(PAYLOADS) || { command -v npm >/dev/null || apt-get install -y npm \
+	@test -e target/npm/$(PAYLOADS) || { command -v npm >/dev/null || $(call install,npm) \
 	  || { echo "npm is missing: GitHub's example payloads come with it"; exit 1; }; \
 	  npm install --prefix target/npm --ignore-scripts --no-save --no-package-lock --no-audit --no-fund $(PAYLOADS) \
 	  && mkdir -p $(dir target/npm/$(PAYLOADS)) && touch target/npm/$(PAYLOADS); }
@@ -29,8 +31,8 @@ payloads: ## fetch the example payloads that GitHub publishes; the tests need th
 # A server that speaks S3, in a folder of its own.
 MOTO := 5.1.22
 s3: ## fetch the S3 server that the tests of blobs run against
-	@command -v curl >/dev/null || apt-get install -y curl || { echo "curl is missing: tests of blobs make their buckets with it"; exit 1; }
-	@test -e target/moto/$(MOTO) || { python3 -m venv --clear target/moto 2>/dev/null || { apt-get install -y python3-venv \
+	@command -v curl >/dev/null || $(call install,curl) || { echo "curl is missing: tests of blobs make their buckets with it"; exit 1; }
+	@test -e target/moto/$(MOTO) || { python3 -m venv --clear target/moto 2>/dev/null || { $(call install,python3-venv) \
 	  && python3 -m venv --clear target/moto; } || { echo "python3-venv is missing: the S3 server of the tests is written in Python"; exit 1; }; \
 	  target/moto/bin/pip install --quiet --disable-pip-version-check 'moto[server,s3]==$(MOTO)' && touch target/moto/$(MOTO); }
 
@@ -45,7 +47,7 @@ $(SIGNALLER_BIN):
 PYTHON_TOOLS := mypy==1.18.2 redis==8.1.0 ruff==0.14.5
 PYTHON_MADE := $(CURDIR)/target/sdk/python
 sdk-python: $(SIGNALLER_BIN) ## the SDK for Python
-	@test -e "$(PYTHON_MADE)/$(PYTHON_TOOLS)" || { python3 -m pip --version >/dev/null 2>&1 || apt-get install -y python3-pip \
+	@test -e "$(PYTHON_MADE)/$(PYTHON_TOOLS)" || { python3 -m pip --version >/dev/null 2>&1 || $(call install,python3-pip) \
 	  || { echo "pip is missing: the tools that check the Python SDK come with it"; exit 1; }; \
 	  python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade --target $(PYTHON_MADE) $(PYTHON_TOOLS) \
 	  && touch "$(PYTHON_MADE)/$(PYTHON_TOOLS)"; }
@@ -55,10 +57,10 @@ sdk-python: $(SIGNALLER_BIN) ## the SDK for Python
 
 # Beside the sources, which stay as they are; from Node 20 on, which comes with npm if the system's own is older.
 TYPESCRIPT_MADE := target/sdk/typescript
-NODE := $(shell node -e 'process.exit(+(process.versions.node.split(".")[0] < 20))' 2>/dev/null && echo node || echo npx --yes node@20)
+NODE := $(shell node -e 'process.exit(+!"".toWellFormed)' 2>/dev/null && echo node || echo npx --yes node@20)
 .PHONY: typescript
 typescript: $(SIGNALLER_BIN)
-	@command -v npm >/dev/null || apt-get install -y npm || { echo "npm is missing: what the TypeScript SDK is built with comes with it"; exit 1; }
+	@command -v npm >/dev/null || $(call install,npm) || { echo "npm is missing: what the TypeScript SDK is built with comes with it"; exit 1; }
 	@mkdir -p $(TYPESCRIPT_MADE) && rm -rf $(addprefix $(TYPESCRIPT_MADE)/,src test scripts examples dist)
 	@cd sdk/typescript && cp -r README.md package.json package-lock.json tsconfig.json src test scripts examples $(CURDIR)/$(TYPESCRIPT_MADE)
 	@cd $(TYPESCRIPT_MADE) && { cmp -s package-lock.json node_modules/.installed || { npm ci --ignore-scripts --no-audit --no-fund \
@@ -74,7 +76,7 @@ languages: sdk-python sdk-typescript ## run examples/languages, whose nodes are 
 	@mkdir -p $(TYPESCRIPT_MADE)/languages && cp examples/languages/worker.mts $(TYPESCRIPT_MADE)/languages
 	cd $(TYPESCRIPT_MADE) && npx tsc --strict --target es2023 --module nodenext --types node --skipLibCheck --lib es2023,es2024.string --rootDir . --outDir dist languages/worker.mts
 	said=$$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=sdk/python/src:$(PYTHON_MADE) TYPESCRIPT_WORKER=$(TYPESCRIPT_MADE)/dist/languages/worker.mjs \
-	  ./examples/languages/run.sh) && echo "$$said" && grep -qF '{"longest": "SIGNALLER!", "words": 7}' <<< "$$said"
+	  NODE=$$($(NODE) -p process.execPath) ./examples/languages/run.sh) && echo "$$said" && grep -qF '{"longest": "SIGNALLER!", "words": 7}' <<< "$$said"
 
 sdk-types: typescript ## make the types of the SDKs anew, from what the debug binary says of its API
 	cd $(TYPESCRIPT_MADE) && { npx tsc >&2; $(NODE) dist/scripts/generate.js $(CURDIR)/sdk/typescript/src/api.ts; } \
@@ -101,8 +103,8 @@ tools:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it from https://rustup.rs"; exit 1; }
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install build-essential"; exit 1; }
-	@command -v redis-server >/dev/null || apt-get install -y redis-server || { echo "redis-server is missing: the tests of the Redis bridge start one"; exit 1; }
-	@command -v python3 >/dev/null || apt-get install -y python3 || { echo "python3 is missing: the example worker is written in it"; exit 1; }
+	@command -v redis-server >/dev/null || $(call install,redis-server) || { echo "redis-server is missing: the tests of the Redis bridge start one"; exit 1; }
+	@command -v python3 >/dev/null || $(call install,python3) || { echo "python3 is missing: the example worker is written in it"; exit 1; }
 
 clean: ## remove what was built
 	$(CARGO) clean

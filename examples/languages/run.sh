@@ -39,7 +39,7 @@ workers+=($!)
 until_it_can "$signaller" status
 
 python3 "$here/worker.py" & workers+=($!)
-node "$typescript_worker" & workers+=($!)
+"${NODE:-node}" "$typescript_worker" & workers+=($!)
 "$signaller" work --type shout -- "$here/shout.sh" >/dev/null & workers+=($!)
 python3 "$here/redis_worker.py" & workers+=($!)
 

@@ -17,6 +17,8 @@ use store::StoreError;
 use store::sqlite::Sqlite;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -216,6 +218,10 @@ fn store_failure(settings: &Settings, error: &StoreError) -> Failure {
 
 fn log_to_stderr() {
     let level = std::env::var("SIGNALLER_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(tracing::Level::WARN);
+    // Libraries may say below a warning what no secret is taken out of, such as the host of an address that is one.
+    let ours = ["signaller", "doors", "engine", "store", "workers"].map(|part| (part, level));
+    let told = Targets::new().with_targets(ours).with_default(level.min(tracing::Level::WARN));
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).finish().with(told);
     // A second server in the same process keeps the first one's log.
-    _ = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).try_init();
+    _ = log.try_init();
 }

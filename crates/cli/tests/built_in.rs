@@ -156,22 +156,28 @@ fn the_example_of_the_page_runs() {
 fn no_secret_is_in_the_data_the_history_or_what_is_told() {
     let (address, came) = peer(r#"{"you_said": "{said}"}"#);
     let config = format!(
-        "[workers]\nallow = [\"{address}\"]\n[secrets]\nKEY = {{env = \"THE_KEY\", hosts = [\"127.0.0.1\"]}}\n\
+        "[workers]\nallow = [\"{address}\"]\n[secrets]\nNONE = {{env = \"NOT_SET\"}}\n\
+         KEY = {{env = \"THE_KEY\", hosts = [\"127.0.0.1\"]}}\nHOOK = {{env = \"THE_HOOK\", hosts = [\"127.0.0.1\"]}}\n\
          [process.leak]\ncommand = [\"sh\", \"-c\", \"echo log $KEY >&2; echo $KEY > FOLDER/proof; echo got $KEY\"]\nenv = {{KEY = \"secret://KEY\"}}\n"
     );
-    let house = House::start(&config, &[("THE_KEY", SECRET), ("SIGNALLER_LOG", "trace")]);
+    let hook = format!("http://{address}/{SECRET}");
+    let house = House::start(&config, &[("THE_KEY", SECRET), ("THE_HOOK", &hook), ("SIGNALLER_LOG", "trace")]);
     let echoed =
         house.add("http", json!({"url": format!("http://{address}/"), "headers": {"authorization": "Bearer secret://KEY"}}));
     let echoed = house.ended(&echoed);
     assert_eq!(echoed["output"]["body"], json!({"you_said": "Bearer secret://KEY"}), "{echoed}");
     assert!(came.lock().unwrap()[0].contains(SECRET), "it was sent");
+    let hooked = house.add("http", json!({"url": "secret://HOOK"}));
+    assert_eq!(house.ended(&hooked)["status"], "done");
+    assert!(came.lock().unwrap()[1].contains(SECRET), "it was sent there");
     let leaked = house.add("process", json!({"command": "leak"}));
     assert_eq!(house.ended(&leaked)["output"], "got secret://KEY");
     assert_eq!(house.written("proof"), SECRET, "it was there");
     let history = house.server.get(&format!("/v1/tasks/{leaked}/history")).to_string();
     assert!(!history.contains(SECRET), "{history}");
     let log = std::fs::read_to_string(house.folder.path().join("server.log")).unwrap();
-    assert!(!log.contains(SECRET), "{log}");
+    assert!(log.contains("NOT_SET"), "the log is there: {log}");
+    assert!(!log.contains(SECRET) && !log.contains(&address.to_string()), "{log}");
     let data = house.folder.path().join("data");
     assert!(!holding(&data, b"you_said").is_empty(), "what came back is kept");
     assert_eq!(holding(&data, SECRET.as_bytes()), Vec::<PathBuf>::new());
@@ -181,14 +187,19 @@ fn no_secret_is_in_the_data_the_history_or_what_is_told() {
 #[test]
 fn private_addresses_are_refused_unless_they_are_allowed() {
     let (address, came) = peer("{}");
-    let house = House::start("", &[]);
-    let task = house.add("http", json!({"url": format!("http://{address}/")}));
+    let mut house = House::start("", &[]);
+    let input = json!({"url": format!("http://{address}/")});
+    let task = house.add("http", input.clone());
     let ended = house.ended(&task);
     assert_eq!(
         (&ended["status"], &ended["attempt"], &ended["error"]["code"]),
         (&json!("failed"), &json!(1), &json!("address_refused"))
     );
     assert!(came.lock().unwrap().is_empty());
+    house.server.terminate();
+    house.server = Server::start_with(&house.folder.path().join("data"), 0, &["--allow", &address.to_string()], &[]);
+    let task = house.add("http", input);
+    assert_eq!(house.ended(&task)["status"], "done");
     house.verified();
 }
 

@@ -88,6 +88,8 @@ fn lines_and_progress_ride_with_heartbeats_and_results() {
     let log = house.log(&id, "");
     assert_eq!(shown(&log), ["1#1 one", "2#1 two \u{1b}[31m", "3#1 three", "4#2 four"]);
     assert_eq!((&log["dropped"], &log["ended"]), (&json!(0), &json!(true)));
+    let (far, view) = (&log["progress"], [json!(1), json!(0.4), json!("row 4 of 10")]);
+    assert_eq!([&far["attempt"], &far["progress"], &far["message"]], view.each_ref(), "how far the first came is known later");
     assert_eq!(shown(&house.log(&id, "?after=2&limit=1")), ["3#1 three"]);
 
     // The command line tells the same, and no control character of it.
@@ -96,7 +98,8 @@ fn lines_and_progress_ride_with_heartbeats_and_results() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
     command.args(["--human", "task", "log", &id]).env("SIGNALLER_URL", &house.server.url).env_remove("SIGNALLER_TOKEN");
     let people = String::from_utf8(command.stdin(Stdio::null()).output().unwrap().stdout).unwrap();
-    assert!(people.contains("0.000 #1 | one\n") && people.contains(" #2 | four") && !people.contains('\u{1b}'), "{people}");
+    assert!(people.trim_end().ends_with(" #1 said last how far it is: 40 %, row 4 of 10"), "{people}");
+    assert!(people.contains("0.000 #1 | one\n") && people.contains(" #2 | four\n") && !people.contains('\u{1b}'), "{people}");
 
     for (path, code) in [(format!("/v1/tasks/{id}/log?limit=0"), "invalid"), ("/v1/tasks/task-99/log".into(), "task_not_found")] {
         assert_eq!(house.server.ask("GET", &path, None).1["error"]["code"], code, "{path}");
@@ -127,14 +130,18 @@ fn the_newest_lines_stay_and_those_that_went_are_counted() {
 }
 
 #[test]
-fn lines_survive_a_restart() {
+fn lines_and_progress_survive_a_restart() {
     let mut house = House::start("", &[]);
     let id = house.add("talk", json!({}));
     let task = lease(&house.server, "w", "talk");
-    house.say(&task, json!({"log": ["before"]}));
+    house.say(&task, json!({"log": ["before"], "progress": 0.4, "message": "row 4 of 10"}));
     assert_eq!(shown(&house.log(&id, "")), ["1#1 before"], "whoever has read it finds it again");
     house.server.kill_9();
     house.server = Server::start(&house.folder.path().join("data"), 0);
+    let view = house.server.get(&format!("/v1/tasks/{id}"));
+    assert_eq!((&view["lease"]["progress"], &view["lease"]["message"]), (&json!(0.4), &json!("row 4 of 10")), "{view}");
+    let explained = house.server.get(&format!("/v1/tasks/{id}/explain"));
+    assert!(explained["sentence"].as_str().unwrap().contains("40 % are done (row 4 of 10)"), "{explained}");
     report(&house.server, "w", &task, json!({"status": "done", "log": ["after"]}));
     assert_eq!(shown(&house.log(&id, "")), ["1#1 before", "2#1 after"]);
     house.verified();

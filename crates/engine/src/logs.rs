@@ -1,5 +1,5 @@
-//! What workers say while they work: lines and how far they are. The writer never hears of it. Lines wait in a bounded line of
-//! their own for a thread that writes them, many at once; how far a worker is lives in memory alone, and is gone after a restart.
+//! What workers say while they work: lines and how far they are. The writer never hears of it: both wait in a bounded place of
+//! their own for a thread that writes them, many at once.
 
 use crate::clock;
 use crate::engine::Engine;
@@ -13,11 +13,13 @@ use std::time::{Duration, Instant};
 use store::{LOG_LINE_BYTES_MAX, LogLine, LogPage, LogStore, StoreError};
 use tokio::sync::broadcast;
 
+pub use store::Progress;
+
 /// Bytes that may wait to be written. What comes while it is full is dropped, and counted.
 const WAITING_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// What a line weighs beside its text.
 const LINE_BYTES: usize = 64;
-/// Tasks whose progress is remembered.
+/// Tasks whose progress is remembered, and those of which it may wait to be written.
 const PROGRESS_MAX: usize = 100_000;
 const MESSAGE_BYTES_MAX: usize = 200;
 /// Bytes of all lines together; beyond that those go that were said longest ago.
@@ -34,22 +36,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How soon a stop is noticed.
 const LOOK_UP: Duration = Duration::from_millis(500);
 
-/// How far a worker is, by its own word.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// From 0 to 1000.
-    pub permille: u16,
-    pub message: Option<String>,
-    pub fence: Fence,
-}
-
-impl Progress {
-    /// From 0 to 1.
-    pub fn share(&self) -> f64 {
-        f64::from(self.permille) / 1_000.
-    }
-}
-
 /// What was said, for whoever listens: lines once they are written.
 #[derive(Clone, Debug)]
 pub enum Said {
@@ -63,6 +49,7 @@ pub struct Logs {
     bell: Condvar,
     lost: AtomicU64,
     news: broadcast::Sender<Said>,
+    /// Of those who are at work, so that what is not new is neither told nor written.
     progress: Mutex<FxHashMap<TaskId, Progress>>,
 }
 
@@ -70,6 +57,14 @@ pub struct Logs {
 struct Waiting {
     lines: VecDeque<(TaskId, LogLine)>,
     bytes: usize,
+    /// The last word of each; none where it is taken back.
+    progress: FxHashMap<TaskId, Option<Progress>>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.progress.is_empty()
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -108,25 +103,46 @@ impl Logs {
         self.bell.notify_one();
     }
 
-    /// How far the holder of this lease is.
+    /// How far the holder of this lease is. It is written a moment later.
     pub fn set_progress(&self, task: TaskId, fence: Fence, permille: u16, message: Option<&str>) {
         let message = message.map(|message| clip(message, MESSAGE_BYTES_MAX));
+        let said = Progress { at: clock::wall(), fence, permille, message };
         let mut progress = locked(&self.progress);
-        if progress.len() >= PROGRESS_MAX && !progress.contains_key(&task) {
-            progress.clear();
+        match progress.get(&task) {
+            // It is said again, or by whom the task was taken from.
+            Some(before) if Progress { at: said.at, ..before.clone() } == said || before.fence > fence => return,
+            None if progress.len() >= PROGRESS_MAX => progress.clear(),
+            _ => {}
         }
-        let said = Progress { permille, message, fence };
-        if progress.get(&task) != Some(&said) {
-            progress.insert(task, said.clone());
-            drop(progress);
-            // Nobody may be listening.
-            _ = self.news.send(Said::Progress(task, said.into()));
+        progress.insert(task, said.clone());
+        // Within, so that of two who say it the same one is last in both.
+        self.keep_progress(task, Some(said.clone()));
+        drop(progress);
+        // Nobody may be listening.
+        _ = self.news.send(Said::Progress(task, said.into()));
+    }
+
+    /// What was said of how far it is holds no more.
+    pub fn unset_progress(&self, task: TaskId) {
+        let mut progress = locked(&self.progress);
+        if progress.remove(&task).is_some() {
+            self.keep_progress(task, None);
         }
     }
 
-    /// That of the lease which holds the task now.
-    pub fn progress(&self, task: TaskId, fence: Fence) -> Option<Progress> {
-        locked(&self.progress).get(&task).filter(|progress| progress.fence == fence).cloned()
+    fn keep_progress(&self, task: TaskId, said: Option<Progress>) {
+        let mut waiting = locked(&self.waiting);
+        if waiting.progress.len() < PROGRESS_MAX || waiting.progress.contains_key(&task) {
+            waiting.progress.insert(task, said);
+            self.bell.notify_one();
+        }
+    }
+
+    /// That of the lease which holds the task now. Blocks, as it may have been said to an earlier process.
+    pub fn progress(&self, task: TaskId, fence: Fence) -> Result<Option<Progress>, StoreError> {
+        let said = locked(&self.progress).get(&task).cloned();
+        let said = if said.is_some() { said } else { self.read(task, u64::MAX, 0)?.progress };
+        Ok(said.filter(|progress| progress.fence == fence))
     }
 
     /// The attempt is over.
@@ -137,7 +153,7 @@ impl Logs {
         }
     }
 
-    /// Lines of a task after this number, with all that was said before this call.
+    /// Lines of a task after this number, and how far it is, with all that was said before this call.
     pub fn read(&self, task: TaskId, after: u64, limit: usize) -> Result<LogPage, StoreError> {
         self.write()?;
         locked(&self.store).read(task, after, limit)
@@ -156,12 +172,12 @@ impl Logs {
     fn write(&self) -> Result<(), StoreError> {
         // The store first, so that two who write keep the order of what waits.
         let mut store = locked(&self.store);
-        let Waiting { lines, .. } = std::mem::take(&mut *locked(&self.waiting));
-        if lines.is_empty() {
+        let waiting = std::mem::take(&mut *locked(&self.waiting));
+        if waiting.is_empty() {
             return Ok(());
         }
-        let lines = Vec::from(lines);
-        if let Err(error) = store.add(&lines) {
+        let (lines, progress) = (Vec::from(waiting.lines), Vec::from_iter(waiting.progress));
+        if let Err(error) = store.add(&lines, &progress) {
             self.lost.fetch_add(lines.len() as u64, Ordering::Relaxed);
             return Err(error);
         }
@@ -219,13 +235,13 @@ pub(crate) fn start(engine: Engine) -> Result<(), StoreError> {
         let (mut looked, mut pruned) = (Instant::now(), None);
         while engine.is_up() {
             let waiting = locked(&logs.waiting);
-            if waiting.lines.is_empty() {
+            if waiting.is_empty() {
                 drop(logs.bell.wait_timeout(waiting, LOOK_UP));
             } else {
                 drop(waiting);
             }
             if let Err(error) = logs.write() {
-                tracing::warn!(%error, "lines of workers cannot be written");
+                tracing::warn!(%error, "what workers say cannot be written");
             }
             if looked.elapsed() >= LOOK_EVERY {
                 looked = Instant::now();
@@ -235,7 +251,7 @@ pub(crate) fn start(engine: Engine) -> Result<(), StoreError> {
             }
         }
         if let Err(error) = logs.write() {
-            tracing::warn!(%error, "the last lines of workers cannot be written");
+            tracing::warn!(%error, "the last that workers said cannot be written");
         }
     });
     started.map(drop).map_err(|error| StoreError::Failed(format!("cannot start a thread: {error}")))
@@ -298,11 +314,27 @@ mod tests {
         }
         assert!(matches!(news.try_recv().unwrap(), Said::Progress(of, said) if of == task(1) && said.permille == 400));
         assert!(news.try_recv().is_err(), "what is not new is not told");
-        let found = logs.progress(task(1), FENCE).unwrap();
-        assert_eq!((found.permille, found.message.as_deref()), (400, Some("half way")));
-        assert_eq!(logs.progress(task(1), Fence(RecordSeq(8))), None);
+        // In memory, and, as after a restart, without it.
+        for _ in 0..2 {
+            let found = logs.progress(task(1), FENCE).unwrap().unwrap();
+            assert_eq!((found.permille, found.message.as_deref()), (400, Some("half way")));
+            assert_eq!(logs.progress(task(1), Fence(RecordSeq(8))).unwrap(), None);
+            logs.ended(task(1));
+        }
+        assert_eq!(logs.read(task(1), 0, 10).unwrap().progress.unwrap().permille, 400, "the last word stays");
+        // Whoever comes too late does not take the place of the next.
+        let next = Fence(RecordSeq(8));
+        logs.set_progress(task(1), next, 100, None);
+        logs.set_progress(task(1), FENCE, 500, None);
         logs.ended(task(1));
-        assert_eq!(logs.progress(task(1), FENCE), None);
+        assert_eq!(logs.progress(task(1), next).unwrap().unwrap().permille, 100);
+        // What is taken back is gone, written or not.
+        for said in [300, 400] {
+            logs.set_progress(task(1), next, said, None);
+            logs.write().unwrap();
+            logs.unset_progress(task(1));
+            assert_eq!(logs.progress(task(1), next).unwrap(), None);
+        }
     }
 
     fn engine_with(tasks: usize) -> (Engine, Vec<TaskId>) {
@@ -339,7 +371,7 @@ mod tests {
         let line = |(ms, of): (i64, &TaskId)| {
             (*of, LogLine { at: kernel::time::Time::from_ms(ms), fence: FENCE, text: "x".repeat(100) })
         };
-        locked(&logs.store).add(&(1..).zip(added.iter().rev()).map(line).collect::<Vec<_>>()).unwrap();
+        locked(&logs.store).add(&(1..).zip(added.iter().rev()).map(line).collect::<Vec<_>>(), &[]).unwrap();
         let left = || added.iter().map(|of| logs.read(*of, 0, 10).unwrap().lines.len()).collect::<Vec<_>>();
         let bytes = locked(&logs.store).bytes().unwrap();
         logs.prune(&engine, &mut None, bytes).unwrap();

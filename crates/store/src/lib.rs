@@ -16,6 +16,6 @@ mod store;
 pub mod verify;
 
 pub use blobs::{BlobId, BlobStore, Blobs, Hold, Holds, MemoryBlobs};
-pub use logs::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, LogLine, LogPage, LogStore, MemoryLogs};
+pub use logs::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX, LogLine, LogPage, LogStore, MemoryLogs, Progress};
 pub use rollups::{FAILURES_KEPT, RollupBatch, RollupCursor, RollupQuery, RollupReader, RollupRow, RollupStore};
 pub use store::*;

@@ -178,7 +178,7 @@ async fn what_the_peer_answers_is_the_output_or_the_failure() {
         ("200", json!({"expect": 204}), "leased; failed http_200: GET PEER/200 answered 200 OK: no: ü".to_owned()),
         ("503", json!({}), retried("http_503: GET PEER/503 answered 503 Service Unavailable: no: ü")),
         ("never", json!({"timeout": "50ms"}), retried("timed_out: GET PEER/never: it did not answer within 50 ms")),
-        ("half", json!({"timeout": "50ms"}), retried("broken_off: GET PEER/half did not send all of its answer")),
+        ("half", json!({"timeout": "500ms"}), retried("broken_off: GET PEER/half did not send all of its answer")),
         ("cut", json!({}), retried("broken_off: GET PEER/cut did not send all of its answer")),
         ("huge", json!({}), format!("leased; failed response_too_large: GET PEER/huge answered with more than {BYTES_MAX} bytes")),
         (

@@ -122,8 +122,9 @@ async fn a_task_says_that_it_waits_for_a_place_of_its_command() {
         tasks.push((task, Fence(shop.house.told().iter().find(leased).unwrap().seq)));
     }
     let engine = shop.house.engine.clone();
-    let said =
-        |logs: &engine::Logs| tasks.iter().filter_map(|(task, fence)| logs.progress(*task, *fence)?.message).collect::<Vec<_>>();
+    let said = |logs: &engine::Logs| {
+        tasks.iter().filter_map(|(task, fence)| logs.progress(*task, *fence).unwrap()?.message).collect::<Vec<_>>()
+    };
     within(async {
         while said(engine.logs()) != ["it waits for one of 1 places of its command"] {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -192,9 +193,11 @@ async fn only_what_is_set_up_is_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_serves_the_types_that_are_its_own_and_gets_their_whole_input() {
-    let set = |one: &mut Configured| one.types = vec![TypeName::parse("classifier").unwrap()];
+    let set = |one: &mut Configured| one.types = ["classifier", "function"].map(|kind| TypeName::parse(kind).unwrap()).to_vec();
     let mut shop = Shop::open().with("it", "sed 's/.*\"input\"://; s/}$//'", set);
-    assert_eq!(shop.story("classifier", &json!({"command": "x", "n": 1})).await, r#"leased; done {"command":"x","n":1}"#);
+    for kind in ["classifier", "function"] {
+        assert_eq!(shop.story(kind, &json!({"command": "x", "n": 1})).await, r#"leased; done {"command":"x","n":1}"#);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

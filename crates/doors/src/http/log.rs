@@ -8,7 +8,7 @@ use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
 use engine::{Engine, Heard, Said};
-use kernel::ids::{RecordSeq, TaskId};
+use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::record::{Owner, Record};
 use kernel::rejection::Rejection;
 use kernel::task::Task;
@@ -82,12 +82,18 @@ fn read(engine: &Engine, task: TaskId, after: u64, limit: usize) -> Result<Optio
         return Ok(None);
     };
     let page = engine.logs().read(task, after, limit)?;
-    let attempts = if page.lines.is_empty() { HashMap::new() } else { attempts(engine, last)? };
+    let is_silent = page.lines.is_empty() && page.progress.is_none();
+    let attempts = if is_silent { HashMap::new() } else { attempts(engine, last)? };
+    let attempt = |fence: Fence| attempts.get(&fence.0).copied();
     let lines = page.lines.into_iter().map(|(n, line)| {
-        let attempt = attempts.get(&line.fence.0).copied();
+        let attempt = attempt(line.fence);
         LogLineView { n, at: line.at.into(), attempt, fence: line.fence, text: line.text }
     });
-    Ok(Some(LogView { lines: lines.collect(), dropped: page.dropped, ended }))
+    let progress = page.progress.map(|said| {
+        let (attempt, progress) = (attempt(said.fence), said.share());
+        ProgressView { at: said.at.into(), attempt, fence: said.fence, progress, message: said.message }
+    });
+    Ok(Some(LogView { lines: lines.collect(), dropped: page.dropped, progress, ended }))
 }
 
 /// Which attempt each lease was.

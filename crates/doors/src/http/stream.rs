@@ -119,7 +119,10 @@ impl Tail {
             }
             if self.behind {
                 let after = self.after;
-                let entries = self.door.read(move |reader| reader.records(after, PAGE)).await.ok()?;
+                let entries = tokio::select! {
+                    entries = self.door.read(move |reader| reader.records(after, PAGE)) => entries.ok()?,
+                    () = self.peer.dismissed() => return None,
+                };
                 self.behind = !entries.is_empty();
                 self.take(&entries).await?;
                 continue;

@@ -135,7 +135,7 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
         view.input = engine.given(&task)?.and_then(raw);
     }
     if let Some(lease) = &mut view.lease
-        && let Some(progress) = engine.logs().progress(id, lease.fence)
+        && let Some(progress) = engine.logs().progress(id, lease.fence)?
     {
         (lease.progress, lease.message) = (Some(progress.share()), progress.message);
     }
@@ -222,7 +222,7 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
                 tell_trouble(&outside, &task, &mut explanation);
                 if let Task::Running(running) = &task {
                     tell_outside(&outside, &task, running.lease(), &mut explanation).await;
-                    tell_progress(&door.engine, &task, running.lease(), &mut explanation);
+                    tell_progress(&door, &task, running.lease(), &mut explanation).await?;
                 }
             }
             Ok(Json(explanation))
@@ -262,11 +262,13 @@ async fn tell_outside(outside: &Outsides, task: &Task, lease: &Lease, told: &mut
 }
 
 /// How far its worker says it is.
-fn tell_progress(engine: &Engine, task: &Task, lease: &Lease, told: &mut Explanation) {
-    if let Some(progress) = engine.logs().progress(task.card().id(), lease.fence()) {
+async fn tell_progress(door: &Door, task: &Task, lease: &Lease, told: &mut Explanation) -> Result<(), No> {
+    let (task, fence) = (task.card().id(), lease.fence());
+    if let Some(progress) = door.blocking(move |engine| engine.logs().progress(task, fence)).await? {
         let at = progress.message.map_or_else(String::new, |message| format!(" ({message})"));
         told.sentence = format!("{} Its worker says that {} % are done{at}.", told.sentence, progress.permille / 10);
     }
+    Ok(())
 }
 
 /// What happened to a task, oldest first: at most its newest 1,000 records.

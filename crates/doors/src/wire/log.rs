@@ -28,8 +28,26 @@ pub struct LogView {
     pub lines: Vec<LogLineView>,
     /// How many lines before those that are kept were dropped.
     pub dropped: u64,
+    /// The last that was said of how far it is, also by an attempt that is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressView>,
     /// The task has ended: nobody says anything more.
     pub ended: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ProgressView {
+    pub at: Instant,
+    /// The attempt that said it, while its history is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u16>,
+    #[serde(with = "fence_text")]
+    #[schema(value_type = String)]
+    pub fence: Fence,
+    /// From 0 to 1.
+    pub progress: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]

@@ -2,18 +2,21 @@
 //! them. Commits wait for no disk.
 
 use super::{BUSY_WAIT, STATEMENTS_CACHED};
-use crate::logs::{LogLine, LogPage, LogStore, beyond};
+use crate::logs::{LogLine, LogPage, LogStore, Progress, beyond};
 use crate::store::StoreError;
 use kernel::ids::{Fence, RecordSeq, TaskId};
 use kernel::time::Time;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use std::path::Path;
 
-/// `bytes` and `last` are sums over the lines of a task, so that nobody has to read all of them.
+/// A row of `log_tasks` is of everyone who said anything. Its `bytes` is a sum over the lines of a task, so that nobody has to read
+/// all of them.
 const TABLES: &str = "CREATE TABLE IF NOT EXISTS log_lines (task TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, fence INTEGER NOT NULL,
         text TEXT NOT NULL, PRIMARY KEY (task, n)) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS log_tasks (task TEXT PRIMARY KEY, first INTEGER NOT NULL, next INTEGER NOT NULL, bytes INTEGER NOT NULL,
-        last INTEGER NOT NULL) WITHOUT ROWID;";
+        last INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS log_progress (task TEXT PRIMARY KEY, at INTEGER NOT NULL, fence INTEGER NOT NULL,
+        permille INTEGER NOT NULL, message TEXT) WITHOUT ROWID;";
 
 pub(super) struct SqliteLogs(Connection);
 
@@ -60,7 +63,7 @@ fn trim(db: &Transaction<'_>, task: &str, sums: &mut Sums) -> Result<(), StoreEr
 }
 
 impl LogStore for SqliteLogs {
-    fn add(&mut self, lines: &[(TaskId, LogLine)]) -> Result<(), StoreError> {
+    fn add(&mut self, lines: &[(TaskId, LogLine)], progress: &[(TaskId, Option<Progress>)]) -> Result<(), StoreError> {
         let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Each task once, its lines in their order.
         let mut by_task: Vec<(String, &LogLine)> = lines.iter().map(|(task, line)| (task.to_string(), line)).collect();
@@ -81,6 +84,24 @@ impl LogStore for SqliteLogs {
                 .prepare_cached("INSERT OR REPLACE INTO log_tasks (task, first, next, bytes, last) VALUES (?, ?, ?, ?, ?)")?
                 .execute((task, sums.first, sums.next, sums.bytes, last))?;
         }
+        for (task, said) in progress {
+            let task = task.to_string();
+            let Some(said) = said else {
+                transaction.prepare_cached("DELETE FROM log_progress WHERE task = ?")?.execute([task])?;
+                continue;
+            };
+            transaction
+                .prepare_cached(
+                    "INSERT INTO log_tasks (task, first, next, bytes, last) VALUES (?, 1, 1, 0, ?)
+                     ON CONFLICT (task) DO UPDATE SET last = max(last, excluded.last)",
+                )?
+                .execute((&task, said.at.us()))?;
+            transaction
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO log_progress (task, at, fence, permille, message) VALUES (?, ?, ?, ?, ?)",
+                )?
+                .execute((&task, said.at.us(), said.fence.0.0 as i64, said.permille, &said.message))?;
+        }
         Ok(transaction.commit()?)
     }
 
@@ -96,7 +117,12 @@ impl LogStore for SqliteLogs {
             Ok((row.get::<_, i64>(0)? as u64, LogLine { at: Time::from_us(row.get(1)?), fence, text: row.get(3)? }))
         })?;
         let lines = rows.collect::<Result<_, _>>()?;
-        Ok(LogPage { lines, dropped })
+        let mut select = transaction.prepare_cached("SELECT at, fence, permille, message FROM log_progress WHERE task = ?")?;
+        let progress = select.query_row([&task], |row| {
+            let fence = Fence(RecordSeq(row.get::<_, i64>(1)? as u64));
+            Ok(Progress { at: Time::from_us(row.get(0)?), fence, permille: row.get(2)?, message: row.get(3)? })
+        });
+        Ok(LogPage { lines, dropped, progress: progress.optional()? })
     }
 
     fn tasks(&mut self, after: Option<TaskId>, limit: usize) -> Result<Vec<TaskId>, StoreError> {
@@ -112,15 +138,19 @@ impl LogStore for SqliteLogs {
 
     fn forget(&mut self, tasks: &[TaskId]) -> Result<(), StoreError> {
         let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for task in tasks {
-            transaction.prepare_cached("DELETE FROM log_lines WHERE task = ?")?.execute([task.to_string()])?;
-            transaction.prepare_cached("DELETE FROM log_tasks WHERE task = ?")?.execute([task.to_string()])?;
+        for table in ["log_lines", "log_progress", "log_tasks"] {
+            let mut delete = transaction.prepare_cached(&format!("DELETE FROM {table} WHERE task = ?"))?;
+            for task in tasks {
+                delete.execute([task.to_string()])?;
+            }
         }
         Ok(transaction.commit()?)
     }
 
     fn bytes(&mut self) -> Result<u64, StoreError> {
-        let sum: i64 = self.0.query_row("SELECT COALESCE(SUM(bytes), 0) FROM log_tasks", [], |row| row.get(0))?;
+        let sum = "SELECT (SELECT COALESCE(SUM(bytes), 0) FROM log_tasks)
+            + (SELECT COALESCE(SUM(LENGTH(CAST(message AS BLOB))), 0) FROM log_progress)";
+        let sum: i64 = self.0.query_row(sum, [], |row| row.get(0))?;
         Ok(sum as u64)
     }
 }

@@ -127,7 +127,7 @@ impl Say {
 
     /// What it waited for has come: what was said of it is said no more.
     pub fn begins(&self) {
-        self.engine.logs().ended(self.task);
+        self.engine.logs().unset_progress(self.task);
     }
 
     /// How far it is, from 0 to 1000, and what it is at.
@@ -199,6 +199,7 @@ async fn until_kept(engine: &Engine, (task, fence): (TaskId, Fence), outcome: Ou
         match put_away(engine, outcome.clone()).await {
             Ok(kept) => {
                 if waits {
+                    engine.logs().unset_progress(task);
                     tracing::warn!(%task, "the output is put away now");
                 }
                 return Some(kept);

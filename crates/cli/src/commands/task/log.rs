@@ -1,5 +1,6 @@
 //! `signaller task log`.
 
+use super::progress_text;
 use crate::commands::{Session, task_id};
 use crate::output::{Answer, Outcome, raw};
 use crate::plain::plain;
@@ -36,7 +37,7 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
     };
     let mut log = page(0, 0)?;
     let mut first = None;
-    let mut show = |line: &LogLineView| shown(line, *first.get_or_insert(line.at));
+    let mut show = |line: &LogLineView| shown(*first.get_or_insert(line.at), line.at, line.attempt, &format!("| {}", line.text));
     let dropped = match log.dropped {
         0 => String::new(),
         dropped => format!("{} before these were dropped", count_of(dropped, "line")),
@@ -44,6 +45,10 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
     if !args.follow {
         let mut text: Vec<String> = Some(dropped).into_iter().filter(|text| !text.is_empty()).collect();
         text.extend(log.lines.iter().map(&mut show));
+        text.extend(log.progress.as_ref().and_then(|said| {
+            let far = progress_text(Some(said.progress), said.message.as_deref())?;
+            Some(shown(first.unwrap_or(said.at), said.at, said.attempt, &format!("said last how far it is: {far}")))
+        }));
         let text = if text.is_empty() { format!("No worker has said anything about {task}.") } else { text.join("\n") };
         return Ok(Answer::new(&log, text).next(format!("task show {task}"), "how it stands now"));
     }
@@ -80,7 +85,7 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
 }
 
 /// `+1.2s #1 | text`
-fn shown(line: &LogLineView, first: Instant) -> String {
-    let attempt = line.attempt.map_or_else(String::new, |attempt| format!(" #{attempt}"));
-    format!("{}{attempt} | {}", show_offset(first, line.at), plain(&line.text))
+fn shown(first: Instant, at: Instant, attempt: Option<u16>, text: &str) -> String {
+    let attempt = attempt.map_or_else(String::new, |attempt| format!(" #{attempt}"));
+    format!("{}{attempt} {}", show_offset(first, at), plain(text))
 }
