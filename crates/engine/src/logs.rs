@@ -33,6 +33,9 @@ const PAGE: usize = 500;
 const PAGES: usize = 20;
 /// How often lines of tasks that are gone are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// While somebody writes, what was said is looked for so often, and again so soon.
+const LOOKS_MAX: usize = 20;
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How soon a stop is noticed.
 const LOOK_UP: Duration = Duration::from_millis(500);
 
@@ -138,11 +141,25 @@ impl Logs {
         }
     }
 
-    /// That of the lease which holds the task now. Blocks, as it may have been said to an earlier process.
-    pub fn progress(&self, task: TaskId, fence: Fence) -> Result<Option<Progress>, StoreError> {
+    /// That of the lease which holds the task now. Blocks for a moment, as it may have been said to an earlier process; how a task
+    /// stands is told without it where it cannot be had.
+    pub fn progress(&self, task: TaskId, fence: Fence) -> Option<Progress> {
         let said = locked(&self.progress).get(&task).cloned();
-        let said = if said.is_some() { said } else { self.read(task, u64::MAX, 0)?.progress };
-        Ok(said.filter(|progress| progress.fence == fence))
+        said.or_else(|| self.progress_kept(task)).filter(|progress| progress.fence == fence)
+    }
+
+    fn progress_kept(&self, task: TaskId) -> Option<Progress> {
+        if let Some(said) = locked(&self.waiting).progress.get(&task) {
+            return said.clone();
+        }
+        for _ in 0..LOOKS_MAX {
+            if let Ok(mut store) = self.store.try_lock() {
+                let found = store.read(task, u64::MAX, 0);
+                return found.inspect_err(|error| tracing::warn!(%error, "how far a worker is cannot be read")).ok()?.progress;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        None
     }
 
     /// The attempt is over.
@@ -316,10 +333,11 @@ mod tests {
         assert!(news.try_recv().is_err(), "what is not new is not told");
         // In memory, and, as after a restart, without it.
         for _ in 0..2 {
-            let found = logs.progress(task(1), FENCE).unwrap().unwrap();
+            let found = logs.progress(task(1), FENCE).unwrap();
             assert_eq!((found.permille, found.message.as_deref()), (400, Some("half way")));
-            assert_eq!(logs.progress(task(1), Fence(RecordSeq(8))).unwrap(), None);
+            assert_eq!(logs.progress(task(1), Fence(RecordSeq(8))), None);
             logs.ended(task(1));
+            logs.write().unwrap();
         }
         assert_eq!(logs.read(task(1), 0, 10).unwrap().progress.unwrap().permille, 400, "the last word stays");
         // Whoever comes too late does not take the place of the next.
@@ -327,13 +345,18 @@ mod tests {
         logs.set_progress(task(1), next, 100, None);
         logs.set_progress(task(1), FENCE, 500, None);
         logs.ended(task(1));
-        assert_eq!(logs.progress(task(1), next).unwrap().unwrap().permille, 100);
+        assert_eq!(logs.progress(task(1), next).unwrap().permille, 100);
+        logs.write().unwrap();
+        assert_eq!(logs.progress(task(1), next).unwrap().permille, 100);
+        let busy = logs.store.lock().unwrap();
+        assert_eq!(logs.progress(task(1), next), None, "it is not waited for without end");
+        drop(busy);
         // What is taken back is gone, written or not.
         for said in [300, 400] {
             logs.set_progress(task(1), next, said, None);
             logs.write().unwrap();
             logs.unset_progress(task(1));
-            assert_eq!(logs.progress(task(1), next).unwrap(), None);
+            assert_eq!(logs.progress(task(1), next), None);
         }
     }
 

@@ -122,9 +122,8 @@ async fn a_task_says_that_it_waits_for_a_place_of_its_command() {
         tasks.push((task, Fence(shop.house.told().iter().find(leased).unwrap().seq)));
     }
     let engine = shop.house.engine.clone();
-    let said = |logs: &engine::Logs| {
-        tasks.iter().filter_map(|(task, fence)| logs.progress(*task, *fence).unwrap()?.message).collect::<Vec<_>>()
-    };
+    let said =
+        |logs: &engine::Logs| tasks.iter().filter_map(|(task, fence)| logs.progress(*task, *fence)?.message).collect::<Vec<_>>();
     within(async {
         while said(engine.logs()) != ["it waits for one of 1 places of its command"] {
             tokio::time::sleep(Duration::from_millis(5)).await;

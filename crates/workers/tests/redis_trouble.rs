@@ -9,7 +9,9 @@ mod server;
 
 use far::{Far, Mood};
 use house::{House, within};
-use kernel::ids::TaskId;
+use kernel::command::{Command, Outcome};
+use kernel::ids::{Fence, TaskId};
+use kernel::queue::QueueConfig;
 use kernel::record::Record;
 use kernel::row::{TASKS, Value as Cell};
 use redis::AsyncCommands;
@@ -361,4 +363,64 @@ async fn no_more_large_inputs_are_asked_for_than_fit_into_an_answer() {
     }
     // What did not fit when it was not known yet what does, and one or another by which it is tried again.
     assert!((1..75).contains(&gave_back), "{gave_back} went back");
+}
+
+/// Some of a batch were to be told to the engine when the line broke, and Redis forgot all of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_heard_and_not_told_goes_out_again_where_redis_has_forgotten_it() {
+    let (blobs, mut redis) = (Arc::<Far>::default(), Redis::start().await);
+    let mut house = House::keeping(blobs.clone());
+    let _bridge = bridge(&house, &redis);
+    let mut tasks = Vec::new();
+    for number in 0..3 {
+        tasks.push(house.add("t", &number.to_string(), None).await);
+    }
+    let tokens = redis.tokens(STREAM, 3).await;
+    blobs.set(Mood::Full);
+    let asked = blobs.asked();
+    let by_reference = json!({"job_id": tokens[2]["id"], "status": "completed", "result_ref": "r-1"});
+    let signals = [done(&tokens[0], json!(0)), done(&tokens[1], json!("y".repeat(50_000))), by_reference];
+    let _: usize = redis.line().await.rpush(SIGNALS, signals.map(|signal| signal.to_string()).to_vec()).await.unwrap();
+    assert!(blobs.was_asked(asked + 1).await);
+    redis.kill();
+    redis.again().await;
+    blobs.set(Mood::Well);
+    for token in redis.tokens(STREAM, 3).await {
+        assert_eq!(token["metadata"]["attempt"], 1);
+        redis.signal(&done(&token, json!(1))).await;
+    }
+    for task in tasks {
+        assert_eq!(house.end(task).await, "done");
+    }
+    nothing_is_left(&redis).await;
+}
+
+/// What this process has used, in hundredths of a second.
+fn used() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_while_redis_is_away_is_waited_with_at_rest() {
+    let (mut house, mut redis) = (House::open(), Redis::start().await);
+    house.configure(QueueConfig { heartbeat_ms: 1_000, ..QueueConfig::default() }).await;
+    let _bridge = bridge(&house, &redis);
+    let task = house.add("t", "1", None).await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    redis.kill();
+    // Somebody else ends it, and the bridge finds that its next heartbeat is in vain.
+    let fence = Fence::parse(token["metadata"]["fence"].as_str().unwrap()).unwrap();
+    house.command(Command::Finish { task, fence, outcome: Outcome::Released, jitter: 0 }).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let before = used();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let used = used() - before;
+    assert!(used < 30, "{used} hundredths of a second of one");
+    redis.again().await;
+    let token = redis.tokens(STREAM, 1).await.remove(0);
+    redis.signal(&done(&token, json!(1))).await;
+    assert_eq!(house.end(task).await, "done");
+    nothing_is_left(&redis).await;
 }

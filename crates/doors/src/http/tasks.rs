@@ -135,7 +135,7 @@ pub fn with_payloads(engine: &Engine, id: TaskId) -> Result<Option<TaskView>, St
         view.input = engine.given(&task)?.and_then(raw);
     }
     if let Some(lease) = &mut view.lease
-        && let Some(progress) = engine.logs().progress(id, lease.fence)?
+        && let Some(progress) = engine.logs().progress(id, lease.fence)
     {
         (lease.progress, lease.message) = (Some(progress.share()), progress.message);
     }
@@ -264,7 +264,7 @@ async fn tell_outside(outside: &Outsides, task: &Task, lease: &Lease, told: &mut
 /// How far its worker says it is.
 async fn tell_progress(door: &Door, task: &Task, lease: &Lease, told: &mut Explanation) -> Result<(), No> {
     let (task, fence) = (task.card().id(), lease.fence());
-    if let Some(progress) = door.blocking(move |engine| engine.logs().progress(task, fence)).await? {
+    if let Some(progress) = door.blocking(move |engine| Ok(engine.logs().progress(task, fence))).await? {
         let at = progress.message.map_or_else(String::new, |message| format!(" ({message})"));
         told.sentence = format!("{} Its worker says that {} % are done{at}.", told.sentence, progress.permille / 10);
     }

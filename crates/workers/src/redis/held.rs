@@ -118,6 +118,11 @@ impl Held {
         self.outs.get_mut(lease)
     }
 
+    /// Its token, if there is one, is nobody's any more.
+    pub fn is_over(&self, lease: &Lease) -> bool {
+        self.outs.get(lease).is_none_or(|out| out.end == Some(End::Over))
+    }
+
     pub fn contains(&self, lease: &Lease) -> bool {
         self.outs.contains_key(lease)
     }

@@ -155,7 +155,7 @@ async fn until_it_breaks(bridge: &Bridge, mut line: Line) -> RedisError {
 }
 
 /// What Redis has lost goes out again; of what an earlier process sent the input is not known here, so that is handed back. What
-/// Redis has and nobody holds is nobody's.
+/// Redis has and nobody holds any more is nobody's.
 async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     let held: Vec<Lease> = bridge.held().leases().collect();
     let is_out = line.is_out(&held).await?;
@@ -183,7 +183,7 @@ async fn compare(bridge: &Bridge, line: &mut Line) -> Result<(), RedisError> {
     go_out(bridge, line, &going).await?;
     give_up(bridge, unknown, &Outcome::Released).await;
     let found = line.all_out().await?;
-    let stray: Vec<Lease> = found.into_iter().filter(|lease| !bridge.held().contains(lease)).collect();
+    let stray: Vec<Lease> = found.into_iter().filter(|lease| bridge.held().is_over(lease)).collect();
     if stray.is_empty() { Ok(()) } else { line.drop_tokens(&stray).await }
 }
 

@@ -83,7 +83,6 @@ async fn hear(bridge: &Bridge, line: &mut Line, taken: &Taken) -> Result<(), Red
         match kept {
             Ok((outcome, hold)) => {
                 holds.extend(hold);
-                _ = bridge.held().get_mut(&heard.lease).map(|out| out.end = Some(End::Heard));
                 finishing.push(finish(bridge, heard.lease, outcome, heard.text));
             }
             Err(away) => {
@@ -170,6 +169,7 @@ async fn found(bridge: &Bridge, line: &mut Line, signal: &Signal<'_>, at: &str) 
 
 /// Until it is answered. The lease is over then, one way or the other.
 async fn finish(bridge: &Bridge, (task, fence): Lease, outcome: Outcome, text: &[u8]) -> Lease {
+    _ = bridge.held().get_mut(&(task, fence)).map(|out| out.end = Some(End::Heard));
     let shown = || String::from_utf8_lossy(text).into_owned();
     loop {
         let jitter = RandomState::new().hash_one(fence) as u32;

@@ -87,7 +87,8 @@ pub(super) async fn run(bridge: &Bridge, outlet: &Outlet) {
 impl Bridge {
     fn poll(&self, outlet: &Outlet) -> Work {
         let held = self.held();
-        let holding = held.of_kind(&outlet.kind).map(|((task, fence), _)| Holding { task: *task, fence: *fence }).collect();
+        let named = held.of_kind(&outlet.kind).filter(|(_, out)| out.end != Some(End::Over));
+        let holding = named.map(|((task, fence), _)| Holding { task: *task, fence: *fence }).collect();
         let (worker, types) = (outlet.worker.clone(), [outlet.kind.clone()].into());
         Work { worker, types, queues: [].into(), want: 0, wait_ms: 0, results: Vec::new(), holding }
     }
