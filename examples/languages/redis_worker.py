@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 import urllib.request
 
 import redis
@@ -38,18 +39,26 @@ def work(entry, token):
     line.xack(STREAM, GROUP, entry)
 
 
-try:
-    line.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
-except redis.ResponseError:
-    pass  # It is there already.
-# First what this worker had taken when it ended, and then what is new.
-after = "0"
+def listen():
+    try:
+        line.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
+    except redis.ResponseError:
+        pass  # It is there already.
+    # First what this worker had taken when it ended, and then what is new.
+    after = "0"
+    while True:
+        for _, entries in line.xreadgroup(GROUP, NAME, {STREAM: after}, count=10, block=2000) or []:
+            if after != ">":
+                after = entries[-1][0] if entries else ">"
+            for entry, fields in entries:
+                if fields:
+                    work(entry, json.loads(fields["token"]))
+                else:  # It has ended meanwhile, and left the stream.
+                    line.xack(STREAM, GROUP, entry)
+
+
 while True:
-    for _, entries in line.xreadgroup(GROUP, NAME, {STREAM: after}, count=10, block=2000) or []:
-        if after != ">":
-            after = entries[-1][0] if entries else ">"
-        for entry, fields in entries:
-            if fields:
-                work(entry, json.loads(fields["token"]))
-            else:  # It has ended meanwhile, and left the stream.
-                line.xack(STREAM, GROUP, entry)
+    try:
+        listen()
+    except (redis.ConnectionError, redis.ResponseError):  # It is away, or has forgotten the group.
+        time.sleep(1)

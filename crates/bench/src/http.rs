@@ -183,16 +183,11 @@ fn hop_worker(client: &Client, seen: &std::sync::mpsc::Sender<Instant>) -> Resul
         if reporting && seen.send(Instant::now()).is_err() {
             return Ok(());
         }
-        results.extend(answer.tasks.into_iter().map(|task| WorkResult {
-            task: task.task,
-            fence: task.fence,
-            status: WorkStatus::Done,
-            output: Some(task.input),
-            output_ref: None,
-            error: None,
-            retryable: None,
-            retry_after_ms: None,
-            log: Vec::new(),
-        }));
+        results.extend(
+            answer
+                .tasks
+                .into_iter()
+                .map(|task| WorkResult { output: Some(task.input), ..WorkResult::new(task.task, task.fence, WorkStatus::Done) }),
+        );
     }
 }

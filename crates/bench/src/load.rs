@@ -222,16 +222,11 @@ fn work(args: &LoadArgs, at: usize, until: Instant, handled: &AtomicU64, ledger:
         if last || (args.tasks > 0 && total >= args.tasks && answer.tasks.is_empty()) {
             return Ok(());
         }
-        results.extend(answer.tasks.into_iter().map(|task| WorkResult {
-            task: task.task,
-            fence: task.fence,
-            status: WorkStatus::Done,
-            output: Some(task.input),
-            output_ref: None,
-            error: None,
-            retryable: None,
-            retry_after_ms: None,
-            log: Vec::new(),
-        }));
+        results.extend(
+            answer
+                .tasks
+                .into_iter()
+                .map(|task| WorkResult { output: Some(task.input), ..WorkResult::new(task.task, task.fence, WorkStatus::Done) }),
+        );
     }
 }

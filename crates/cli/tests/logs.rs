@@ -80,7 +80,7 @@ fn lines_and_progress_ride_with_heartbeats_and_results() {
     let explained = house.server.get(&format!("/v1/tasks/{id}/explain"));
     let sentence = explained["sentence"].as_str().unwrap();
     assert!(sentence.ends_with(". Its worker says that 40 % are done (row 4 of 10)."), "{sentence}");
-    let failed = json!({"status": "failed", "error": {"code": "oh", "message": ""}, "log": ["three"]});
+    let failed = json!({"status": "failed", "error": {"code": "oh", "message": ""}, "log": ["three"], "progress": 0.7, "message": "row 7"});
     assert_eq!(report(&house.server, "w", &task, failed)["ok"], true);
     let task = lease(&house.server, "w", "talk");
     assert!(house.server.get(&format!("/v1/tasks/{id}"))["lease"]["progress"].is_null(), "another attempt begins at nothing");
@@ -88,7 +88,7 @@ fn lines_and_progress_ride_with_heartbeats_and_results() {
     let log = house.log(&id, "");
     assert_eq!(shown(&log), ["1#1 one", "2#1 two \u{1b}[31m", "3#1 three", "4#2 four"]);
     assert_eq!((&log["dropped"], &log["ended"]), (&json!(0), &json!(true)));
-    let (far, view) = (&log["progress"], [json!(1), json!(0.4), json!("row 4 of 10")]);
+    let (far, view) = (&log["progress"], [json!(1), json!(0.7), json!("row 7")]);
     assert_eq!([&far["attempt"], &far["progress"], &far["message"]], view.each_ref(), "how far the first came is known later");
     assert_eq!(shown(&house.log(&id, "?after=2&limit=1")), ["3#1 three"]);
 
@@ -98,7 +98,7 @@ fn lines_and_progress_ride_with_heartbeats_and_results() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_signaller"));
     command.args(["--human", "task", "log", &id]).env("SIGNALLER_URL", &house.server.url).env_remove("SIGNALLER_TOKEN");
     let people = String::from_utf8(command.stdin(Stdio::null()).output().unwrap().stdout).unwrap();
-    assert!(people.trim_end().ends_with(" #1 said last how far it is: 40 %, row 4 of 10"), "{people}");
+    assert!(people.trim_end().ends_with(" #1 said last how far it is: 70 %, row 7"), "{people}");
     assert!(people.contains("0.000 #1 | one\n") && people.contains(" #2 | four\n") && !people.contains('\u{1b}'), "{people}");
 
     for (path, code) in [(format!("/v1/tasks/{id}/log?limit=0"), "invalid"), ("/v1/tasks/task-99/log".into(), "task_not_found")] {

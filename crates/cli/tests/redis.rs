@@ -324,6 +324,15 @@ fn what_begins_anew_goes_out_when_what_it_replaces_is_over() {
         assert_eq!(tokens(&mut line, STREAM, 1), std::slice::from_ref(&first));
         std::thread::sleep(Duration::from_millis(10));
     }
+    let tasks = server.get("/v1/tasks?status=running");
+    let told = tasks["tasks"].as_array().unwrap().iter().any(|task| {
+        let explained = server.get(&format!("/v1/tasks/{}/explain", task["task"].as_str().unwrap()));
+        explained["sentence"]
+            .as_str()
+            .unwrap()
+            .contains("Its token waits: an earlier one of its node is to stop first, and is given up after 10 s")
+    });
+    assert!(told, "{tasks}");
     // What is said of the node is said of the one that a worker has.
     let own = |result: &str| {
         json!({"job_id": "0b1c", "run_id": run, "node_id": "a", "status": "completed", "result_data": result}).to_string()

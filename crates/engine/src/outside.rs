@@ -14,10 +14,26 @@ pub struct Outside {
     pub address: String,
     /// Why it cannot be used now.
     pub trouble: Option<String>,
+    /// Types whose tasks alone wait, and why.
+    pub shut: BTreeMap<TypeName, String>,
     pub counts: BTreeMap<&'static str, u64>,
     /// Tasks of these types go there.
     pub types: Arc<[TypeName]>,
     pub where_is: WhereIs,
+}
+
+impl Outside {
+    /// All that is wrong there.
+    pub fn told(&self) -> Option<String> {
+        let shut = self.shut.iter().map(|(kind, why)| format!("tasks of type `{kind}` wait: {why}"));
+        let told: Vec<String> = self.trouble.iter().cloned().chain(shut).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// Why a task of this type cannot go there now.
+    pub fn trouble_of(&self, kind: &TypeName) -> Option<&str> {
+        self.trouble.as_deref().or_else(|| Some(self.shut.get(kind)?))
+    }
 }
 
 /// Whether others stand behind a worker of the server's own, who go on when the server stops: it is called `signaller:NAME/…` then.

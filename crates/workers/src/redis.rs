@@ -168,7 +168,7 @@ struct Bridge {
     options: Options,
     types: Arc<[TypeName]>,
     outlets: BTreeMap<TypeName, Outlet>,
-    held: Mutex<Held>,
+    held: Arc<Mutex<Held>>,
     /// What is sent goes here; none while Redis cannot be reached.
     line: watch::Sender<Option<Line>>,
     /// What somebody met on that line, who cannot go on with it.
@@ -228,10 +228,7 @@ impl Bridge {
     /// Each trouble once: what breaks the line is met by both halves.
     fn trouble(&self) -> Option<String> {
         let mut told: Vec<String> = Vec::new();
-        let halves = self.troubles.lock().expect("nobody panics with it").clone().into_iter().flatten();
-        let outlets = self.outlets.values();
-        let shut = outlets.filter_map(|outlet| Some(format!("tasks of type `{}` wait: {}", outlet.kind, outlet.is_shut()?.why)));
-        for trouble in halves.chain(shut) {
+        for trouble in self.troubles.lock().expect("nobody panics with it").iter().flatten().cloned() {
             if !told.contains(&trouble) {
                 told.push(trouble);
             }
@@ -247,6 +244,7 @@ impl Bridge {
             Outside {
                 address: self.options.url.shown().to_owned(),
                 trouble: self.trouble(),
+                shut: self.outlets.values().filter_map(|outlet| Some((outlet.kind.clone(), outlet.is_shut()?.why))).collect(),
                 counts,
                 types: self.types.clone(),
                 where_is: self.where_is.clone(),
@@ -273,11 +271,19 @@ impl Bridge {
 
 /// Until `stop`. What is out stays out: the next one that starts goes on with it.
 pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()>) {
-    let (url, signals) = (options.url.clone(), options.signals.clone());
+    let (url, signals, held) = (options.url.clone(), options.signals.clone(), Arc::<Mutex<Held>>::default());
+    let known = held.clone();
     // A line of its own for whoever asks, which is seldom: the others are busy.
     let where_is = WhereIs::new(move |task, fence| {
-        let (url, signals) = (url.clone(), signals.clone());
-        async move { Line::open(&url, &signals).await.ok()?.place((task, fence)).await.ok()?.map(|place| place.to_string()) }
+        let (url, signals, lease) = (url.clone(), signals.clone(), (task, fence));
+        let waits = !known.lock().expect("nobody panics with it").behind_others([lease].into_iter()).is_empty();
+        async move {
+            if waits {
+                let grace = kernel::time::span(send::STOP_GRACE.as_millis() as u64);
+                return Some(format!("token waits: an earlier one of its node is to stop first, and is given up after {grace}"));
+            }
+            Line::open(&url, &signals).await.ok()?.place(lease).await.ok()?.map(|place| place.to_string())
+        }
     });
     let unasked = || Some("it has not been asked yet".to_owned());
     let bridge = Bridge {
@@ -285,7 +291,7 @@ pub async fn run(engine: Engine, options: Options, stop: impl Future<Output = ()
         types: options.streams.keys().cloned().collect(),
         outlets: options.streams.iter().map(|(kind, stream)| (kind.clone(), Outlet::new(kind, stream))).collect(),
         options,
-        held: Mutex::default(),
+        held,
         line: watch::Sender::new(None),
         broken: Mutex::default(),
         broke: Notify::new(),

@@ -24,7 +24,7 @@ use store::{BlobId, BlobStore};
 use workers::redis::{Options, SIGNALS};
 
 fn trouble(house: &House) -> Option<String> {
-    house.engine.outside().get("redis")?.trouble.clone()
+    house.engine.outside().get("redis")?.told()
 }
 
 /// As a worker says it that makes ids of its own.
@@ -67,6 +67,9 @@ async fn a_stream_that_is_something_else_holds_up_no_other() {
     let told = until("it is told", async || trouble(&house)).await;
     let names = "tasks of type `t` wait: the stream `wf.tasks.t` cannot be written: WRONGTYPE";
     assert!(told.starts_with(names), "{told}");
+    let outside = &house.engine.outside()["redis"];
+    let of = |kind| outside.trouble_of(&kernel::names::TypeName::parse(kind).unwrap()).is_some();
+    assert_eq!((of("t"), of("u")), (true, false), "of others nothing is told");
     redis.tell(&format!("DEL {STREAM}")).await;
     let token = redis.tokens(STREAM, 1).await.remove(0);
     assert_eq!(token["metadata"]["attempt"], 1, "nothing is burnt");

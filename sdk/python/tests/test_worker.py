@@ -346,6 +346,7 @@ class Stopping(House):
             go.wait(LONG_S)
             for line in range(1000):
                 context.log(f"{line} " + "x" * 10_000)
+            context.progress(0.9, "row 9 \ud800")
 
         def said() -> list[str]:
             return [line["text"] for line in self.client.tasks.log(task)["lines"]]
@@ -357,6 +358,8 @@ class Stopping(House):
         go.set()
         self.assertEqual(self.ended(task), ("done", None))
         self.assertEqual((len(said()), said()[1][:6], said()[-1][:6]), (101, "900 xx", "999 xx"))
+        far = self.client.tasks.log(task).get("progress")
+        self.assertEqual(far and (far["progress"], far.get("message")), (0.9, "row 9 ?"))
 
     def test_heartbeats_keep_a_lease_whether_or_not_the_worker_is_full(self) -> None:
         def slow(input: Any, context: Context) -> int:

@@ -2831,9 +2831,16 @@ export interface components {
             fence: string;
             /** @description Lines that were said since the last poll, for people. */
             log?: string[];
+            /** @description What it was at then, in a few words; told with `progress`. */
+            message?: string | null;
             /** @description Of a task that is done; any JSON, null when left out. */
             output?: unknown;
             output_ref?: components["schemas"]["BlobRef"] | null;
+            /**
+             * Format: double
+             * @description How far it came, from 0 to 1, for people.
+             */
+            progress?: number | null;
             /**
              * Format: int64
              * @description Not before so long, whatever the backoff says.

@@ -37,8 +37,8 @@ export interface Context<Input = any> extends Omit<Task, "input"> {
   input: Input;
   /** Aborted when it was cancelled, its time is over, or its lease is lost: stop, what comes of it does not count. */
   signal: AbortSignal;
-  /** From 0 to 1, told with the next heartbeat. */
-  progress(share: number): void;
+  /** From 0 to 1, and what it is at; told with the next heartbeat or the result. */
+  progress(share: number, message?: string): void;
   /** For people: kept with the task, told with the next heartbeat or the result. At most 100 wait for it. */
   log(line: string): void;
 }
@@ -46,12 +46,15 @@ export interface Context<Input = any> extends Omit<Task, "input"> {
 export class Attempt {
   readonly stop = new AbortController();
   readonly context: Context;
-  share: number | undefined;
+  /** How far it is. */
+  far: { progress?: number; message?: string } = {};
   /** What was said, and not told. */
   lines: string[] = [];
 
   constructor(readonly task: Task) {
-    const progress = (share: number): void => void (this.share = Math.min(Math.max(share, 0), 1) || 0);
+    const progress = (share: number, message?: string): void => {
+      this.far = { progress: Math.min(Math.max(share, 0), 1) || 0, ...(message && { message: text(message, LOG_LINE_LENGTH_MAX) }) };
+    };
     const log = (line: string): void => void (this.lines = [...this.lines, text(line, LOG_LINE_LENGTH_MAX)].slice(-LOG_LINES_MAX));
     this.context = { ...task, signal: this.stop.signal, progress, log };
   }

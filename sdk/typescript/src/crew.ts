@@ -123,9 +123,9 @@ export class Crew {
       queues: this.options.queues,
       want,
       wait_ms: waits ? WAIT_MS : 0,
-      holding: holding.map((each) => ({ task: each.task.task, fence: each.task.fence, progress: each.share, log: said.get(each) })),
+      holding: holding.map((each) => ({ task: each.task.task, fence: each.task.fence, ...each.far, log: said.get(each) })),
     });
-    const told = Array.from(results, ([attempt, result]) => `${result},"log":${JSON.stringify(said.get(attempt))}}`).join();
+    const told = Array.from(results, ([attempt, result]) => `${result},${JSON.stringify({ ...attempt.far, log: said.get(attempt) }).slice(1)}`).join();
     let answer: Required<Schemas["WorkAnswer"]>;
     // Heartbeats wait for one that goes by itself, and a stop for all of them.
     const patience = apart ? this.#beatMs(ANSWER_MS_MAX) : this.#closing ? FAREWELL_MS : ANSWER_MS_MAX;

@@ -197,6 +197,7 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
       log("begun \ud800");
       await gone;
       for (let line = 0; line < 1_000; line++) log(`${line} ${"x".repeat(10_000)}`);
+      progress(0.9, "row 9 \ud800");
     });
     await house.queue("talk", { heartbeat_ms: 3_000 });
     void house.work(worker);
@@ -210,6 +211,8 @@ describe("a worker", { timeout: 4 * LONG_MS }, () => {
     assert.deepEqual(await house.ended(task), ["done", null]);
     const lines = await said();
     assert.deepEqual([lines.length, lines[0], lines[1], lines[100]], [101, "begun ", "900 xx", "999 xx"]);
+    const { progress: far } = await house.client.tasks.log(task);
+    assert.deepEqual([far?.progress, far?.message], [0.9, "row 9 \ufffd"]);
   });
 
   it("keeps its leases by heartbeats, whether or not it is full", async () => {

@@ -69,7 +69,7 @@ fn outside_text(screen: &Screen, name: &str, outside: &OutsideView) -> String {
     let told = format!("{name} at {}: {}", outside.address, counts.join(", "));
     match &outside.trouble {
         None => plain(&told).into_owned(),
-        Some(why) => screen.paint(Paint::Red, &plain(&format!("{told}; it cannot be used: {why}"))),
+        Some(why) => screen.paint(Paint::Red, &plain(&format!("{told}; trouble: {why}"))),
     }
 }
 

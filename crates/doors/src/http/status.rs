@@ -131,7 +131,7 @@ pub async fn ready(State(door): State<Door>) -> (StatusCode, Json<Health>) {
 
 fn answer(door: &Door, reason: Option<String>) -> (StatusCode, Json<Health>) {
     let outside = door.engine.outside().into_iter();
-    let outside = outside.filter_map(|(name, outside)| Some(format!("{name} at {}: {}", outside.address, outside.trouble?)));
+    let outside = outside.filter_map(|(name, outside)| Some(format!("{name} at {}: {}", outside.address, outside.told()?)));
     let degraded = outside.chain(door.engine.blobs().trouble()).collect();
     let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Health { ok: reason.is_none(), reason, degraded }))

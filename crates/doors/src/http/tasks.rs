@@ -214,7 +214,7 @@ pub async fn explain(State(door): State<Door>, Named(task): Named<TaskId>) -> Re
             let mut explanation = Explanation::from(&*explained?);
             let is_running = explanation.status == Status::Running;
             let outside = door.engine.outside();
-            let is_told = outside.values().any(|outside| outside.trouble.is_some()) && explanation.status == Status::Queued;
+            let is_told = outside.values().any(|outside| outside.told().is_some()) && explanation.status == Status::Queued;
             if (is_running || is_told)
                 && let Some(row) = door.read(move |reader| reader.task(task)).await?
             {
@@ -237,7 +237,7 @@ type Outsides = BTreeMap<&'static str, Outside>;
 fn tell_trouble(outside: &Outsides, task: &Task, told: &mut Explanation) {
     let kind = task.card().route().kind();
     let Some((name, outside)) = outside.iter().find(|(_, outside)| outside.types.contains(kind)) else { return };
-    let Some(trouble) = &outside.trouble else { return };
+    let Some(trouble) = outside.trouble_of(kind) else { return };
     let sentence = format!("tasks of type `{kind}` go to {name} at {}, which cannot be used now: {trouble}", outside.address);
     let first = told.blocked_on.first().map(|first| first.code.as_str());
     if matches!(first, Some("no_worker" | "workers_busy")) {
@@ -266,7 +266,7 @@ async fn tell_progress(door: &Door, task: &Task, lease: &Lease, told: &mut Expla
     let (task, fence) = (task.card().id(), lease.fence());
     if let Some(progress) = door.blocking(move |engine| Ok(engine.logs().progress(task, fence))).await? {
         let at = progress.message.map_or_else(String::new, |message| format!(" ({message})"));
-        told.sentence = format!("{} Its worker says that {} % are done{at}.", told.sentence, progress.permille / 10);
+        told.sentence = format!("{} Its worker says that {} % are done{at}.", told.sentence, (progress.permille + 5) / 10);
     }
     Ok(())
 }

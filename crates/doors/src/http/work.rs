@@ -8,7 +8,7 @@ use super::values::raw;
 use crate::wire::*;
 use axum::Extension;
 use axum::extract::State;
-use engine::{Answer, Delivery, Engine, NoValue, PutAway, Report, Request, Work, Worked};
+use engine::{Answer, Delivery, Engine, Logs, NoValue, PutAway, Report, Request, Work, Worked};
 use kernel::command::{Command, Outcome};
 use kernel::ids::{Fence, TaskId};
 use kernel::limits::{HEARTBEAT_MS_MIN, INLINE_BYTES_MAX};
@@ -27,6 +27,14 @@ const ALIVE_EVERY: Duration = Duration::from_millis(HEARTBEAT_MS_MIN as u64 / 2)
 /// Outputs of one poll that are put away at a time.
 const PUTS_MAX: usize = 8;
 
+/// What the holder of a lease says on the way, and in the end.
+fn say(logs: &Logs, (task, fence): (TaskId, Fence), log: &[String], progress: Option<f64>, message: Option<&str>) {
+    logs.add(task, fence, log);
+    if let Some(progress) = progress {
+        logs.set_progress(task, fence, (progress * 1_000.0).round() as u16, message);
+    }
+}
+
 /// Report results and heartbeats, and ask for more work.
 #[utoipa::path(post, path = "/v1/work", tag = "workers", request_body = WorkPoll,
     responses((status = 200, body = WorkAnswer)))]
@@ -44,7 +52,7 @@ pub async fn work(
     let logs = door.engine.logs();
     for result in results {
         let (task, fence) = (result.task, result.fence);
-        logs.add(task, fence, &result.log);
+        say(logs, (task, fence), &result.log, result.progress, result.message.as_deref());
         match result.outcome() {
             Ok(outcome) => {
                 reports.push(Report { task, fence, outcome });
@@ -78,13 +86,7 @@ pub async fn work(
     }
     let refused_held = held.len();
     for Holding { task, fence, progress, message, log } in holding {
-        if progress.is_some_and(|progress| !(0.0..=1.0).contains(&progress)) {
-            return Err(Problem::invalid("progress must lie between 0 and 1").into());
-        }
-        logs.add(task, fence, &log);
-        if let Some(progress) = progress {
-            logs.set_progress(task, fence, (progress * 1_000.0).round() as u16, message.as_deref());
-        }
+        say(logs, (task, fence), &log, progress, message.as_deref());
         held.push(engine::Holding { task, fence });
     }
     // A result that was refused is something to report: such a poll does not wait.

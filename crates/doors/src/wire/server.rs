@@ -70,8 +70,9 @@ pub struct OutsideView {
 
 impl From<Outside> for OutsideView {
     fn from(outside: Outside) -> OutsideView {
+        let trouble = outside.told();
         let counts = outside.counts.into_iter().map(|(what, count)| (what.to_owned(), count)).collect();
-        OutsideView { address: outside.address, trouble: outside.trouble, counts }
+        OutsideView { address: outside.address, trouble, counts }
     }
 }
 

@@ -73,6 +73,10 @@ impl WorkPoll {
                 "log holds more than {POLL_LINES_MAX} lines in all: send the rest with the next poll"
             )));
         }
+        let shares = self.results.iter().map(|result| result.progress).chain(self.holding.iter().map(|held| held.progress));
+        if shares.flatten().any(|share| !(0.0..=1.0).contains(&share)) {
+            return Err(Problem::invalid("progress must lie between 0 and 1"));
+        }
         wait_bounded(self.wait_ms)
     }
 }
@@ -110,6 +114,12 @@ pub struct WorkResult {
     /// Not before so long, whatever the backoff says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// How far it came, from 0 to 1, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    /// What it was at then, in a few words; told with `progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Lines that were said since the last poll, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
@@ -125,6 +135,23 @@ pub enum WorkStatus {
 }
 
 impl WorkResult {
+    /// With nothing else said.
+    pub fn new(task: TaskId, fence: Fence, status: WorkStatus) -> WorkResult {
+        WorkResult {
+            task,
+            fence,
+            status,
+            output: None,
+            output_ref: None,
+            error: None,
+            retryable: None,
+            retry_after_ms: None,
+            progress: None,
+            message: None,
+            log: Vec::new(),
+        }
+    }
+
     pub fn outcome(self) -> Result<Outcome, Problem> {
         let failing = self.error.is_some() || self.retryable.is_some() || self.retry_after_ms.is_some();
         match self.status {

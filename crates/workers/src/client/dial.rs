@@ -57,10 +57,18 @@ async fn looked_up(
 
 /// None of its addresses may be connected to.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{host} is {address}, which is not public: if it is meant, allow it with --allow, or under [workers] in signaller.toml")]
+#[error("{} is not public: if it is meant, allow it with --allow, or under [workers] in signaller.toml", self.place())]
 pub struct Refused {
     pub host: String,
     pub address: SocketAddr,
+}
+
+impl Refused {
+    /// A name and what it means, or the address alone.
+    fn place(&self) -> String {
+        let Refused { host, address } = self;
+        if *host == address.ip().to_string() { address.to_string() } else { format!("{host} is {address}, which") }
+    }
 }
 
 #[derive(Clone)]

@@ -125,7 +125,12 @@ fn understood<'a>(bridge: &Bridge, at: usize, text: &'a [u8]) -> Option<Heard<'a
     let lease = match meant {
         Meant::One(lease) => lease,
         Meant::None => {
-            bridge.refuse("unknown", &format!("nothing of {run}/{node} is out: {}", shown()));
+            let what = if run.is_empty() && node.is_empty() {
+                "no token is called that".into()
+            } else {
+                format!("nothing of {run}/{node} is out")
+            };
+            bridge.refuse("unknown", &format!("{what}: {}", shown()));
             return None;
         }
         Meant::Several(several) => {

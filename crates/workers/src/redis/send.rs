@@ -27,7 +27,7 @@ const WAIT_LEFT: Duration = Duration::from_millis(50);
 /// Where there is little room, so long is waited for more of it, so that few polls carry much.
 const GATHER: Duration = Duration::from_millis(5);
 /// A worker that does a token that was cancelled has so long to tell of it.
-const STOP_GRACE: Duration = Duration::from_secs(10);
+pub(super) const STOP_GRACE: Duration = Duration::from_secs(10);
 /// Blobs that are asked for at once.
 pub(super) const BLOBS_AT_ONCE: usize = 8;
 /// Where it is told.

@@ -21,6 +21,11 @@ RETRY_AFTER_S_MAX = 7 * 24 * 3600
 as_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
+def text(said: Any) -> str:
+    """Half a surrogate pair is none, and the server would not read the poll."""
+    return str(said)[:LOG_LINE_LENGTH_MAX].encode("utf-8", "replace").decode()
+
+
 class Fail(Exception):
     """Ends the task as failed; it is not tried again unless `retryable` is said."""
 
@@ -42,20 +47,21 @@ class Context(WorkTask):
     #: It was cancelled, its time is over, or its lease is lost: stop, what comes of it does not count.
     cancelled = False
     _is_awaited = False
-    _progress: float | None = None
 
     def __init__(self, task: dict[str, Any]) -> None:
         vars(self).update(task)
         self._lease = {"task": self.task, "fence": self.fence}
+        self._far: dict[str, Any] = {}
         self._lines: deque[str] = deque(maxlen=LOG_LINES_MAX)
 
-    def progress(self, share: float) -> None:
-        """From 0 to 1, told with the next heartbeat."""
-        self._progress = min(max(0.0, float(share)), 1.0)  # In this order, what is not a number is 0.
+    def progress(self, share: float, message: str = "") -> None:
+        """From 0 to 1, and what it is at; told with the next heartbeat or the result."""
+        # In this order, what is not a number is 0.
+        self._far = {"progress": min(max(0.0, float(share)), 1.0), "message": text(message) or None}
 
     def log(self, line: str) -> None:
         """For people: kept with the task, told with the next heartbeat or the result. At most 100 wait for it."""
-        self._lines.append(str(line)[:LOG_LINE_LENGTH_MAX].encode("utf-8", "replace").decode())
+        self._lines.append(text(line))
 
 
 class Function:

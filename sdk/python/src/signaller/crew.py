@@ -107,9 +107,9 @@ class Crew:
             "queues": self._queues,
             "want": want,
             "wait_ms": WAIT_S * 1000 if waits else 0,
-            "holding": [{**each._lease, "progress": each._progress, "log": said[each]} for each in holding],
+            "holding": [{**each._lease, **each._far, "log": said[each]} for each in holding],
         }
-        told = ", ".join(f'{text}, "log": {as_json(said[context])}}}' for context, text in results.items())
+        told = ", ".join(f"{text}, {as_json({**each._far, 'log': said[each]})[1:]}" for each, text in results.items())
         try:
             body = f'{as_json(head)[:-1]}, "results": [{told}]}}'
             # Heartbeats wait for one that goes by itself, and a stop for all of them.

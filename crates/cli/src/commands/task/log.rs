@@ -45,10 +45,7 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
     if !args.follow {
         let mut text: Vec<String> = Some(dropped).into_iter().filter(|text| !text.is_empty()).collect();
         text.extend(log.lines.iter().map(&mut show));
-        text.extend(log.progress.as_ref().and_then(|said| {
-            let far = progress_text(Some(said.progress), said.message.as_deref())?;
-            Some(shown(first.unwrap_or(said.at), said.at, said.attempt, &format!("said last how far it is: {far}")))
-        }));
+        text.extend(far(&log, first));
         let text = if text.is_empty() { format!("No worker has said anything about {task}.") } else { text.join("\n") };
         return Ok(Answer::new(&log, text).next(format!("task show {task}"), "how it stands now"));
     }
@@ -61,7 +58,8 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
         // An end is told with nothing after it.
         if log.ended && log.lines.is_empty() {
             let said = LogView { lines: Vec::new(), ..log };
-            return Ok(Answer::new(&said, format!("{task} has ended.")).next(format!("task show {task}"), "how"));
+            let text: Vec<String> = far(&said, first).into_iter().chain([format!("{task} has ended.")]).collect();
+            return Ok(Answer::new(&said, text.join("\n")).next(format!("task show {task}"), "how"));
         }
         let (mut is_away, mut wait_ms) = (false, WAIT_MS);
         log = loop {
@@ -82,6 +80,13 @@ pub fn run(args: LogArgs, session: &Session) -> Outcome {
             session.screen.note("the server answers again");
         }
     }
+}
+
+/// What was said last of how far it is.
+fn far(log: &LogView, first: Option<Instant>) -> Option<String> {
+    let said = log.progress.as_ref()?;
+    let far = progress_text(Some(said.progress), said.message.as_deref())?;
+    Some(shown(first.unwrap_or(said.at), said.at, said.attempt, &format!("said last how far it is: {far}")))
 }
 
 /// `+1.2s #1 | text`

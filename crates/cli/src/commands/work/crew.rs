@@ -272,25 +272,15 @@ impl Crew {
 }
 
 fn released(task: TaskId, fence: Fence) -> WorkResult {
-    WorkResult {
-        task,
-        fence,
-        status: WorkStatus::Released,
-        output: None,
-        output_ref: None,
-        error: None,
-        retryable: None,
-        retry_after_ms: None,
-        log: Vec::new(),
-    }
+    WorkResult::new(task, fence, WorkStatus::Released)
 }
 
 fn done(task: TaskId, fence: Fence, output: Box<RawValue>) -> WorkResult {
-    WorkResult { status: WorkStatus::Done, output: Some(output), ..released(task, fence) }
+    WorkResult { output: Some(output), ..WorkResult::new(task, fence, WorkStatus::Done) }
 }
 
 fn failed(task: TaskId, fence: Fence, error: TaskError, retryable: bool) -> WorkResult {
-    WorkResult { status: WorkStatus::Failed, error: Some(error), retryable: Some(retryable), ..released(task, fence) }
+    WorkResult { error: Some(error), retryable: Some(retryable), ..WorkResult::new(task, fence, WorkStatus::Failed) }
 }
 
 #[cfg(test)]

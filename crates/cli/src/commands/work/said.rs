@@ -66,14 +66,14 @@ impl Said {
             waiting.lines.drain(..over);
             waiting.dropped += over;
             result.log = waiting.told(fits);
+            (result.progress, result.message) = waiting.far();
         }
         let mut left = BTreeMap::new();
         for held in &mut poll.holding {
             let Some(mut waiting) = said.remove(&(held.task, held.fence)) else { continue };
             let fits = waiting.lines.iter().take_while(|line| room.has(line)).count();
             held.log = waiting.told(fits);
-            (held.progress, held.message) =
-                waiting.progress.take().map_or((None, None), |(share, message)| (Some(share), message));
+            (held.progress, held.message) = waiting.far();
             if !waiting.lines.is_empty() {
                 left.insert((held.task, held.fence), waiting);
             }
@@ -84,14 +84,13 @@ impl Said {
     /// The server may not have heard what this poll said.
     pub fn unheard(&self, poll: &WorkPoll) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let results = poll.results.iter().map(|result| (result.task, result.fence, &result.log, None));
-        let holding = poll
-            .holding
-            .iter()
-            .map(|held| (held.task, held.fence, &held.log, held.progress.map(|share| (share, held.message.clone()))));
-        for (task, fence, log, progress) in
-            results.chain(holding).filter(|(.., log, progress)| !log.is_empty() || progress.is_some())
-        {
+        let results = poll.results.iter().map(|told| (told.task, told.fence, &told.log, told.progress, &told.message));
+        let holding = poll.holding.iter().map(|held| (held.task, held.fence, &held.log, held.progress, &held.message));
+        for (task, fence, log, share, message) in results.chain(holding) {
+            let progress = share.map(|share| (share, message.clone()));
+            if log.is_empty() && progress.is_none() {
+                continue;
+            }
             let waiting = said.entry((task, fence)).or_default();
             log.iter().rev().for_each(|line| waiting.lines.push_front(line.clone()));
             let over = waiting.lines.len().saturating_sub(LINES_MAX);
@@ -103,6 +102,11 @@ impl Said {
 }
 
 impl Waiting {
+    /// The last that was said of how far it is.
+    fn far(&mut self) -> (Option<f64>, Option<String>) {
+        self.progress.take().map_or((None, None), |(share, message)| (Some(share), message))
+    }
+
     /// The first so many lines, behind how many are missing before them.
     fn told(&mut self, count: usize) -> Vec<String> {
         let missing = std::mem::take(&mut self.dropped);
@@ -159,6 +163,13 @@ mod tests {
         said.attach(&mut poll);
         let held = &poll.holding[0];
         assert_eq!((held.progress, held.message.as_deref(), held.log.len()), (Some(0.4), Some("row 4"), 0));
+        // Also with a result, though nobody heard it the first time.
+        said.add(task(2), fence, "signaller: progress 0.9 row 9");
+        said.attach(&mut poll);
+        said.unheard(&poll);
+        (poll.results[0].progress, poll.holding[0].progress) = (None, None);
+        said.attach(&mut poll);
+        assert_eq!((poll.results[0].progress, poll.results[0].message.as_deref()), (Some(0.9), Some("row 9")));
         (0..LINES_MAX + 2).for_each(|n| _ = said.add(task(1), fence, &n.to_string()));
         said.attach(&mut poll);
         let log = &poll.holding[0].log;
