@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 import urllib.request
 
@@ -60,5 +61,6 @@ def listen():
 while True:
     try:
         listen()
-    except (redis.ConnectionError, redis.ResponseError):  # It is away, or has forgotten the group.
+    except redis.RedisError as error:  # It is away, or has forgotten the group.
+        print(f"Redis: {error}; trying again", file=sys.stderr)
         time.sleep(1)

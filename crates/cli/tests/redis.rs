@@ -307,18 +307,27 @@ fn history(data: &Path) -> Vec<Entry> {
     all
 }
 
+/// A run of one node, `a`, whose output is its own.
+fn begun(server: &Server) -> String {
+    server.post("/v1/workflows", &json!({"workflow": "one", "nodes": {"a": {"type": "double"}}, "output": "nodes.a.output"}));
+    server.post("/v1/runs", &json!({"workflow": "one"}))["run"].as_str().unwrap().to_owned()
+}
+
+fn restart(server: &Server, run: &str) {
+    let (status, restarted) = server.ask("POST", &format!("/v1/runs/{run}/restart"), Some(&json!({"node": "a"})));
+    assert!((200..300).contains(&status), "{restarted}");
+}
+
 /// Two tokens of one node are never out at once: by run and node nobody could tell which of them an answer is for.
 #[test]
 fn what_begins_anew_goes_out_when_what_it_replaces_is_over() {
     let redis = Redis::start();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 0, &redis);
-    server.post("/v1/workflows", &json!({"workflow": "one", "nodes": {"a": {"type": "double"}}, "output": "nodes.a.output"}));
-    let run = server.post("/v1/runs", &json!({"workflow": "one"}))["run"].as_str().unwrap().to_owned();
+    let run = begun(&server);
     let mut line = line(redis.port);
     let first = tokens(&mut line, STREAM, 1).remove(0);
-    let (status, restarted) = server.ask("POST", &format!("/v1/runs/{run}/restart"), Some(&json!({"node": "a"})));
-    assert!((200..300).contains(&status), "{restarted}");
+    restart(&server, &run);
     until("the next one is leased", || (server.get("/v1/status")["outside"]["redis"]["counts"]["out"] == 2).then_some(()));
     for _ in 0..50 {
         assert_eq!(tokens(&mut line, STREAM, 1), std::slice::from_ref(&first));
@@ -353,14 +362,10 @@ fn what_is_over_leaves_its_stream_before_the_next_goes_there() {
     let redis = Redis::start();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 0, &redis);
-    server.post("/v1/workflows", &json!({"workflow": "one", "nodes": {"a": {"type": "double"}}, "output": "nodes.a.output"}));
-    let run = server.post("/v1/runs", &json!({"workflow": "one"}))["run"].as_str().unwrap().to_owned();
+    let run = begun(&server);
     let mut line = line(redis.port);
     let first = tokens(&mut line, STREAM, 1).remove(0);
-    for _ in 0..2 {
-        let (status, restarted) = server.ask("POST", &format!("/v1/runs/{run}/restart"), Some(&json!({"node": "a"})));
-        assert!((200..300).contains(&status), "{restarted}");
-    }
+    (0..2).for_each(|_| restart(&server, &run));
     let last = in_a_minute("the last goes out", || {
         let mut out = tokens(&mut line, STREAM, 0);
         assert!(out.len() <= 1, "{out:?}");

@@ -409,7 +409,7 @@ fn used() -> u64 {
 async fn what_is_over_while_redis_is_away_is_waited_with_at_rest() {
     let (mut house, mut redis) = (House::open(), Redis::start().await);
     house.configure(QueueConfig { heartbeat_ms: 1_000, ..QueueConfig::default() }).await;
-    let _bridge = bridge(&house, &redis);
+    let _bridge = bridge_with(&house, Options { slots: 1, ..options(&redis) });
     let task = house.add("t", "1", None).await;
     let token = redis.tokens(STREAM, 1).await.remove(0);
     redis.kill();
@@ -422,7 +422,10 @@ async fn what_is_over_while_redis_is_away_is_waited_with_at_rest() {
     let used = used() - before;
     assert!(used < 30, "{used} hundredths of a second of one");
     redis.again().await;
+    // Its place is free at once, as soon as the line is there: it rests five seconds at most in between.
+    let back = std::time::Instant::now();
     let token = redis.tokens(STREAM, 1).await.remove(0);
+    assert!(back.elapsed() < Duration::from_secs(9), "a free place is not taken");
     redis.signal(&done(&token, json!(1))).await;
     assert_eq!(house.end(task).await, "done");
     nothing_is_left(&redis).await;

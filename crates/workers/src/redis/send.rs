@@ -115,6 +115,7 @@ async fn answered(
         alive(bridge, outlet, line.drop_tokens(&over)).await?;
         let mut held = bridge.held();
         over.iter().for_each(|lease| _ = held.remove(lease));
+        outlet.room.notify_one();
     }
     let going = released(bridge, outlet);
     alive(bridge, outlet, go_out(bridge, &mut line, &going)).await?;

@@ -54,10 +54,10 @@ class Context(WorkTask):
         self._far: dict[str, Any] = {}
         self._lines: deque[str] = deque(maxlen=LOG_LINES_MAX)
 
-    def progress(self, share: float, message: str = "") -> None:
+    def progress(self, share: float, message: str | None = None) -> None:
         """From 0 to 1, and what it is at; told with the next heartbeat or the result."""
         # In this order, what is not a number is 0.
-        self._far = {"progress": min(max(0.0, float(share)), 1.0), "message": text(message) or None}
+        self._far = {"progress": min(max(0.0, float(share)), 1.0), "message": message and text(message)}
 
     def log(self, line: str) -> None:
         """For people: kept with the task, told with the next heartbeat or the result. At most 100 wait for it."""

@@ -181,7 +181,8 @@ impl Crew {
             let message = refused.message.clone().unwrap_or_else(|| code.clone());
             if code == "unavailable" {
                 self.later.insert((sent.task, sent.fence));
-                self.owed.push(sent.clone());
+                // What it said on the way was heard.
+                self.owed.push(WorkResult { log: Vec::new(), progress: None, message: None, ..sent.clone() });
                 todo.push(Todo::Later { task: sent.task, message });
                 continue;
             }

@@ -11,6 +11,8 @@ use workers::process::Progress;
 
 /// Of each attempt so many lines wait, as many as are kept; the oldest make room.
 const LINES_MAX: usize = LOG_LINES_MAX;
+/// No more of what it is at would be kept.
+const MESSAGE_BYTES_MAX: usize = 200;
 /// What the lines of one poll may come to, as they are written there: a poll that is too large would be refused whole.
 const POLL_LOG_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
@@ -33,7 +35,7 @@ impl Said {
         let first = said.is_empty();
         let waiting = said.entry((task, fence)).or_default();
         if let Some(Progress { permille, message }) = Progress::read(line) {
-            waiting.progress = Some((f64::from(permille) / 1_000., message.map(str::to_owned)));
+            waiting.progress = Some((f64::from(permille) / 1_000., message.map(|message| clip(message, MESSAGE_BYTES_MAX))));
             return first;
         }
         if waiting.lines.len() == LINES_MAX {
